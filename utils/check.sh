@@ -27,6 +27,7 @@ symbols() {
 mkdir -p build
 run layers symbols
 run sizes utils/check_sizes.py
+run assertions utils/count_checks.py
 run generated utils/check_generated.sh
 run conf utils/check_conf.py
 run docs utils/gen_docs.py --check

@@ -86,4 +86,5 @@ def main():
     sys.exit(exceptions.finish(["file", "function", "header"]))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -65,6 +65,7 @@ static void describeKeys(aclNeeds *needs, const commandSpec *spec) {
 }
 
 static int databasesOf(const command *cmd) {
+    hotCheck(cmd->name.len > 0);
     static const struct {
         const char *name;
         int databases;
@@ -125,6 +126,7 @@ static int compareEntries(const void *a, const void *b) {
 }
 
 void aclCatalogFree(void) {
+    hotCheck(threadIsMain());
     memFree(catalog.names);
     memFree(catalog.needs);
     memFree(catalog.categories);

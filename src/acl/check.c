@@ -21,6 +21,7 @@ typedef struct keyList {
 /* ------------------------------------------------------------------ databases */
 
 static bool allowsDb(const aclSelector *s, int64_t db) {
+    hotCheck(db >= 0);
     if (s->flags & ACL_ALL_DBS) return true;
     for (uint32_t i = 0; i < s->db_count; i++) {
         if (s->dbs[i] == db) return true;
@@ -67,6 +68,7 @@ static int refusedDb(const aclSelector *s, const aclRequest *q, int databases) {
 /* ------------------------------------------------------------------ commands */
 
 static bool allowsCommand(const aclSelector *s, const aclRequest *q) {
+    hotCheck(q->cmd->id >= 0);
     int id = q->cmd->id;
     if (unlikely(id >= s->command_words * 64)) return s->by_default; /* loaded since */
     if (likely(s->commands[id / 64] >> id % 64 & 1)) return true;
@@ -82,6 +84,7 @@ static bool allowsCommand(const aclSelector *s, const aclRequest *q) {
 /* ------------------------------------------------------------------ keys */
 
 static bool hasWord(const aclRequest *q, int from, const char *word) {
+    hotCheck(from > 0);
     for (int i = from; i < q->argc; i++) {
         if (sliceIs(q->argv[i], word)) return true;
     }
@@ -153,6 +156,7 @@ static bool selectorAllowsChannel(const aclSelector *s, slice channel, bool is_p
 
 /* Returns the index of the first refused channel, 0 if all are allowed. */
 static int refusedChannel(const aclSelector *s, const aclRequest *q, const aclNeeds *needs) {
+    hotCheck(q->argc > 0);
     if (needs->channels == CHANNELS_NONE) return 0;
     int last = needs->channel_list ? q->argc - 1 : needs->channel_first;
     for (int i = needs->channel_first; i <= last && i < q->argc; i++) {
@@ -172,6 +176,7 @@ bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern) {
 
 static inline aclVerdict decideOne(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
                                    keyList *list, int *arg_index) {
+    hotCheck(q->argc > 0);
     *arg_index = 0;
     if (unlikely(!(s->flags & ACL_ALL_DBS))) {
         int db = refusedDb(s, q, needs->databases);
@@ -214,6 +219,7 @@ static NO_INLINE aclVerdict decideFinding(const aclRules *rules, const aclReques
 }
 
 static uint8_t actionOf(const aclSelector *s, const command *cmd, bool limits_dbs) {
+    hotCheck(cmd->id >= 0);
     const aclNeeds *needs = aclNeedsOf(cmd);
     unsigned id = cmd->id;
     if (limits_dbs && needs->databases == DBS_SELECT) return ACTION_DECIDE; /* is noted in MULTI */
@@ -225,6 +231,7 @@ static uint8_t actionOf(const aclSelector *s, const command *cmd, bool limits_db
 }
 
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count) {
+    hotCheck(count >= 0);
     bool limits_dbs = aclLimitsDatabases(rules);
     for (int id = 0; id < count; id++)
         actions[id] = actionOf(&rules->selectors[0], commandById(id), limits_dbs);
@@ -286,6 +293,7 @@ bool aclMayReadAll(const aclRules *rules) {
 }
 
 bool aclMayRead(const aclRules *rules, int db_id, slice key) {
+    hotCheck(db_id >= 0);
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const aclSelector *s = &rules->selectors[i];
         if (!allowsDb(s, db_id)) continue;

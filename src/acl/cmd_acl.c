@@ -20,12 +20,11 @@ static const slice NO_FILE_TEXT = SLICE(
     "ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a configuration file "
     "set) in order to store users in the configuration.");
 
-static bool allChannels(void) { return aclConf.acl_pubsub_default == PUBSUB_ALLCHANNELS; }
-
 /* --------------------------------------------------------------- ACL CAT, GENPASS, HELP, WHOAMI */
 
 /* ACL CAT [category]. Reply: the categories, or the commands of one. */
 void aclCatCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc > 3) {
         replyErrorSubcommand(c);
         return;
@@ -51,6 +50,7 @@ void aclCatCommand(ctx *c) {
 
 /* ACL GENPASS [bits]. Reply: unpredictable hexadecimal digits, 4 bits each. */
 void aclGenpassCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t bits = GENPASS_BITS_DEFAULT;
     char text[GENPASS_BITS_MAX / 4];
     if (c->argc > 3) {
@@ -162,6 +162,7 @@ static void replySelector(ctx *c, const aclSelector *s) {
 
 /* ACL GETUSER username. Reply: a map with the rules of the user, or null. */
 void aclGetuserCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     ctxRedact(c, 2);
     const aclUser *u = usersFind(c->argv[2]);
     if (!u) {
@@ -196,6 +197,7 @@ void aclGetuserCommand(ctx *c) {
 
 /* Applies the rules to a draft; on failure the error was replied. */
 static bool applyRules(ctx *c, aclDraft *d) {
+    hotCheck(c->argc >= 3);
     str *rules;
     int count;
     int open = aclJoinSelectors(c->argv + 3, c->argc - 3, &rules, &count);
@@ -208,7 +210,7 @@ static bool applyRules(ctx *c, aclDraft *d) {
     const char *error = NULL;
     for (int i = 0; i < count && !error; i++) {
         slice rule = strSlice(&rules[i]);
-        error = aclDraftApply(d, rule, allChannels());
+        error = aclDraftApply(d, rule, aclGivesAllChannels());
         if (error) {
             replyErrorFormat(c, "ERR Error in ACL SETUSER modifier '%.*s': %s",
                              (int)strnlen(rule.ptr, rule.len), rule.ptr, error);
@@ -222,6 +224,7 @@ static bool applyRules(ctx *c, aclDraft *d) {
 
 /* ACL SETUSER username [rule ...]. Reply: OK. All rules apply, or none. */
 void aclSetuserCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     for (int i = 2; i < c->argc; i++) ctxRedact(c, i);
     slice name = c->argv[2];
     if (!userNameIsValid(name)) {
@@ -233,7 +236,7 @@ void aclSetuserCommand(ctx *c) {
     if (existing) {
         aclDraftFrom(&d, existing->rules);
     } else {
-        aclDraftInit(&d, allChannels());
+        aclDraftInit(&d, aclGivesAllChannels());
     }
     if (applyRules(c, &d)) {
         usersSetTake(name, aclRulesNew(&d));
@@ -245,6 +248,7 @@ void aclSetuserCommand(ctx *c) {
 
 /* ACL DELUSER username [username ...]. Reply: the number of removed users. */
 void aclDeluserCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     for (int i = 2; i < c->argc; i++) ctxRedact(c, i);
     for (int i = 2; i < c->argc; i++) {
         if (!sliceEqual(c->argv[i], SLICE("default"))) continue;
@@ -295,6 +299,7 @@ void aclSaveCommand(ctx *c) {
 
 /* ACL LOG [count | RESET]. Reply: the newest entries, or OK. */
 void aclLogCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t count = 10;
     if (c->argc > 3) {
         replyErrorSubcommand(c);
@@ -310,6 +315,7 @@ void aclLogCommand(ctx *c) {
 }
 
 static void replyVerdict(ctx *c, const aclRequest *q, aclVerdict verdict, int arg_index) {
+    hotCheck(arg_index <= c->argc);
     str text = STR_EMPTY;
     slice arg = q->argv[arg_index];
     strAppendText(&text, "User ");
@@ -337,6 +343,7 @@ static void replyVerdict(ctx *c, const aclRequest *q, aclVerdict verdict, int ar
 
 /* ACL DRYRUN username command [arg ...]. Reply: OK, or a text that says what is not allowed. */
 void aclDryrunCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     const aclUser *u = usersFind(c->argv[2]);
     if (!u) {
         replyErrorFormat(c, "ERR User '%.*s' not found", (int)c->argv[2].len, c->argv[2].ptr);

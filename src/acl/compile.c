@@ -19,6 +19,8 @@ typedef struct block {
 
 /* Takes aligned bytes of the block; NULL while measuring or for 0 bytes. */
 static void *take(block *b, size_t size, size_t align) {
+    hotCheck((align & (align - 1)) == 0);
+    hotCheck(align > 0);
     size_t start = (b->size + align - 1) & ~(align - 1);
     b->size = start + size;
     return b->at && size ? b->at + start : NULL;
@@ -36,6 +38,7 @@ enum { STARS_MAX = 8 };
 
 /* The kind of a pattern that is not too long for its fields. */
 static uint8_t kindOf(slice text, size_t plain) {
+    hotCheck(plain <= text.len);
     if (plain == text.len) return PATTERN_LITERAL;
     if (plain + 1 == text.len && text.ptr[plain] == '*') return PATTERN_PREFIX;
     int stars = 0;
@@ -118,6 +121,7 @@ bool aclPatternMatchesAll(const aclPattern *p, slice text) {
 }
 
 static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {
+    hotCheck(count >= 0);
     aclPattern *list = take(b, sizeof(*list) * (size_t)count, _Alignof(aclPattern));
     for (int i = 0; list && i < count; i++)
         list[i] = classify(strSlice(&from[i].text), from[i].access);
@@ -126,6 +130,7 @@ static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int
 
 static void takePatternTexts(block *b, const aclPattern *list, const aclDraftPattern *from,
                              int count) {
+    hotCheck(count >= 0);
     for (int i = 0; i < count; i++) {
         const char *copy = takeText(b, strSlice(&from[i].text));
         if (list) ((aclPattern *)list)[i].text = copy;
@@ -157,6 +162,7 @@ static const command *firstArgOf(slice name, slice *word) {
 }
 
 static void setCommand(uint64_t *bits, const command *cmd, bool allow) {
+    hotCheck(cmd->id >= 0);
     uint64_t bit = UINT64_C(1) << cmd->id % 64;
     bits[cmd->id / 64] = allow ? bits[cmd->id / 64] | bit : bits[cmd->id / 64] & ~bit;
     for (int i = 0; i < cmd->sub_count; i++) setCommand(bits, &cmd->subs[i], allow);
@@ -178,6 +184,7 @@ static void setCategory(uint64_t *bits, int words, slice name, bool allow, aclFi
 
 /* Evaluates the rules in order. `args` has space for one entry per rule. */
 static void evaluate(aclSelector *s, uint64_t *bits, int words, aclFirstArg *args) {
+    hotCheck(words > 0);
     slice list = s->rules, name;
     bool allow;
     while (nextRule(&list, &allow, &name)) {
@@ -212,6 +219,9 @@ static size_t firstArgsMax(slice rules) {
 
 /* `s` is NULL while measuring. */
 static void takeSelector(block *b, aclSelector *s, const aclDraftSelector *from) {
+    hotCheck(from->key_count >= 0);
+    hotCheck(from->channel_count >= 0);
+    hotCheck(from->db_count >= 0);
     int words = aclCommandWords();
     slice rules = strSlice(&from->commands);
     uint64_t *bits = take(b, sizeof(*bits) * (size_t)words, _Alignof(uint64_t));
@@ -239,6 +249,7 @@ static void takeSelector(block *b, aclSelector *s, const aclDraftSelector *from)
 }
 
 static aclRules *fill(block *b, const aclDraft *d) {
+    hotCheck(d->selector_count > 0);
     size_t selectors = (size_t)d->selector_count, passwords = (size_t)d->password_count;
     aclRules *rules = take(b, sizeof(*rules) + selectors * sizeof(aclSelector), _Alignof(aclRules));
     uint8_t *hashes = take(b, passwords * ACL_HASH_SIZE, 1);
@@ -293,6 +304,7 @@ static void draftSelector(aclDraftSelector *d, const aclSelector *s) {
 }
 
 void aclDraftFrom(aclDraft *d, const aclRules *rules) {
+    hotCheck(threadIsMain());
     *d = (aclDraft){.on = rules->on,
                     .nopass = rules->nopass,
                     .password_count = (int)rules->password_count,
@@ -309,6 +321,7 @@ void aclDraftFrom(aclDraft *d, const aclRules *rules) {
 }
 
 void aclWarnFirstArgs(const aclSelector *s) {
+    hotCheck(threadIsMain());
     slice list = s->rules, name, word;
     bool allow;
     while (nextRule(&list, &allow, &name)) {

@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 void aclAppendHash(str *out, const uint8_t *hash) {
+    hotCheck(threadIsMain());
     static const char digits[] = "0123456789abcdef";
     char text[2 * ACL_HASH_SIZE];
     for (int i = 0; i < ACL_HASH_SIZE; i++) {
@@ -75,6 +76,7 @@ void aclDescribeChannels(const aclSelector *s, str *out) {
 }
 
 void aclDescribeDatabases(const aclSelector *s, str *out) {
+    hotCheck(threadIsMain());
     size_t start = out->len;
     if (s->flags & ACL_ALL_DBS) {
         strAppendText(out, "alldbs");
@@ -93,6 +95,7 @@ static void appendSelector(const aclSelector *s, str *out, bool in_selector) {
 }
 
 void aclDescribe(const aclRules *rules, str *out) {
+    hotCheck(threadIsMain());
     strAppendText(out, rules->on ? "on " : "off ");
     if (rules->nopass) strAppendText(out, "nopass ");
     for (uint32_t i = 0; i < rules->password_count; i++) {

@@ -29,6 +29,8 @@ static const char bad_db[] = "The provided database ID is out of range";
 
 /* Makes space for one more item; the capacity is a power of two. */
 static void *grow(void *items, int count, size_t size) {
+    hotCheck(count >= 0);
+    hotCheck(size > 0);
     if (count & (count - 1)) return items;
     return memRealloc(items, size * (size_t)(count ? count * 2 : 1));
 }
@@ -38,6 +40,7 @@ static slice sliceFrom(slice s, size_t from) { return sliceMake(s.ptr + from, s.
 /* ------------------------------------------------------------------ selectors */
 
 static void patternsFree(aclDraftPattern *list, int count) {
+    hotCheck(count >= 0);
     for (int i = 0; i < count; i++) strFree(&list[i].text);
     memFree(list);
 }
@@ -102,6 +105,7 @@ static bool hasBlank(slice text) {
 }
 
 static void addPattern(aclDraftPattern **list, int *count, slice text, uint8_t access) {
+    hotCheck(*count >= 0);
     for (int i = 0; i < *count; i++) {
         if (!sliceEqual(strSlice(&(*list)[i].text), text)) continue;
         (*list)[i].access |= access;
@@ -113,6 +117,7 @@ static void addPattern(aclDraftPattern **list, int *count, slice text, uint8_t a
 
 /* ~pattern and %RW~pattern. */
 static const char *applyKeys(aclDraftSelector *s, slice rule) {
+    hotCheck(rule.len > 0);
     uint8_t access = ACL_READ_WRITE;
     size_t at = 1;
     if (rule.ptr[0] == '%') {
@@ -212,6 +217,7 @@ static bool isCovered(slice listed, slice name) {
 
 /* Appends a rule to the list and removes those that it replaces. */
 static void listCommand(aclDraftSelector *s, slice rule) {
+    hotCheck(rule.len > 1);
     str now = STR_EMPTY, folded = strNew(rule);
     for (size_t i = 0; i < folded.len; i++) {
         if (folded.ptr[i] >= 'A' && folded.ptr[i] <= 'Z')
@@ -259,6 +265,7 @@ static const char *checkFirstArg(slice rule) {
 }
 
 static const char *applyCommand(aclDraftSelector *s, slice rule) {
+    hotCheck(rule.len > 0);
     slice name = sliceFrom(rule, 1);
     bool allow = rule.ptr[0] == '+';
     if (sliceIs(name, "@all")) {
@@ -343,6 +350,7 @@ static void clearSelectors(aclDraft *d) {
 }
 
 void aclDraftClear(aclDraft *d) {
+    hotCheck(threadIsMain());
     clearSelectors(d);
     if (d->selector_count) selectorClear(&d->selectors[0]);
     memFree(d->selectors);
@@ -365,6 +373,7 @@ static void addPassword(aclDraft *d, const uint8_t *hash) {
 }
 
 static const char *removePassword(aclDraft *d, const uint8_t *hash) {
+    hotCheck(d->password_count >= 0);
     int at = findPassword(d, hash);
     if (at < 0) return no_such_password;
     d->password_count--;
@@ -379,6 +388,7 @@ static void resetPasswords(aclDraft *d, bool nopass) {
 }
 
 static const char *applyPassword(aclDraft *d, slice rule) {
+    hotCheck(rule.len > 0);
     uint8_t hash[ACL_HASH_SIZE];
     slice text = sliceFrom(rule, 1);
     bool is_hash = rule.ptr[0] == '#' || rule.ptr[0] == '!';

@@ -23,8 +23,6 @@ typedef struct loading {
     str *errors;
 } loading;
 
-static bool allChannels(void) { return aclConf.acl_pubsub_default == PUBSUB_ALLCHANNELS; }
-
 static void addUserTake(loading *l, slice name, aclRules *rules, int line) {
     if (l->count == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 16;
@@ -76,7 +74,7 @@ static void applyRules(loading *l, aclDraft *d, const slice *words, int count, i
     bool reported = false;
     for (int i = 0; i < rule_count; i++) {
         slice rule = strSlice(&rules[i]);
-        const char *error = aclDraftApply(d, rule, allChannels());
+        const char *error = aclDraftApply(d, rule, aclGivesAllChannels());
         if (!error) continue;
         if (strcmp(error, unknown_rule) == 0) {
             strAppendFormat(l->errors, "%s:%d: Error in applying operation '", l->path, line);
@@ -105,7 +103,7 @@ static void takeUserLine(loading *l, const slice *words, int count, int line) {
         return;
     }
     aclDraft d;
-    aclDraftInit(&d, allChannels());
+    aclDraftInit(&d, aclGivesAllChannels());
     applyRules(l, &d, words + 2, count - 2, line);
     addUserTake(l, words[1], aclRulesNew(&d), line);
     aclDraftClear(&d);
@@ -159,6 +157,7 @@ static status parseFile(loading *l, slice content) {
 }
 
 status aclFileCheck(const char *path, slice content, str *errors) {
+    hotCheck(threadIsMain());
     loading l = {.path = path, .errors = errors};
     status st = parseFile(&l, content);
     clearUsers(&l);
@@ -166,6 +165,7 @@ status aclFileCheck(const char *path, slice content, str *errors) {
 }
 
 status aclFileLoad(str *errors) {
+    hotCheck(threadIsMain());
     loading l = {.path = aclConf.aclfile, .errors = errors};
     str content = STR_EMPTY;
     reason why;
@@ -189,6 +189,7 @@ static void appendUser(str *out, const aclUser *u) {
 }
 
 status aclFileSave(reason *why) {
+    hotCheck(threadIsMain());
     str content = STR_EMPTY;
     int count;
     aclUser *const *all = usersAll(&count);
@@ -211,7 +212,7 @@ static const char *applyLine(aclDraft *d, const slice *words, int count, str *ba
     if (aclJoinSelectors(words, count, &rules, &rule_count) >= 0) return "Wrong format";
     const char *error = NULL;
     for (int i = 0; i < rule_count && !error; i++) {
-        const char *of_rule = aclDraftApply(d, strSlice(&rules[i]), allChannels());
+        const char *of_rule = aclDraftApply(d, strSlice(&rules[i]), aclGivesAllChannels());
         bool is_known = commandIdCount() > 0 || !of_rule || strcmp(of_rule, unknown_rule) != 0;
         if (!of_rule || !is_known) continue;
         error = of_rule;
@@ -222,9 +223,10 @@ static const char *applyLine(aclDraft *d, const slice *words, int count, str *ba
 }
 
 status aclUserLineCheck(const slice *words, int count, reason *why) {
+    hotCheck(threadIsMain());
     aclDraft d;
     str bad = STR_EMPTY;
-    aclDraftInit(&d, allChannels());
+    aclDraftInit(&d, aclGivesAllChannels());
     const char *error = applyLine(&d, words + 1, count - 1, &bad);
     aclDraftClear(&d);
     strFree(&bad);
@@ -238,7 +240,7 @@ static status parseLine(const aclUserLine *line, aclRules **rules) {
     for (int i = 0; i < line->count; i++) words[i] = strSlice(&line->words[i]);
     aclDraft d;
     str bad = STR_EMPTY;
-    aclDraftInit(&d, allChannels());
+    aclDraftInit(&d, aclGivesAllChannels());
     const char *error = applyLine(&d, words + 1, line->count - 1, &bad);
     if (error) {
         /* Not the rule of another error: it might be a password. */
@@ -261,6 +263,7 @@ static status parseLine(const aclUserLine *line, aclRules **rules) {
 }
 
 status aclUserLinesApply(reason *why) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < aclConf.user_line_count; i++) {
         const aclUserLine *line = &aclConf.user_lines[i];
         aclRules *rules;
@@ -289,6 +292,7 @@ static void appendConfigWord(str *out, slice word) {
 }
 
 void aclUserLinesRewrite(configLines *lines) {
+    hotCheck(threadIsMain());
     if (aclConf.aclfile[0]) return;
     int count;
     aclUser *const *all = usersAll(&count);

@@ -53,6 +53,7 @@ static void noteQueued(const ctx *c) {
 /* True if the queue may run: if a queued SELECT were refused, the commands after it would run in
  * the wrong database. */
 static bool selectIsAllowed(void *arg, const command *cmd, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     if (aclNeedsOf(cmd)->databases != DBS_SELECT) return true;
     aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc};
     int arg_index;
@@ -121,6 +122,7 @@ static slice objectOf(const ctx *c, int arg_index) {
 }
 
 static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
+    hotCheck(arg_index <= c->argc);
     aclLogRefusal(c, verdict, objectOf(c, arg_index));
     if (c->origin == ORIGIN_SCRIPT) {
         replyRefusedInScript(c, verdict);
@@ -179,6 +181,7 @@ const gate aclChannelGate = {.name = "acl-channels",
                              .origins = ORIGINS};
 
 void gatesArmFor(session *s) {
+    hotCheck(threadIsMain());
     aclUser *u = aclUserOf(s);
     uint32_t checks = u ? u->checks : 0;
     if (checks && !u->actions) userActionsNew(u);

@@ -107,6 +107,7 @@ static void note(const session *s, const char *context, logReason reason, slice 
 }
 
 void aclLogRefusal(const ctx *c, aclVerdict verdict, slice object) {
+    hotCheck(threadIsMain());
     static const logReason reasons[] = {[ACL_DENIED_DATABASE] = REASON_DATABASE,
                                         [ACL_DENIED_COMMAND] = REASON_COMMAND,
                                         [ACL_DENIED_KEY] = REASON_KEY,
@@ -150,6 +151,7 @@ static void replyEntry(ctx *c, const logEntry *e) {
 }
 
 void aclLogReply(ctx *c, int64_t max) {
+    hotCheck(threadIsMain());
     initEntries();
     int64_t count = (int64_t)aclLog.entries.count;
     if (max < count) count = max > 0 ? max : 0;
@@ -160,6 +162,7 @@ void aclLogReply(ctx *c, int64_t max) {
 }
 
 void aclLogPrintStats(str *out) {
+    hotCheck(threadIsMain());
     static const struct {
         const char *name;
         logReason reason;

@@ -27,12 +27,15 @@ static bool passwordFits(const aclUser *u, slice password) {
     return fits;
 }
 
+bool aclGivesAllChannels(void) { return aclConf.acl_pubsub_default == PUBSUB_ALLCHANNELS; }
+
 bool aclDefaultNeedsPassword(void) {
     const aclRules *rules = usersDefault()->rules;
     return !rules->on || !rules->nopass;
 }
 
 status aclApplyRequirepass(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     aclDraft d;
     aclDraftFrom(&d, usersDefault()->rules);
@@ -105,6 +108,7 @@ static bool readsAllKeys(const user *u, const command *cmd) {
 }
 
 static bool mayRun(const session *s, const command *cmd, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc, .db_id = s->db_id};
     int arg_index;
     return aclDecide(aclUserOf(s)->rules, &q, &arg_index) == ACL_ALLOWED;

@@ -110,6 +110,7 @@ static void userFree(aclUser *u) {
 }
 
 void userActionsNew(aclUser *u) {
+    hotCheck(threadIsMain());
     check(!u->actions);
     u->action_count = (uint32_t)commandIdCount();
     u->actions = memAlloc(u->action_count);
@@ -171,6 +172,7 @@ void usersCommandsChanged(void) {
 }
 
 void usersSetTake(slice name, aclRules *rules) {
+    hotCheck(threadIsMain());
     int at = lowerBound(name);
     if (at < users.count && sliceEqual(users.list[at]->as_user.name, name)) {
         replaceRulesTake(users.list[at], rules);
@@ -212,6 +214,7 @@ static int compareLoaded(const void *a, const void *b) {
 }
 
 void usersReplaceTake(loadedUser *list, int count) {
+    hotCheck(threadIsMain());
     qsort(list, (size_t)count, sizeof(*list), compareLoaded);
     aclUser **before = users.list;
     int before_count = users.count, old = 0;

@@ -58,4 +58,7 @@ void usersCommandsChanged(void);
 void userLastLeft(user *u);
 void usersFree(void);
 
+/* acl-pubsub-default: new users may use all channels. */
+bool aclGivesAllChannels(void);
+
 #endif

@@ -33,6 +33,12 @@ static bool crashBegin(void) {
     return first;
 }
 
+static _Thread_local bool is_worker;
+
+bool threadIsMain(void) { return !is_worker; }
+
+void threadSetWorker(void) { is_worker = true; }
+
 void assertFailed(const char *cond, const char *file, int line) {
     bool first = crashBegin();
     logWarning(first ? "=== ASSERTION FAILED ===" : "=== RECURSIVE ASSERTION FAILED ===");

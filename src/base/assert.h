@@ -5,6 +5,8 @@
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
 
+#include <stdbool.h>
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -16,6 +18,11 @@
 #else
 #define hotCheck(cond) ((void)sizeof(cond))
 #endif
+
+/* Where code runs: files that say "Main thread only" check it where another thread would do harm.
+ * False in threads that have called threadSetWorker(); those of io/thread.h do. ANY_THREAD. */
+bool threadIsMain(void);
+void threadSetWorker(void);
 
 /* Defined if a leak checker runs when the process exits. */
 #if defined(__SANITIZE_ADDRESS__)

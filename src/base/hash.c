@@ -42,6 +42,8 @@ ALWAYS_INLINE void sipWord(sipState *s, uint64_t word) {
  * outside the text: with 8 bytes or more it loads the last eight and shifts, with fewer it combines
  * two overlapping halves. */
 ALWAYS_INLINE uint64_t tailWord(const uint8_t *p, size_t rest, size_t len) {
+    hotCheck(rest < 8);
+    hotCheck(rest <= len);
     if (rest == 0) return 0;
     if (len >= 8) return loadU64(p + rest - 8) >> (64 - 8 * rest);
     if (rest >= 4) return loadU32(p) | (uint64_t)loadU32(p + rest - 4) << (8 * (rest - 4));

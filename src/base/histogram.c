@@ -17,6 +17,8 @@ int64_t histogramHighest(int index) {
 }
 
 int64_t histogramPercentile(const histogram *h, double percent) {
+    hotCheck(percent >= 0);
+    hotCheck(percent <= 100);
     if (h->total == 0) return 0;
     uint64_t want = (uint64_t)(percent / 100 * (double)h->total + 0.5);
     if (want < 1) want = 1;
@@ -29,6 +31,7 @@ int64_t histogramPercentile(const histogram *h, double percent) {
 }
 
 uint64_t histogramCountUpTo(const histogram *h, int64_t value) {
+    hotCheck(value >= 0);
     uint64_t seen = 0;
     int last = histogramIndex(value);
     for (int i = 0; i <= last; i++) seen += h->counts[i];

@@ -158,6 +158,10 @@ static void civilDate(int64_t days, int *year, int *month, int *day) {
     *day = (int)(in_year - (153 * from_march + 2) / 5 + 1);
     *month = (int)(from_march < 10 ? from_march + 3 : from_march - 9);
     *year = (int)(year_of_era + era * 400 + (*month <= 2));
+    hotCheck(*month >= 1);
+    hotCheck(*month <= 12);
+    hotCheck(*day >= 1);
+    hotCheck(*day <= 31);
 }
 
 static void printTime(char *dst, size_t cap) {
@@ -194,6 +198,8 @@ static const char *roleWord(void) {
 }
 
 static const char *levelWord(logLevel level) {
+    hotCheck(level >= LOG_DEBUG);
+    hotCheck(level <= LOG_WARNING);
     static const char *const words[] = {"debug", "verbose", "notice", "warning"};
     return words[level];
 }

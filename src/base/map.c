@@ -30,6 +30,8 @@ static void *tryMapAligned(size_t size, size_t align, int protection) {
 }
 
 static void *mapAligned(size_t size, size_t align, int protection) {
+    hotCheck(size > 0);
+    hotCheck((align & (align - 1)) == 0);
     void *ptr = tryMapAligned(size, align, protection);
     if (!ptr) panic("out of memory mapping %zu bytes", size);
     return ptr;

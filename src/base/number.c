@@ -106,6 +106,7 @@ typedef struct decimal {
 /* Reads digits from `*p` into `d`; returns their number. Each digit after the decimal point
  * decrements the exponent. */
 static size_t takeDigits(const char **p, const char *end, bool after_point, decimal *d) {
+    hotCheck(*p <= end);
     const char *begin = *p;
     for (; *p < end && isDigit(**p); (*p)++) {
         uint64_t digit = (uint64_t)(**p - '0');
@@ -263,6 +264,7 @@ int numberDigits(uint64_t value) {
 }
 
 size_t numberPrintUint(char *dst, uint64_t value) {
+    hotCheck(numberDigits(value) <= 20);
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324252627282930313233"
         "34353637383940414243444546474849505152535455565758596061626364656667"

@@ -60,6 +60,7 @@ static const struct {
 _Static_assert(COUNT_OF(powers) == 87, "10^-348 to 10^340");
 
 static wideFloat normalize(wideFloat v) {
+    hotCheck(v.f != 0);
     int shift = __builtin_clzll(v.f);
     return (wideFloat){v.f << shift, v.e - shift};
 }
@@ -93,6 +94,7 @@ static wideFloat scaleFor(int e, int *k) {
  * the interval. */
 static void roundLastDigit(char *last, uint64_t distance, uint64_t delta, uint64_t rest,
                            uint64_t unit) {
+    hotCheck(rest <= delta);
     while (rest < distance && delta - rest >= unit &&
            (rest + unit < distance || distance - rest > rest + unit - distance)) {
         (*last)--;
@@ -103,6 +105,8 @@ static void roundLastDigit(char *last, uint64_t distance, uint64_t delta, uint64
 /* Writes the digits of a number in (low, high) near `high - distance`; adds the number of omitted
  * digits to `*k`. */
 static int makeDigits(char *digits, wideFloat high, uint64_t delta, uint64_t distance, int *k) {
+    hotCheck(high.e < 0);
+    hotCheck(high.e > -64);
     int shift = -high.e;
     uint64_t one = (uint64_t)1 << shift;
     uint32_t whole = (uint32_t)(high.f >> shift);
@@ -139,6 +143,7 @@ static int makeDigits(char *digits, wideFloat high, uint64_t delta, uint64_t dis
 
 /* Digits and exponent of a finite positive number: value = digits * 10^k. */
 static int grisu(double value, char digits[DIGITS_MAX], int *k) {
+    hotCheck(value > 0);
     uint64_t bits;
     memcpy(&bits, &value, sizeof(bits));
     const uint64_t hidden = (uint64_t)1 << 52;
@@ -165,6 +170,7 @@ static int grisu(double value, char digits[DIGITS_MAX], int *k) {
 }
 
 static size_t putExponent(char *dst, const char *digits, int count, int exponent) {
+    hotCheck(count > 0);
     char *p = dst;
     *p++ = digits[0];
     if (count > 1) {
@@ -180,6 +186,7 @@ static size_t putExponent(char *dst, const char *digits, int count, int exponent
 
 /* Valkey's format: without an exponent if few zeros have to be added, else with one. */
 static size_t putDecimal(char *dst, const char *digits, int count, int k) {
+    hotCheck(count > 0);
     int exponent = count + k - 1;
     char *p = dst;
     if (k >= 0 && exponent < count + 7) {

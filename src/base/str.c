@@ -23,11 +23,13 @@ str strNew(slice from) {
 void strFree(str *s) {
     memFree(s->ptr);
     *s = STR_EMPTY;
+    hotCheck(s->len == 0);
 }
 
 void strClear(str *s) { strCut(s, 0); }
 
 char *strReserve(str *s, size_t more) {
+    hotCheck(s->len <= s->cap);
     if (s->ptr && s->cap - s->len >= more) return s->ptr + s->len;
     size_t need;
     if (__builtin_add_overflow(s->len, more, &need) || need >= PTRDIFF_MAX)
@@ -83,6 +85,7 @@ void strAppendFormatV(str *s, const char *format, va_list args) {
 }
 
 void strAppendFormat(str *s, const char *format, ...) {
+    hotCheck(s->len <= s->cap);
     va_list args;
     va_start(args, format);
     strAppendFormatV(s, format, args);
@@ -159,6 +162,7 @@ static char unescape(char c) {
  * closing quote, 0 if there is none. A backslash before the last character of the line is
  * literal. */
 static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
+    hotCheck(pos <= line.len);
     while (pos < line.len) {
         const char *p = line.ptr + pos;
         size_t left = line.len - pos;
@@ -180,6 +184,7 @@ static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
 
 /* The same for single quotes, where only \' is an escape sequence. */
 static size_t takeSingleQuoted(str *word, slice line, size_t pos) {
+    hotCheck(pos <= line.len);
     while (pos < line.len) {
         const char *p = line.ptr + pos;
         if (*p == '\\' && line.len - pos > 2 && p[1] == '\'') {
@@ -197,6 +202,7 @@ static size_t takeSingleQuoted(str *word, slice line, size_t pos) {
 
 /* Appends one word that starts at `pos`; returns the position after it, 0 on unbalanced quotes. */
 static size_t takeWord(str *word, slice line, size_t pos) {
+    hotCheck(pos <= line.len);
     while (pos < line.len) {
         char c = line.ptr[pos];
         if (c == ' ' || c == '\t' || c == '\n' || c == '\r') break;
@@ -242,6 +248,7 @@ bool strSplitWords(slice line, str **words, int *count) {
 }
 
 void strFreeWords(str *words, int count) {
+    hotCheck(count >= 0);
     for (int i = 0; i < count; i++) strFree(&words[i]);
     memFree(words);
 }

@@ -84,6 +84,7 @@ static void notifyDeleted(void *arg, const robj *o) {
 
 /* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: deletes the keys of a slot in all databases. Reply: OK. */
 void clusterFlushslotCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     int slot;
     if (!isNode(c) || !slotArg(c, 2, &slot)) return;
     bool now = c->argc == 4 && ctxArgIs(c, 3, "sync");
@@ -204,6 +205,7 @@ static void logReset(bool hard) {
 
 /* CLUSTER RESET [HARD|SOFT]: the node leaves its cluster. Reply: OK. */
 void clusterResetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (!isNode(c)) return;
     bool hard = c->argc == 3 && ctxArgIs(c, 2, "hard");
     if (c->argc > 3) {
@@ -294,6 +296,7 @@ void clusterNodesCommand(ctx *c) {
 
 /* CLUSTER REPLICAS node-id (and SLAVES). Reply: the lines of the replicas as in CLUSTER NODES. */
 void clusterReplicasCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     if (!isNode(c)) return;
     const clusterNode *primary = clusterMapFind(&serverMap, c->argv[2]);
     if (!primary) {

@@ -144,6 +144,7 @@ static bool isDone(const blockQuery *q) {
 
 /* MIGRATE host port key|"" db timeout [COPY] [REPLACE] [AUTH password | AUTH2 user password] [KEYS key...]. */
 void migrateCommand(ctx *c) {
+    hotCheck(c->argc >= 6);
     moveRequest request;
     if (!parse(c, &request)) return;
     slice *keys = memNewArray(slice, (size_t)request.key_count + 1);

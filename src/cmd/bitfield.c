@@ -34,6 +34,8 @@ typedef struct fieldRequest {
 
 /* Parses a type such as "i8" or "u63". False: the error was replied. */
 static bool parseType(ctx *c, int arg_index, fieldOperation *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice word = c->argv[arg_index];
     int64_t bits = 0;
     bool valid = word.len > 1 && (word.ptr[0] == 'i' || word.ptr[0] == 'u');
@@ -53,6 +55,8 @@ static bool parseType(ctx *c, int arg_index, fieldOperation *out) {
 /* Parses an offset in bits, or after '#' in units of the type's width. False: the error was
  * replied. */
 static bool parseOffset(ctx *c, int arg_index, fieldOperation *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice word = c->argv[arg_index];
     bool counts_numbers = word.len > 0 && word.ptr[0] == '#';
     int64_t offset;
@@ -68,6 +72,8 @@ static bool parseOffset(ctx *c, int arg_index, fieldOperation *out) {
 }
 
 static bool parseOverflow(ctx *c, int arg_index, fieldOverflow *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     static const char *const names[] = {"wrap", "sat", "fail"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!ctxArgIs(c, arg_index, names[i])) continue;
@@ -80,6 +86,8 @@ static bool parseOverflow(ctx *c, int arg_index, fieldOverflow *out) {
 
 /* Parses the operation at *arg_index and moves *arg_index past it. False: the error was replied. */
 static bool parseOperation(ctx *c, int *arg_index, fieldOperation *out) {
+    hotCheck(*arg_index > 0);
+    hotCheck(*arg_index < c->argc);
     int left = c->argc - *arg_index - 1;
     if (ctxArgIs(c, *arg_index, "get") && left >= 2) {
         out->verb = FIELD_GET;
@@ -137,6 +145,8 @@ static __int128 fieldMax(const fieldOperation *op) {
 
 /* The lowest bits of `value`, as a number of the operation's type. */
 static int64_t fieldTruncate(const fieldOperation *op, uint64_t value) {
+    hotCheck(op->bits > 0);
+    hotCheck(op->bits <= 64);
     unsigned unused = 64u - op->bits;
     if (op->is_signed) return (int64_t)(value << unused) >> unused;
     return (int64_t)(value << unused >> unused);
@@ -145,6 +155,8 @@ static int64_t fieldTruncate(const fieldOperation *op, uint64_t value) {
 /* Computes the number that replaces `old`. False if it overflows and the operation's mode is
  * FAIL. */
 static bool fieldResult(const fieldOperation *op, int64_t old, int64_t *out) {
+    hotCheck(op->bits > 0);
+    hotCheck(op->bits <= 64);
     __int128 sum = op->value;
     if (op->verb == FIELD_INCRBY) {
         sum += old;
@@ -173,6 +185,7 @@ static int64_t fieldRead(const fieldOperation *op, const char *bytes, size_t len
 }
 
 static void runReads(ctx *c, const fieldRequest *r, const robj *o) {
+    hotCheck(r->count >= 0);
     char digits[NUMBER_TEXT_MAX];
     slice text = o ? objectText(o, digits) : SLICE("");
     replyArray(c, r->count);
@@ -183,6 +196,7 @@ static void runReads(ctx *c, const fieldRequest *r, const robj *o) {
 /* Returns the number of operations that changed the value; if the string `grew`, all writing ones
  * count. */
 static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len, bool grew) {
+    hotCheck(r->count > 0);
     uint64_t changes = 0;
     replyArray(c, r->count);
     for (int i = 0; i < r->count; i++) {
@@ -223,6 +237,7 @@ static void runWrites(ctx *c, const fieldRequest *r) {
  * offset increment] ... Reply: an array with the number read (GET), the old number (SET), the new
  * number (INCRBY), or null if FAIL prevented the operation. */
 void bitfieldCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     fieldRequest r;
     if (!fieldsParse(c, &r)) return;
     if (r.writes) {
@@ -236,6 +251,7 @@ void bitfieldCommand(ctx *c) {
 
 /* BITFIELD_RO key [GET type offset ...]. Reply: the numbers. */
 void bitfieldRoCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     fieldRequest r;
     if (!fieldsParse(c, &r)) return;
     if (r.writes) {

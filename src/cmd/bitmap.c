@@ -15,6 +15,8 @@
 /* Parses argument `i` as a bit offset within the maximum string length. False: the error was
  * replied. */
 static bool parseBitOffset(ctx *c, int i, uint64_t *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     int64_t offset;
     if (!numberParseInt(c->argv[i], &offset) || offset < 0 || offset / 8 >= engineBulkMax()) {
         replyError(c, SLICE("ERR bit offset is not an integer or out of range"));
@@ -26,6 +28,7 @@ static bool parseBitOffset(ctx *c, int i, uint64_t *out) {
 
 /* GETBIT key offset. Reply: the bit; 0 beyond the end. */
 void getbitCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     uint64_t offset;
     if (!parseBitOffset(c, 2, &offset)) return;
     const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
@@ -35,6 +38,7 @@ void getbitCommand(ctx *c) {
 
 /* SETBIT key offset value. Reply: the previous bit. */
 void setbitCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     uint64_t offset;
     int64_t bit;
     if (!parseBitOffset(c, 2, &offset)) return;
@@ -66,6 +70,8 @@ typedef struct bitRange {
 
 /* Parses [start [end [BYTE|BIT]]] from argument `arg_index` on. False: the error was replied. */
 static bool parseRange(ctx *c, int arg_index, bitRange *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *out = (bitRange){.end = -1};
     if (c->argc > arg_index + 3) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -98,6 +104,7 @@ static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *
 
 /* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: number of bits set. */
 void bitcountCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     bitRange range;
     if (!parseRange(c, 2, &range)) return;
     const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
@@ -113,6 +120,7 @@ void bitcountCommand(ctx *c) {
 /* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: position of the first such bit, -1 if there is
  * none. The string is considered to be followed by zeros, unless an end is given. */
 void bitposCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     int64_t bit;
     bitRange range;
     if (!ctxArgInt(c, 2, &bit)) return;
@@ -168,6 +176,7 @@ static void sourcesClear(bitSources *s) {
 /* Looks up the strings at arguments 3 and following. False: the error was replied, and nothing is
  * allocated. */
 static bool findSources(ctx *c, bitSources *out) {
+    hotCheck(c->argc > 3);
     size_t count = (size_t)c->argc - 3;
     *out = (bitSources){.texts = memNewArray(slice, count),
                         .digits = memAlloc(count * sizeof(*out->digits))};
@@ -188,6 +197,8 @@ static bool findSources(ctx *c, bitSources *out) {
 
 /* Computes bytes [from, end) of the result, in chunks of all sources small enough for the cache. */
 static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t from, size_t end) {
+    hotCheck(from < end);
+    hotCheck(op <= BITOP_NOT);
     slice first = s->texts[0];
     if (op == BITOP_NOT) { /* of one source, the longest */
         bitsNot(to, first.ptr + from, end - from);
@@ -221,6 +232,7 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
 
 /* Computes the result; NULL if memory is exhausted. */
 static blob *combine(bitOperation op, const bitSources *s) {
+    hotCheck(s->len > 0);
     enum { CHUNK = 8192 };
     blob *result = blobTryNew(s->len);
     if (!result) return NULL;
@@ -251,6 +263,7 @@ static void storeResult(ctx *c, blob *result) {
 /* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: length of the result in bytes, which is
  * that of the longest string; shorter ones are padded with zero bytes. */
 void bitopCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     bitOperation op;
     bitSources s;
     if (!parseOperation(c->argv[1], &op)) {

@@ -7,6 +7,8 @@
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (likely(arg_index == 1 && c->cmd->first_key == 1)) return c->key_hash;
     return storeHash(c->argv[arg_index]);
 }
@@ -18,16 +20,22 @@ static bool isOfType(ctx *c, const robj *o, valueType type) {
 }
 
 bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
     return isOfType(c, *out, type);
 }
 
 bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look, &c->at);
     return isOfType(c, *out, type);
 }
 
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
     uint64_t hash = collectionHash(c, arg_index);
     size_t length = into ? typeOf(into)->length(into) : 0;
@@ -44,12 +52,16 @@ void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {
 }
 
 void collectionRemove(ctx *c, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
     (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->look); /* the key exists */
     collectionNotify(c, key, &eventDel);
 }
 
 bool collectionArgCount(ctx *c, int arg_index, int64_t *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (!ctxArgInt(c, arg_index, out)) return false;
     if (*out != INT64_MIN) return true;
     replyErrorFormat(c, "ERR value is out of range, value must between %lld and %lld",

@@ -7,6 +7,8 @@
 
 bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const char *last_word,
                         collectionPop *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int64_t keys;
     *out = (collectionPop){.first = arg_index + 1, .count = 1};
     if (!ctxArgIntIn(c, arg_index, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
@@ -26,6 +28,8 @@ bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const cha
 }
 
 void collectionPropagatePop(ctx *c, int arg_index, slice name, uint64_t count) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     char digits[NUMBER_TEXT_MAX];
     slice words[3] = {name, c->argv[arg_index]};
     if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
@@ -35,6 +39,9 @@ void collectionPropagatePop(ctx *c, int arg_index, slice name, uint64_t count) {
 static void replyTimedOut(ctx *c) { replyNullArray(c); }
 
 void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadline_ms) {
+    hotCheck(first > 0);
+    hotCheck(first < end);
+    hotCheck(end <= c->argc);
     if (blockIsDenied(c)) {
         replyNullArray(c);
         return;

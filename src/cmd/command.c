@@ -137,6 +137,7 @@ void commandCommand(ctx *c) {
 
 /* COMMAND INFO [name ...]. Reply: like COMMAND, with null for unknown names. */
 void commandInfoCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc == 2) {
         commandCommand(c);
         return;
@@ -209,6 +210,7 @@ static void replyArg(ctx *c, const commandArg *arg) {
 }
 
 static void replyArgs(ctx *c, const commandArg *args, int count) {
+    hotCheck(count >= 0);
     replyArray(c, count);
     for (int i = 0; i < count; i++) replyArg(c, &args[i]);
 }
@@ -266,6 +268,7 @@ static void docsOfEach(const command *cmd, void *arg) { replyDocs(arg, cmd); }
 
 /* COMMAND DOCS [name ...]. Reply: a map from name to documentation; unknown names are omitted. */
 void commandDocsCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc == 2) {
         replyMap(c, commandCount());
         commandEach(docsOfEach, c);
@@ -322,6 +325,7 @@ static void listOne(const command *cmd, void *arg) {
 /* COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]. Reply: names, including
  * subcommands. */
 void commandListCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     listFilter filter = {.c = c, .kind = LIST_ALL};
     if (c->argc != 2) {
         if (c->argc != 5 || !ctxArgIs(c, 2, "filterby")) {
@@ -373,6 +377,8 @@ static const command *findNamedCommand(ctx *c) {
 }
 
 static void replyKeys(ctx *c, const keyPosition *keys, int count, bool with_flags) {
+    hotCheck(count >= 0);
+    hotCheck(c->argc > 2);
     const slice *argv = c->argv + 2;
     replyArray(c, count);
     for (int i = 0; i < count; i++) {

@@ -9,6 +9,8 @@
 
 /* Parses argv[i] as the name of a log. False: the error was replied. */
 static bool kindArg(ctx *c, int i, commandlogKind *kind) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     static const char *const names[COMMANDLOG_KINDS] = {"slow", "large-request", "large-reply"};
     for (int k = 0; k < COMMANDLOG_KINDS; k++) {
         if (!ctxArgIs(c, i, names[k])) continue;
@@ -22,6 +24,8 @@ static bool kindArg(ctx *c, int i, commandlogKind *kind) {
 
 /* Parses argv[i] as a number of entries, -1 meaning all. False: the error was replied. */
 static bool countArg(ctx *c, int i, int64_t *count) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     return ctxArgIntIn(c, i, -1, INT64_MAX, count,
                        "ERR count should be greater than or equal to -1");
 }
@@ -38,6 +42,7 @@ static void replyEntry(ctx *c, const commandlogEntry *e) {
 }
 
 static void replyEntries(ctx *c, commandlogKind kind, int64_t count) {
+    hotCheck(kind < COMMANDLOG_KINDS);
     const list *entries = commandlogOf(kind);
     if (count < 0 || count > (int64_t)entries->count) count = (int64_t)entries->count;
     replyArray(c, count);
@@ -92,6 +97,7 @@ void commandlogHelpCommand(ctx *c) {
 
 /* SLOWLOG GET [count]. Reply: the newest entries, by default ten. */
 void slowlogGetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t count = 10;
     if (c->argc > 3) {
         replyErrorSubcommand(c);

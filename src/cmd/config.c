@@ -13,6 +13,7 @@
 
 /* CONFIG GET pattern [pattern ...]. Reply: a map of names and values. */
 void configGetCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     configMatch *found;
     int count = configMatchAll(c->argv + 2, c->argc - 2, &found);
     str value = STR_EMPTY;
@@ -38,6 +39,7 @@ static void signalSet(const ctx *c) {
 
 /* CONFIG SET name value [name value ...]: sets all or none. */
 void configSetCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     if (c->argc % 2) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;

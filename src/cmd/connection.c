@@ -67,6 +67,7 @@ static bool authenticate(ctx *c, slice name, slice password) {
 
 /* AUTH [username] password. Reply: OK. */
 void authCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc > 3) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;

@@ -110,6 +110,7 @@ static void debugProtocol(ctx *c) {
 /* ------------------------------------------------------------------ keys and values */
 
 const robj *debugFind(ctx *c) {
+    hotCheck(c->argc > 2);
     slice key = c->argv[2];
     const robj *o = dbPeek(c->db, key, storeHash(key));
     if (!o) replyError(c, ERR_NO_KEY_TEXT);
@@ -164,6 +165,7 @@ static void debugDigest(ctx *c) {
 
 /* A missing key does not contribute to the digest. */
 static void debugDigestValue(ctx *c) {
+    hotCheck(c->argc >= 2);
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
         slice key = c->argv[i];
@@ -185,6 +187,7 @@ static bool refusedByLoad(ctx *c) {
 /* DEBUG POPULATE count [prefix] [size]: values "value:0" and so on, truncated or zero-padded to
  * `size`. */
 static void debugPopulate(ctx *c) {
+    hotCheck(c->argc > 2);
     static const char not_positive[] = "ERR value is out of range, must be positive";
     int64_t count, size = 0;
     if (refusedByLoad(c)) return;
@@ -238,6 +241,8 @@ static void appendChains(str *out, const hashtableStats *s) {
 
 static void appendTable(str *out, int index, const char *what, uint64_t slots, uint64_t count,
                         int64_t resize_position) {
+    hotCheck(index >= 0);
+    hotCheck(count <= slots);
     strAppendFormat(out, "Hash table %d stats (%s):\n table size: %llu\n", index, what,
                     (unsigned long long)slots);
     strAppendFormat(out, " number of entries: %llu\n rehashing index: %lld\n",
@@ -247,6 +252,7 @@ static void appendTable(str *out, int index, const char *what, uint64_t slots, u
 /* Volatile keys are entries of the same table: the table of expiry times is reported with no slots
  * and the number of volatile keys. */
 static void debugHtstats(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t id;
     if (!ctxArgInt(c, 2, &id)) return;
     if (id < 0 || id >= storeDbCount()) {
@@ -312,6 +318,7 @@ static void debugListpack(ctx *c) {
 
 /* Argument 2 as a boolean, as atoi() does: without a leading non-zero number it is off. */
 static bool switchArg(const ctx *c) {
+    hotCheck(c->argc > 2);
     str text = strNew(c->argv[2]);
     bool on = strtol(strText(&text), NULL, 10) != 0;
     strFree(&text);
@@ -335,6 +342,7 @@ static void debugSetSkipChecksum(ctx *c) {
 
 /* DEBUG FORCE-TLS-WRITE-ERROR 1|0. */
 static void debugForceTlsWriteError(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t on;
     if (!ctxArgIntIn(c, 2, 0, 1, &on, "ERR Value must be 0 or 1")) return;
     if (!engineBlockTlsWrites(on)) {
@@ -372,6 +380,7 @@ static void debugReload(ctx *c) {
 }
 
 static void debugAofFlushSleep(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t us;
     if (!numberParseInt(c->argv[2], &us)) {
         replyError(c, ERR_NOT_INTEGER_TEXT);
@@ -405,6 +414,7 @@ static void debugNothing(ctx *c) { replyOk(c); }
 /* DEBUG PROTECT-CLIENT id: all clients are freed at the end of a turn anyway, so only the id is
  * checked. */
 static void debugProtectClient(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t id;
     if (!numberParseInt(c->argv[2], &id)) {
         replyError(c, SLICE("ERR Invalid client id"));
@@ -416,12 +426,14 @@ static void debugProtectClient(ctx *c) {
 }
 
 static int sleepInChild(void *us) {
+    hotCheck(*(const int64_t *)us >= 0);
     clockSleepUs(*(const int64_t *)us);
     return 0;
 }
 
 /* Forks a child that shares our pages and only sleeps: the effect of a save on the server. */
 static void debugChild(ctx *c) {
+    hotCheck(c->argc > 2);
     double seconds;
     reason why;
     if (!ctxArgDouble(c, 2, &seconds)) return;
@@ -578,12 +590,14 @@ static void debugHelp(ctx *c) { replyHelp(c, debug_help); }
 static void debugError(ctx *c) { respError(c->out, c->argv[2]); }
 
 static void debugLog(ctx *c) {
+    hotCheck(c->argc > 2);
     logWarning("DEBUG LOG: %.*s", (int)c->argv[2].len, c->argv[2].ptr);
     replyOk(c);
 }
 
 /* Sleeps for the number of seconds at the start of the argument; 0 if there is none. */
 static void debugSleep(ctx *c) {
+    hotCheck(c->argc > 2);
     const double longest_s = 1e9;
     str text = strNew(c->argv[2]);
     double seconds = strtod(strText(&text), NULL);
@@ -633,6 +647,7 @@ const gate debugGate = {.name = "debug", .selects = isDebug, .admit = checkDebug
 
 /* DEBUG subcommand [argument]. Not a container command: its subcommands have no specs. */
 void debugCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     static const struct {
         const char *word;
         int argc_min, argc_max;

@@ -42,6 +42,7 @@ void debugOom(ctx *c) {
 
 /* DEBUG LEAK string: memory that is never freed, to test leak checkers. */
 void debugLeak(ctx *c) {
+    hotCheck(c->argc > 2);
     (void)memDup(c->argv[2].ptr, c->argv[2].len); /* leaked on purpose */
     replyOk(c);
 }

@@ -50,6 +50,7 @@ void debugQuicklist(ctx *c) {
 }
 
 void debugQuicklistPackedThreshold(ctx *c) {
+    hotCheck(c->argc > 2);
     uint64_t bytes;
     if (!numberParseMemory(c->argv[2], &bytes) || bytes >= UINT32_MAX) {
         replyError(c,

@@ -28,6 +28,7 @@ static void replyAllocatorError(ctx *c, int error) {
 
 /* DEBUG MALLCTL key [value]. Reply: the value before the change. */
 void debugMallctl(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t set, value;
     bool sets = c->argc == 4;
     if (sets && !ctxArgInt(c, 3, &set)) return;
@@ -43,6 +44,7 @@ void debugMallctl(ctx *c) {
 
 /* DEBUG MALLCTL-STR key. The texts cannot be changed; a value is ignored. */
 void debugMallctlStr(ctx *c) {
+    hotCheck(c->argc > 2);
     const char *text;
     str name = strNew(c->argv[2]);
     int error = memControlText(strText(&name), &text);

@@ -15,11 +15,13 @@ void debugChangeReplId(ctx *c) {
 }
 
 void debugReplicate(ctx *c) {
+    hotCheck(c->argc > 2);
     engineReplication()->replicate(c->argc - 2, c->argv + 2);
     replyOk(c);
 }
 
 void debugDelayRdbClientFree(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t seconds;
     if (!ctxArgIntIn(c, 2, 0, INT_MAX, &seconds, NULL)) return;
     engineReplication()->set_dataset_grace((int)seconds);
@@ -27,6 +29,7 @@ void debugDelayRdbClientFree(ctx *c) {
 }
 
 void debugPauseAfterFork(ctx *c) {
+    hotCheck(c->argc > 2);
     int64_t on;
     if (!ctxArgInt(c, 2, &on)) return;
     engineReplication()->pause_after_fork(on != 0);

@@ -13,6 +13,7 @@
 
 /* DUMP key. Reply: the payload for RESTORE, or null. Does not count as an access. */
 void dumpCommand(ctx *c) {
+    hotCheck(c->argc == 2);
     slice key = c->argv[1];
     const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->look);
     if (!o) {
@@ -36,6 +37,7 @@ typedef struct restoreOptions {
 
 /* Parses the arguments after the payload. False: the error was replied. */
 static bool parseOptions(ctx *c, restoreOptions *out) {
+    hotCheck(c->argc >= 4);
     *out = (restoreOptions){.idle_s = -1, .frequency = -1};
     for (int i = 4; i < c->argc; i++) {
         bool has_value = i + 1 < c->argc;
@@ -66,6 +68,7 @@ static bool parseOptions(ctx *c, restoreOptions *out) {
 /* Parses argument 2 into the Unix time in ms, OBJECT_NO_EXPIRE for 0. False: the error was
  * replied. */
 static bool parseTtl(ctx *c, restoreOptions *options, int64_t *expire_ms) {
+    hotCheck(c->argc >= 4);
     if (!ctxArgInt(c, 2, &options->ttl)) return false;
     if (options->ttl < 0) {
         replyError(c, SLICE("ERR Invalid TTL value, must be >= 0"));
@@ -84,6 +87,7 @@ static bool parseTtl(ctx *c, restoreOptions *options, int64_t *expire_ms) {
 
 /* Reads the value of the payload at argument 3. False: the error was replied. */
 static bool readPayload(ctx *c, robj **out) {
+    hotCheck(c->argc >= 4);
     slice payload = c->argv[3];
     int version;
     if (!rdbDumpHasFooter(payload, rdbVersionsRelaxed(), rdbChecksumSkipped(), &version)) {
@@ -119,6 +123,7 @@ static void propagateRestore(ctx *c, const restoreOptions *options, int64_t expi
 
 /* The key given a time that has passed: an existing one is deleted, a new one is not created. */
 static void deleteInstead(ctx *c, bool existed) {
+    hotCheck(c->argc >= 4);
     slice key = c->argv[1];
     if (existed) {
         (void)dbDelete(c->db, key, storeHash(key), c->look); /* it exists */
@@ -131,6 +136,7 @@ static void deleteInstead(ctx *c, bool existed) {
 
 /* RESTORE key ttl payload [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]. */
 void restoreCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     slice key = c->argv[1];
     uint64_t hash = storeHash(key);
     restoreOptions options;

@@ -42,6 +42,8 @@ static bool parseConditions(ctx *c, uint32_t *out) {
 
 /* Parses argument 2 as Unix time in ms. False: the error was replied. */
 static bool parseTime(ctx *c, int64_t unit_ms, bool relative, int64_t *out) {
+    hotCheck(unit_ms == 1 || unit_ms == 1000);
+    hotCheck(c->argc >= 3);
     int64_t value;
     if (!ctxArgInt(c, 2, &value)) return false;
     if (numberMul(value, unit_ms, &value) && (!relative || numberAdd(value, c->now_ms, &value))) {
@@ -79,6 +81,7 @@ static void propagateTime(ctx *c, int64_t expire_ms) {
 
 /* Common implementation: the four commands differ in the unit and in relative or absolute time. */
 static void expire(ctx *c, int64_t unit_ms, bool relative) {
+    hotCheck(unit_ms == 1 || unit_ms == 1000);
     uint32_t conditions;
     int64_t expire_ms;
     if (!parseConditions(c, &conditions) || !parseTime(c, unit_ms, relative, &expire_ms)) return;
@@ -131,6 +134,7 @@ void pexpiretimeCommand(ctx *c) { replyTime(c, false, false); }
 
 /* PERSIST key. Reply: 1, or 0 if the key is missing or has no TTL. */
 void persistCommand(ctx *c) {
+    hotCheck(c->argc == 2);
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     bool had_time = o && objectHasExpire(o);
     if (had_time) {

@@ -6,6 +6,7 @@
 #include "cmd/procs.h"
 
 static int onlyKey(keyPosition *out, int max, int arg_index, uint32_t flags) {
+    hotCheck(arg_index > 0);
     if (max > 0) out[0] = (keyPosition){arg_index, flags};
     return 1;
 }
@@ -13,6 +14,7 @@ static int onlyKey(keyPosition *out, int max, int arg_index, uint32_t flags) {
 /* The key at argument 1, which is read, and the one at argument `store`, which is written (0:
  * none). */
 static int keyAndStore(keyPosition *out, int max, int store) {
+    hotCheck(store >= 0);
     if (max > 0) out[0] = (keyPosition){1, KEY_RO | KEY_ACCESS};
     if (!store) return 1;
     if (max > 1) out[1] = (keyPosition){store, KEY_OW | KEY_UPDATE};
@@ -21,6 +23,7 @@ static int keyAndStore(keyPosition *out, int max, int store) {
 
 /* SET key value [... GET ...]: with GET the key is also read. */
 int setFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(argc > 0);
     for (int i = 3; i < argc; i++) {
         if (sliceIs(argv[i], "get")) return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
     }
@@ -29,6 +32,7 @@ int setFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
 
 /* BITFIELD key operation ...: read-only if all operations are GET. */
 int bitfieldFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(argc > 0);
     int i = 2;
     while (i < argc) {
         if (sliceIs(argv[i], "get") && argc - i > 2) {
@@ -45,6 +49,7 @@ int bitfieldFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
 /* GEORADIUS key longitude latitude radius unit ... [STORE key|STOREDIST key], GEORADIUSBYMEMBER:
  * the last STORE or STOREDIST counts. */
 int georadiusFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(argc > 0);
     int store = 0;
     for (int i = 5; i + 1 < argc; i++) {
         if (sliceIs(argv[i], "store") || sliceIs(argv[i], "storedist")) store = ++i;
@@ -55,6 +60,7 @@ int georadiusFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
 /* SORT key ... [STORE destination]: the last destination counts. Keys of BY and GET depend on the
  * elements and are not reported. */
 int sortFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(argc > 0);
     int store = 0;
     for (int i = 2; i < argc; i++) {
         if (sliceIs(argv[i], "limit")) {

@@ -15,6 +15,8 @@
 /* ------------------------------------------------------------------ arguments and replies */
 
 bool geoArgPoint(ctx *c, int arg_index, geoPoint *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (!ctxArgDouble(c, arg_index, &out->lon) || !ctxArgDouble(c, arg_index + 1, &out->lat))
         return false;
     if (geoPointIsValid(out)) return true;
@@ -23,6 +25,8 @@ bool geoArgPoint(ctx *c, int arg_index, geoPoint *out) {
 }
 
 bool geoArgUnit(ctx *c, int arg_index, double *metres) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     static const struct {
         const char *word;
         double metres;
@@ -61,6 +65,9 @@ static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_
 
 /* The coordinates of the member at argument `arg_index`; false if it is missing. */
 static bool pointOf(const ctx *c, const robj *o, int arg_index, geoPoint *out) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     double score;
     if (!o || !zsetScore(o, c->argv[arg_index], &score)) return false;
     *out = geohashDecode(geohashOfScore(score));
@@ -89,6 +96,7 @@ static void propagateAdded(ctx *c, const zsetAdding *a) {
 /* GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]. Reply: number
  * of new members, with CH of changed ones. */
 void geoaddCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     zsetAdding a = {.step = 3};
     int arg_index = 2;
     for (; arg_index < c->argc; arg_index++) {
@@ -121,6 +129,7 @@ void geoaddCommand(ctx *c) {
 
 /* GEOPOS key [member ...]. Reply: longitude and latitude of each, or null. */
 void geoposCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     robj *o;
     if (!findRead(c, &o)) return;
     replyArray(c, c->argc - 2);
@@ -136,6 +145,7 @@ void geoposCommand(ctx *c) {
 
 /* GEOHASH key [member ...]. Reply: the geohash text of each, or null. */
 void geohashCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     robj *o;
     if (!findRead(c, &o)) return;
     replyArray(c, c->argc - 2);
@@ -153,6 +163,7 @@ void geohashCommand(ctx *c) {
 
 /* GEODIST key member member [M|KM|FT|MI]. Reply: the distance, or null if a member is missing. */
 void geodistCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     double metres = 1;
     robj *o;
     geoPoint a, b;

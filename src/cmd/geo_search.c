@@ -65,6 +65,8 @@ static bool argLength(ctx *c, int arg_index, double *out, const char *error) {
 
 /* The centre is a member; it is not looked up if the index is missing. */
 static bool parseMember(ctx *c, search *s, int arg_index, int *used) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *used = 1;
     double score;
     if (!s->o) return true;
@@ -78,11 +80,15 @@ static bool parseMember(ctx *c, search *s, int arg_index, int *used) {
 }
 
 static bool parsePoint(ctx *c, search *s, int arg_index, int *used) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *used = 2;
     return geoArgPoint(c, arg_index, &s->shape.centre);
 }
 
 static bool parseCircle(ctx *c, search *s, int arg_index, int *used) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *used = 2;
     s->shape.kind = GEO_CIRCLE;
     if (!argLength(c, arg_index, &s->shape.radius, "ERR need numeric radius")) return false;
@@ -91,6 +97,8 @@ static bool parseCircle(ctx *c, search *s, int arg_index, int *used) {
 }
 
 static bool parseBox(ctx *c, search *s, int arg_index, int *used) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *used = 3;
     s->shape.kind = GEO_BOX;
     if (!argLength(c, arg_index, &s->shape.width, "ERR need numeric width")) return false;
@@ -101,6 +109,8 @@ static bool parseBox(ctx *c, search *s, int arg_index, int *used) {
 }
 
 static bool parsePolygon(ctx *c, search *s, int arg_index, int *used) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int64_t count;
     if (!ctxArgIntIn(c, arg_index, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
         return false;
@@ -123,6 +133,8 @@ static bool parsePolygon(ctx *c, search *s, int arg_index, int *used) {
 /* Parses one option. Returns the index of its last argument, -1 after an error, 0 if it is not one
  * of these. */
 static int parseWhere(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index < c->argc);
     static const struct {
         const char *word;
         int args; /* minimum */
@@ -149,6 +161,8 @@ static int parseWhere(ctx *c, search *s, int arg_index) {
 
 /* Like parseWhere(), for options without arguments. */
 static int parseWord(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index < c->argc);
     if (ctxArgIs(c, arg_index, "withdist")) {
         s->dist = true;
     } else if (ctxArgIs(c, arg_index, "withhash")) {
@@ -170,6 +184,8 @@ static int parseWord(ctx *c, search *s, int arg_index) {
 }
 
 static int parseCount(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (!ctxArgInt(c, arg_index, &s->count)) return -1;
     if (s->count > 0) return arg_index;
     replyError(c, SLICE("ERR COUNT must be > 0"));
@@ -178,6 +194,8 @@ static int parseCount(ctx *c, search *s, int arg_index) {
 
 /* STORE and STOREDIST of GEORADIUS. */
 static int parseStore(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     bool distances = ctxArgIs(c, arg_index, "storedist");
     if (!distances && !ctxArgIs(c, arg_index, "store")) return 0;
     s->store = arg_index + 1;
@@ -186,6 +204,8 @@ static int parseStore(ctx *c, search *s, int arg_index) {
 }
 
 static bool parseOptions(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     bool searches = s->form == FORM_SEARCH || s->form == FORM_SEARCH_STORE;
     for (; arg_index < c->argc; arg_index++) {
         bool more = arg_index + 1 < c->argc;
@@ -251,6 +271,7 @@ static bool comesAfter(const finder *f, const found *a, const found *b) {
 /* The items are a binary heap with the last one in the reply order at the root. Places `item` at
  * index `at` or below it. */
 static void siftDown(finder *f, size_t at, const found *item) {
+    hotCheck(at < f->count);
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= f->count) break;
@@ -274,6 +295,7 @@ static void dropText(const found *item) {
 
 /* Adds an item. If there are too many and the order matters, the last one is removed. */
 static void add(finder *f, found *item, const zsetCursor *cursor) {
+    hotCheck(f->limit == 0 || f->count <= f->limit);
     bool full = f->limit && f->count == f->limit;
     item->found_before = f->found_total++;
     if (full && !comesAfter(f, &f->items[0], item)) return;
@@ -299,6 +321,7 @@ static void add(finder *f, found *item, const zsetCursor *cursor) {
 
 /* Visits the members in one range of scores. False if the limit was reached. */
 static bool findInRun(finder *f, const geoScores *run) {
+    hotCheck(run->min <= run->max);
     const robj *o = f->s->o;
     zsetBound min = {.by = ZSET_BY_SCORE, .score = run->min};
     zsetBound max = {.by = ZSET_BY_SCORE, .score = run->max, .excluded = true};
@@ -349,6 +372,7 @@ static void finderClear(finder *f) {
 /* ------------------------------------------------------------------ replies */
 
 static void replyFound(ctx *c, const search *s, const finder *f) {
+    hotCheck(f->count <= f->found_total);
     int extras = s->dist + s->hash + s->coord;
     replyArray(c, (int64_t)f->count);
     for (size_t i = 0; i < f->count; i++) {
@@ -381,6 +405,8 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
 
 /* Parses the options from `arg_index` on, searches and replies. */
 static void run(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (!parseOptions(c, s, arg_index) || !validateOptions(c, s)) {
         memFree(s->vertices);
         return;
@@ -399,6 +425,8 @@ static void run(ctx *c, search *s, int arg_index) {
 /* ------------------------------------------------------------------ commands */
 
 static bool findIndex(ctx *c, search *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     robj *o;
     if (!collectionFindRead(c, arg_index, TYPE_ZSET, &o)) return false;
     s->o = o;

@@ -33,6 +33,7 @@ void hashNoteReplaced(ctx *c, uint64_t count) {
 /* Sets one field of `o`, as returned by hashFindWrite(), and stores the value. The field keeps its
  * TTL. True if it replaced an expired field. */
 static bool setOne(ctx *c, robj *o, slice field, slice value) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     packLimits most = hashLimits();
     hashOutcome outcome;
     if (!o) o = hashNew(c->argv[1]);
@@ -45,6 +46,7 @@ static bool setOne(ctx *c, robj *o, slice field, slice value) {
 
 /* HINCRBY and HINCRBYFLOAT on a hash with field TTLs are propagated as their result. */
 static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
+    hotCheck(c->argc >= 3);
     char digits[NUMBER_TEXT_MAX];
     if (time_ms >= 0) {
         slice words[8] = {SLICE("HSETEX"), c->argv[1],
@@ -60,6 +62,7 @@ static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
 
 /* Sets the pairs from argument 2 on. False: the error was replied. */
 static bool setPairs(ctx *c, int64_t *created_count) {
+    hotCheck(c->argc >= 3);
     if (c->argc % 2 == 1) {
         replyErrorArity(c);
         return false;
@@ -96,6 +99,7 @@ void hmsetCommand(ctx *c) {
 
 /* HSETNX key field value. Reply: 1, or 0 if the field exists. */
 void hsetnxCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
@@ -115,6 +119,7 @@ void hsetnxCommand(ctx *c) {
 
 /* HINCRBY key field increment. Reply: the new value. */
 void hincrbyCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     int64_t by, number = 0;
     robj *o;
     slice value;
@@ -141,6 +146,7 @@ void hincrbyCommand(ctx *c) {
 /* HINCRBYFLOAT key field increment. Reply: the new value as text. Propagated as HSET, so that
  * replicas do not depend on their own rounding. */
 void hincrbyfloatCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     long double by, number = 0;
     robj *o;
     slice value;
@@ -174,6 +180,7 @@ void hincrbyfloatCommand(ctx *c) {
 
 /* HDEL key field [field ...]. Reply: number of fields removed. */
 void hdelCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!hashFindWrite(c, &o)) return;
     int64_t deleted = 0;
@@ -194,6 +201,7 @@ void hdelCommand(ctx *c) {
 /* ------------------------------------------------------------------ reading */
 
 void hashReplyField(ctx *c, const robj *o, slice field) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (o && hashGet(o, field, c->look, digits, &value)) {
@@ -205,12 +213,14 @@ void hashReplyField(ctx *c, const robj *o, slice field) {
 
 /* HGET key field. Reply: the value or null. */
 void hgetCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (hashFindRead(c, &o)) hashReplyField(c, o, c->argv[2]);
 }
 
 /* HMGET key field [field ...]. Reply: the values, null for missing fields. */
 void hmgetCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!hashFindRead(c, &o)) return;
     replyArray(c, c->argc - 2);
@@ -225,6 +235,7 @@ void hlenCommand(ctx *c) {
 
 /* HSTRLEN key field. Reply: length of the value in bytes, 0 if missing. */
 void hstrlenCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
@@ -234,6 +245,7 @@ void hstrlenCommand(ctx *c) {
 
 /* HEXISTS key field. Reply: 1 or 0. */
 void hexistsCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
@@ -242,6 +254,7 @@ void hexistsCommand(ctx *c) {
 }
 
 static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, c->look);
@@ -313,6 +326,7 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
 /* HRANDFIELD key [count [WITHVALUES]]. Reply: a field or null; with a count, that many distinct
  * fields, or if it is negative, that many draws with repetition. */
 void hrandfieldCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t count;
     if (c->argc > 2) {
         if (!collectionArgCount(c, 2, &count)) return;

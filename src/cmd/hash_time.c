@@ -26,6 +26,8 @@ static void replyBadCount(ctx *c) {
 
 /* Finds the word FIELDS from argument `from` on. False: the error was replied. */
 static bool findFields(ctx *c, int from, int width, fieldList *out) {
+    hotCheck(from > 0);
+    hotCheck(width == 1 || width == 2);
     *out = (fieldList){.word = from, .width = width};
     while (out->word < c->argc - 1 && !ctxArgIs(c, out->word, "fields")) out->word++;
     out->first = out->word + 2;
@@ -36,6 +38,8 @@ static bool findFields(ctx *c, int from, int width, fieldList *out) {
 
 /* Parses the count after FIELDS. False: the error was replied. */
 static bool parseCount(ctx *c, fieldList *f) {
+    hotCheck(f->word > 0);
+    hotCheck(f->word < c->argc);
     if (!ctxArgInt(c, f->word + 1, &f->size)) return false;
     if (f->size > 0 && f->size <= INT32_MAX && f->size * f->width == c->argc - f->first)
         return true;
@@ -103,6 +107,7 @@ static const optionRow *findRow(slice word) {
 
 /* Parses the options at arguments [2, end); options not in `known` are a syntax error. */
 static bool parseWords(ctx *c, int end, uint32_t known, hashOptions *out) {
+    hotCheck(end <= c->argc);
     *out = (hashOptions){0};
     for (int i = 2; i < end; i++) {
         const optionRow *row = findRow(c->argv[i]);
@@ -177,6 +182,7 @@ static void wordsAddNumber(wordList *w, int which, int64_t number) {
 }
 
 static void wordsPropagate(wordList *w, ctx *c) {
+    hotCheck(w->count > 1);
     ctxPropagateAs(c, w->count, w->words);
     memFree(w->words);
 }
@@ -185,6 +191,9 @@ static void wordsPropagate(wordList *w, ctx *c) {
  * fields. */
 static void propagateFields(ctx *c, slice name, const int64_t *time_ms, int first, int end,
                             const slice *fields, int64_t count) {
+    hotCheck(count >= 0);
+    hotCheck(first <= end);
+    hotCheck(end <= c->argc);
     if (!engineHot.sinks) return;
     wordList w;
     wordsInit(&w, c, name);
@@ -197,6 +206,7 @@ static void propagateFields(ctx *c, slice name, const int64_t *time_ms, int firs
 }
 
 static void propagateDeleted(ctx *c, const slice *fields, int64_t count) {
+    hotCheck(count > 0);
     if (!engineHot.sinks) return;
     wordList w;
     wordsInit(&w, c, SLICE("HDEL"));
@@ -206,6 +216,7 @@ static void propagateDeleted(ctx *c, const slice *fields, int64_t count) {
 
 /* Notifies that fields of `o` were removed; if it is empty now, also deletes the key. */
 static void notifyDeleted(ctx *c, const robj *o, const keyEvent *event, int64_t count) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     bool emptied = hashLength(o) == 0;
     collectionChanged(c, c->argv[1], event, (uint64_t)count);
     if (emptied) collectionRemove(c, 1);
@@ -217,6 +228,7 @@ enum { COND_NX = 1, COND_XX = 2, COND_GT = 4, COND_LT = 8 };
 
 /* Parses arguments [3, end). False: the error was replied. */
 static bool parseConditions(ctx *c, int end, unsigned *out) {
+    hotCheck(end <= c->argc);
     static const char *const words[] = {"nx", "xx", "gt", "lt"};
     *out = 0;
     for (int i = 3; i < end; i++) {
@@ -248,6 +260,7 @@ static bool conditionHolds(unsigned conditions, int64_t old_ms, int64_t new_ms) 
 }
 
 static void replyForAll(ctx *c, const fieldList *f, int64_t result) {
+    hotCheck(f->size > 0);
     replyArray(c, f->size);
     for (int64_t i = 0; i < f->size; i++) replyInteger(c, result);
 }
@@ -256,6 +269,7 @@ static void replyForAll(ctx *c, const fieldList *f, int64_t result) {
  * the field was deleted because the time is in the past. */
 static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned conditions,
                          int64_t time_ms) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     bool past = keyspaceIsPast(c, time_ms);
     slice *changed = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
@@ -355,6 +369,7 @@ void hpexpiretimeCommand(ctx *c) { replyTimes(c, false, false); }
 /* HPERSIST key FIELDS n field [field ...]. Reply for each field: -2 if missing, -1 if it has no
  * TTL, 1. */
 void hpersistCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     fieldList f;
     robj *o;
     uint64_t count = 0;
@@ -379,6 +394,7 @@ void hpersistCommand(ctx *c) {
 /* Replies the values of fields and deletes the fields. `expired`: because their new expiry time is
  * in the past. */
 static void getAndDeleteFields(ctx *c, robj *o, const fieldList *f, bool expired) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     replyArray(c, f->size);
@@ -407,6 +423,7 @@ void hgetdelCommand(ctx *c) {
 
 /* Replies the values of fields and sets their TTL; HASH_NO_TIME removes it. */
 static void getAndExpireFields(ctx *c, robj *o, const fieldList *f, int64_t time_ms) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     slice *changed = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     replyArray(c, f->size);
@@ -433,6 +450,7 @@ static void getAndExpireFields(ctx *c, robj *o, const fieldList *f, int64_t time
 /* HGETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST] FIELDS n field [field ...]. Reply: the values,
  * null for missing fields. */
 void hgetexCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     hashOptions options;
     fieldList f;
     robj *o;
@@ -453,6 +471,7 @@ void hgetexCommand(ctx *c) {
 /* ------------------------------------------------------------------ HSETEX */
 
 static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fieldList *f) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     if ((given & OPT_NX && o) || (given & OPT_XX && !o)) return false;
     if (!(given & (OPT_FNX | OPT_FXX))) return true;
     for (int64_t i = 0; i < f->size; i++) {
@@ -465,6 +484,7 @@ static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fiel
 /* The expiry time is in the past: the fields are set and deleted again, also those that have
  * expired. */
 static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     for (int64_t i = 0; o && i < f->size; i++) {
@@ -504,6 +524,7 @@ static void propagateSet(ctx *c, const hashOptions *o, int64_t time_ms, const fi
 
 static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_ms,
                       const fieldList *f) {
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     packLimits most = hashLimits();
     slice *replaced = NULL; /* fields that had expired */
     int64_t count = 0;

@@ -25,6 +25,7 @@ static void replyKey(ctx *c, const hotKey *k, uint64_t samples) {
 /* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent
  * first. */
 void hotkeysGetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t wanted = HOTKEYS_MAX;
     if (c->argc != 2 && (c->argc != 4 || !ctxArgIs(c, 2, "count"))) {
         replyError(c, ERR_SYNTAX_TEXT);

@@ -48,6 +48,7 @@ static robj *newHll(slice key) {
 
 /* Replaces the value by a dense one with these registers and the same header. */
 static robj *setDense(robj *o, const uint8_t *registers) {
+    hotCheck(objectType(o) == TYPE_STRING);
     blob *b = blobNew(HLL_DENSE_BYTES);
     memcpy(b->bytes, hllBytes(o).ptr, HLL_HEAD_BYTES);
     hllWriteDense(b->bytes, registers);
@@ -66,6 +67,7 @@ static bool makeDense(robj **o) {
 
 /* Raises one register in either representation; never returns HLL_FULL. */
 static hllOutcome raiseRegister(robj **o, hllUpdate place) {
+    hotCheck(place.index < HLL_REGISTERS);
     hllOutcome outcome = HLL_FULL;
     if (hllIsSparse(hllBytes(*o).ptr)) {
         outcome = hllTrySparse(hllBytes(*o), place);
@@ -83,6 +85,7 @@ static hllOutcome raiseRegister(robj **o, hllUpdate place) {
 
 /* PFADD key [element ...]. Reply: 1 if the estimate may have changed or the key is new, else 0. */
 void pfaddCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!isHll(c, o)) return;
     uint64_t changes = !o;
@@ -110,6 +113,7 @@ void pfaddCommand(ctx *c) {
 
 /* Merges the values at arguments `first` and following. False: the error was replied. */
 static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
+    hotCheck(first > 0);
     keyWalk w;
     keyWalkInit(&w, c, first, c->argc, 1);
     while (keyWalkNext(&w)) {
@@ -150,6 +154,7 @@ static void countOne(ctx *c) {
 /* PFCOUNT key [key ...]. Reply: estimated number of distinct elements added to any of them. For a
  * single key the estimate is cached in the value. */
 void pfcountCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc == 2) {
         countOne(c);
         return;
@@ -161,6 +166,7 @@ void pfcountCommand(ctx *c) {
 
 /* PFMERGE destination [source ...]. Reply: OK. */
 void pfmergeCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     uint8_t registers[HLL_REGISTERS] = {0};
     bool any_dense = false;
     if (!mergeKeys(c, 1, registers, &any_dense)) return;
@@ -230,6 +236,7 @@ static void debugDecode(ctx *c, const robj *o) {
 /* PFDEBUG GETREG|DECODE|ENCODING|TODENSE key, PFDEBUG SIMD ON|OFF. SIMD has no effect: the
  * compiler's vector code is always used. */
 void pfdebugCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     bool changed;
     if (ctxArgIs(c, 1, "simd")) {
         bool on = ctxArgIs(c, 2, "on");

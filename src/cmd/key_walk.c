@@ -24,6 +24,8 @@ static inline bool isPrepared(const keyWalk *w, int arg_index) {
 
 /* Hashes the next chunk of keys and prefetches what the lookups will read. */
 static void fill(keyWalk *w) {
+    hotCheck(w->arg_index + w->step < w->end);
+    hotCheck(w->at == w->ready);
     storeWant wants[KEY_WALK_CHUNK];
     int n = 0;
     if (isPrepared(w, w->arg_index + w->step)) {
@@ -42,6 +44,8 @@ static void fill(keyWalk *w) {
 }
 
 bool keyWalkNext(keyWalk *w) {
+    hotCheck(w->at <= w->ready);
+    hotCheck(w->ready <= KEY_WALK_CHUNK);
     if (w->arg_index + w->step >= w->end) return false;
     if (w->at == w->ready) fill(w);
     w->arg_index += w->step;

@@ -15,6 +15,8 @@
 #include "store/store.h"
 
 static dbKey keyAt(const ctx *c, db *d, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
     uint64_t hash = arg_index == 1 ? c->key_hash : storeHash(key);
     return (dbKey){.db = d, .key = key, .hash = hash};
@@ -69,6 +71,7 @@ void touchCommand(ctx *c) { replyFound(c, dbFindRead, lookWithTouch(c->look)); }
 
 /* TYPE key. Reply: name of the type, "none" if the key is missing. */
 void typeCommand(ctx *c) {
+    hotCheck(c->argc == 2);
     const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->look);
     replyStatus(c, o ? sliceOf(objectTypeName(o)) : SLICE("none"));
 }
@@ -126,6 +129,8 @@ void renamenxCommand(ctx *c) {
 
 /* Parses an argument as a C int. False: the error was replied. */
 static bool intArg(ctx *c, int arg_index, int *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int64_t value;
     if (!ctxArgInt(c, arg_index, &value)) return false;
     if (value < INT_MIN || value > INT_MAX) {
@@ -139,6 +144,8 @@ static bool intArg(ctx *c, int arg_index, int *out) {
 
 /* Parses an argument as the index of a database. False: the error was replied. */
 static bool dbArg(ctx *c, int arg_index, db **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int id;
     if (!intArg(c, arg_index, &id)) return false;
     if (id < 0 || id >= storeDbCount()) {
@@ -179,6 +186,7 @@ void moveCommand(ctx *c) {
 /* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 if the source is missing,
  * or the destination exists and REPLACE is not given. */
 void copyCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     db *target = c->db;
     bool replace = false;
     for (int i = 3; i < c->argc; i++) {
@@ -249,6 +257,8 @@ static bool parseFlush(ctx *c) {
 
 /* Flushes a database, or all if `id` is -1. */
 static void flush(ctx *c, int id) {
+    hotCheck(id >= -1);
+    hotCheck(id < storeDbCount());
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : keyspaceFlushesLater();
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id, .later = later};
     hooksDbEvent(&event);

@@ -27,6 +27,7 @@ static int sampleCount(const latencyEvent *e) {
 
 /* LATENCY HISTORY event. Reply: pairs of time and ms, oldest first. */
 void latencyHistoryCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     const latencyEvent *e = latencyFind(c->argv[2]);
     if (!e) {
         replyArray(c, 0);
@@ -61,6 +62,7 @@ void latencyLatestCommand(ctx *c) {
 
 /* LATENCY RESET [event ...]. Reply: number of events reset. */
 void latencyResetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int gone = 0;
     if (c->argc == 2) gone = latencyReset(sliceMake(NULL, 0));
     for (int i = 2; i < c->argc; i++) gone += latencyReset(c->argv[i]);
@@ -110,6 +112,7 @@ static int replyHistogramsOf(ctx *c, const command *cmd) {
 /* LATENCY HISTOGRAM [command ...]. Reply: a map of commands to the number of calls and cumulative
  * counts by microseconds. */
 void latencyHistogramCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     respDeferred map = respDeferBegin(c->out);
     int count = 0;
     for (int i = 2; i < c->argc; i++) {
@@ -137,6 +140,7 @@ typedef struct graphColumn {
 
 /* Prints an age in the largest unit that gives a whole number. */
 static void printAge(char *dst, int64_t seconds) {
+    hotCheck(seconds >= 0);
     static const struct {
         int64_t length;
         char letter;
@@ -150,6 +154,8 @@ static void printAge(char *dst, int64_t seconds) {
 
 /* Draws one line per row of the graph, then the labels vertically. */
 static void drawColumns(const graphColumn *columns, int count, str *out) {
+    hotCheck(count >= 0);
+    hotCheck(count <= LATENCY_SAMPLES_MAX);
     for (int row = GRAPH_ROWS - 1; row >= 0; row--) {
         for (int i = 0; i < count; i++) {
             int above = columns[i].level - 3 * row;
@@ -201,6 +207,7 @@ static void drawEvent(const latencyEvent *e, str *out) {
 
 /* LATENCY GRAPH event. Reply: an ASCII graph of its samples. */
 void latencyGraphCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     const latencyEvent *e = latencyFind(c->argv[2]);
     if (!e) {
         replyErrorFormat(c, "ERR No samples available for event '%.*s'", (int)c->argv[2].len,

@@ -50,6 +50,7 @@ static uint64_t equalBytes(const char *bytes, size_t count, char ch) {
 /* Computes the row for a byte of `a` from the previous row `from` (initially all ones). `to` may be
  * the same. */
 static void nextRow(const lcsTable *t, char ch, const uint64_t *from, uint64_t *to) {
+    hotCheck(t->words > 0);
     bool carry = false;
     for (size_t w = 0; w < t->words; w++) {
         uint64_t match = equalBytes(t->b.ptr + w * 64, sizeMin(t->b.len - w * 64, 64), ch);
@@ -62,6 +63,8 @@ static void nextRow(const lcsTable *t, char ch, const uint64_t *from, uint64_t *
 }
 
 static bool lengthIsOneMore(const lcsTable *t, size_t i, size_t j) {
+    hotCheck(i > 0);
+    hotCheck(j > 0);
     const uint64_t *row = t->rows + (i - 1) * t->words;
     return !(row[(j - 1) / 64] >> (j - 1) % 64 & 1);
 }
@@ -88,6 +91,7 @@ static status tableBuild(lcsTable *t) {
 /* ------------------------------------------------------------------ replies */
 
 static void replyRange(ctx *c, size_t from, size_t count) {
+    hotCheck(count > 0);
     replyArray(c, 2);
     replyInteger(c, (int64_t)from);
     replyInteger(c, (int64_t)(from + count - 1));

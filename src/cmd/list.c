@@ -17,6 +17,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 
 /* Stores the list at argument 1 after elements were removed; deletes the key if it is empty. */
 static void storeReduced(ctx *c, robj *o, const keyEvent *event, size_t removed) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listLimits most = listLimitsNow();
     bool emptied = listLength(o) == 0;
     collectionPlace(c, 1, emptied ? o : listTryPack(o, &most));
@@ -31,6 +32,7 @@ static void storeReduced(ctx *c, robj *o, const keyEvent *event, size_t removed)
 /* ------------------------------------------------------------------ pushing */
 
 static void push(ctx *c, bool front, bool only_existing) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     if (!o && only_existing) {
@@ -63,6 +65,7 @@ void rpushxCommand(ctx *c) { push(c, false, true); }
 /* ------------------------------------------------------------------ popping */
 
 void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool backwards) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listCursor at;
     listpackItem item;
     replyArray(c, (int64_t)count);
@@ -72,6 +75,9 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
 }
 
 void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     size_t length = listLength(o);
     const keyEvent *event = front ? &eventLpop : &eventRpop;
     check(count > 0);
@@ -86,6 +92,7 @@ void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
 }
 
 void listReplyEnd(ctx *c, const robj *o, bool front) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listCursor at;
     listpackItem item;
     listCursorInit(&at, o, front ? 0 : listLength(o) - 1, false);
@@ -95,6 +102,7 @@ void listReplyEnd(ctx *c, const robj *o, bool front) {
 }
 
 static void popMany(ctx *c, bool front) {
+    hotCheck(c->argc == 3);
     int64_t count;
     static const char not_positive[] = "ERR value is out of range, must be positive";
     if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
@@ -150,6 +158,7 @@ void llenCommand(ctx *c) {
 /* Converts an index that may count from the end to one from the front; false if it is out of
  * range. */
 static bool resolveIndex(const robj *o, int64_t index, size_t *out) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     int64_t length = (int64_t)listLength(o);
     if (index < 0) index += length;
     if (index < 0 || index >= length) return false;
@@ -213,6 +222,8 @@ typedef struct posOptions {
 
 /* Parses the number of an option. False: the error was replied. */
 static bool countArg(ctx *c, int i, const char *negative, int64_t *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (!ctxArgIntIn(c, i, 0, INT64_MAX, out, negative)) return false;
     return true;
 }
@@ -244,6 +255,7 @@ static bool parsePos(ctx *c, posOptions *out) {
 /* Searches the list and replies matching indexes; stops after `most` > 0 matches. Returns their
  * number. */
 static int64_t findIndexes(ctx *c, const robj *o, const posOptions *p, int64_t most) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listpackItem wanted = listpackItemOf(c->argv[2]), item;
     int64_t length = (int64_t)listLength(o), matches = 0, found = 0;
     bool backwards = p->rank < 0;
@@ -283,6 +295,7 @@ void lposCommand(ctx *c) {
 
 /* LSET key index element. Reply: OK. */
 void lsetCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     robj *o;
     int64_t wanted;
     size_t index;
@@ -325,6 +338,7 @@ void ltrimCommand(ctx *c) {
 
 /* LREM key count element. Reply: number of elements removed. */
 void lremCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     int64_t count;
     robj *o;
     if (!collectionArgCount(c, 2, &count)) return;
@@ -345,6 +359,7 @@ void lremCommand(ctx *c) {
 
 /* Index of the first occurrence of an element; false if there is none. */
 static bool findFirst(const robj *o, slice text, size_t *index) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listpackItem wanted = listpackItemOf(text), item;
     listCursor at;
     bool found = false;
@@ -359,6 +374,7 @@ static bool findFirst(const robj *o, slice text, size_t *index) {
 /* LINSERT key BEFORE|AFTER pivot element. Reply: the new length, -1 without the pivot, 0 without
  * the key. */
 void linsertCommand(ctx *c) {
+    hotCheck(c->argc == 5);
     bool after = ctxArgIs(c, 2, "after");
     robj *o;
     size_t index;

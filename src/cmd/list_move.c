@@ -14,6 +14,8 @@
 
 /* Parses LEFT or RIGHT. False: the error was replied. */
 static bool endArg(ctx *c, int arg_index, bool *front) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *front = ctxArgIs(c, arg_index, "left");
     if (*front || ctxArgIs(c, arg_index, "right")) return true;
     replyError(c, ERR_SYNTAX_TEXT);
@@ -43,6 +45,7 @@ static void moveBetween(ctx *c, robj *from, robj *to, bool from_front, bool to_f
 
 /* Like moveBetween(), within one list. */
 static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
+    hotCheck(!o || objectType(o) == TYPE_LIST);
     listCursor at;
     listpackItem item;
     char digits[NUMBER_TEXT_MAX];
@@ -102,6 +105,8 @@ static bool parseMany(ctx *c, int arg_index, collectionPop *out) {
 
 /* Pops from the first list that exists. False if none does; nothing was replied. */
 static bool popFirst(ctx *c, const collectionPop *p) {
+    hotCheck(p->first > 0);
+    hotCheck(p->end <= c->argc);
     for (int i = p->first; i < p->end; i++) {
         robj *o;
         if (!collectionFindWrite(c, i, TYPE_LIST, &o)) return true;
@@ -129,6 +134,9 @@ void lmpopCommand(ctx *c) {
 /* Pops one element from the first list that exists and replies the key and the element. False if
  * none does; nothing was replied. */
 static bool popOne(ctx *c, int first, int end, bool front) {
+    hotCheck(first > 0);
+    hotCheck(first < end);
+    hotCheck(end <= c->argc);
     for (int i = first; i < end; i++) {
         robj *o;
         if (!collectionFindWrite(c, i, TYPE_LIST, &o)) return true;
@@ -181,6 +189,7 @@ static void moveOrBlock(ctx *c, bool from_front, bool to_front, int64_t deadline
 /* BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout. Reply: the element, a null array on
  * timeout. */
 void blmoveCommand(ctx *c) {
+    hotCheck(c->argc == 6);
     bool from_front, to_front;
     int64_t deadline_ms;
     if (!endArg(c, 3, &from_front) || !endArg(c, 4, &to_front)) return;
@@ -191,6 +200,7 @@ void blmoveCommand(ctx *c) {
 
 /* BRPOPLPUSH source destination timeout. Reply: the element, a null array on timeout. */
 void brpoplpushCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 3, &deadline_ms)) return;
     slice words[3] = {SLICE("RPOPLPUSH"), c->argv[1], c->argv[2]};

@@ -24,6 +24,10 @@ static int64_t clampTo(int64_t value, int64_t max) {
 
 /* The character for a point: the more iterations it stays bounded, the darker. */
 static char shadeOf(const picture *p, int64_t column, int64_t row) {
+    hotCheck(column >= 0);
+    hotCheck(column < p->columns);
+    hotCheck(row >= 0);
+    hotCheck(row < p->rows);
     static const char shades[] = " .:-=+*%#&@";
     double x = ((double)column + 0.5) / (double)p->columns * 3.6 - 1.8;
     double y = ((double)row + 0.5) / (double)p->rows * 3.0 - 1.5;
@@ -80,6 +84,7 @@ static bool readPicture(ctx *c, int first, picture *p) {
 /* Reads up to `count` whole numbers from argv[first] on into `values`, which hold the defaults, and
  * limits each to 1 .. max[i]; the error is replied. */
 static bool readSizes(ctx *c, int first, int count, int64_t *values, const int64_t *max) {
+    hotCheck(count > 0);
     for (int i = 0; i < count; i++) {
         if (first + i < c->argc && !ctxArgInt(c, first + i, &values[i])) return false;
         values[i] = clampTo(values[i], max[i]);

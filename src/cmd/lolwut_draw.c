@@ -16,6 +16,8 @@ typedef struct canvas {
 } canvas;
 
 static void canvasInit(canvas *c, int64_t width, int64_t height) {
+    hotCheck(width > 0);
+    hotCheck(height > 0);
     c->width = width;
     c->height = height;
     c->pixels = memCalloc((size_t)width, (size_t)height);
@@ -29,6 +31,8 @@ static void setPixel(canvas *c, int64_t x, int64_t y, uint8_t value) {
 }
 
 static uint8_t pixelAt(const canvas *c, int64_t x, int64_t y) {
+    hotCheck(x >= 0);
+    hotCheck(y >= 0);
     if (x >= c->width || y >= c->height) return 0;
     return c->pixels[y * c->width + x];
 }

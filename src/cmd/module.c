@@ -52,6 +52,7 @@ void moduleHelpCommand(ctx *c) {
 }
 
 static void refuseLoad(ctx *c) {
+    hotCheck(c->argc > 2);
     logWarning("Module %.*s failed to load: this server does not load modules", (int)c->argv[2].len,
                c->argv[2].ptr);
     replyError(c, SLICE("ERR Error loading the extension. Please check the server logs."));

@@ -12,6 +12,7 @@
 /* The object of the key at argument 2; replies null if it is missing. Does not count as an
  * access. */
 static const robj *findWithoutAccess(ctx *c) {
+    hotCheck(c->argc > 2);
     slice key = c->argv[2];
     const robj *o = dbFindSilent(c->db, key, storeHash(key), c->look);
     if (!o) replyNull(c);
@@ -81,6 +82,7 @@ void objectHelpCommand(ctx *c) {
 /* MEMORY USAGE key [SAMPLES count]. Reply: bytes, null if the key is missing. Expired keys are
  * included, as they use memory. */
 void memoryUsageCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     int64_t samples = 5;
     for (int i = 3; i < c->argc; i += 2) {
         if (!ctxArgIs(c, i, "samples") || i + 1 == c->argc) {

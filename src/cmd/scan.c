@@ -36,12 +36,16 @@ static bool parseCursor(slice text, uint64_t *out) {
 }
 
 bool scanParseCursor(ctx *c, int arg_index, uint64_t *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (parseCursor(c->argv[arg_index], out)) return true;
     replyError(c, SLICE("ERR invalid cursor"));
     return false;
 }
 
 static bool parseCount(ctx *c, int arg_index, int64_t *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     if (!ctxArgInt(c, arg_index, out)) return false;
     if (*out >= 1) return true;
     replyError(c, ERR_SYNTAX_TEXT);
@@ -49,6 +53,8 @@ static bool parseCount(ctx *c, int arg_index, int64_t *out) {
 }
 
 static bool parseType(ctx *c, int arg_index, scanOptions *o) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     slice name = c->argv[arg_index];
     o->has_type = typeFind(name, &o->type);
     if (!o->has_type) replyErrorFormat(c, "ERR unknown type name '%.*s'", (int)name.len, name.ptr);
@@ -72,6 +78,8 @@ static void setPattern(scanOptions *o, slice pattern) {
 
 /* Parses the option at *place and moves *place past it. */
 static bool parseOption(ctx *c, int *arg_index, scanKind kind, scanOptions *o) {
+    hotCheck(*arg_index > 0);
+    hotCheck(*arg_index < c->argc);
     int i = *arg_index;
     bool has_next = i + 1 < c->argc;
     *arg_index += 2;
@@ -89,6 +97,8 @@ static bool parseOption(ctx *c, int *arg_index, scanKind kind, scanOptions *o) {
 }
 
 bool scanParseOptions(ctx *c, int arg_index, scanKind kind, scanOptions *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *out = (scanOptions){.count = 10};
     while (arg_index < c->argc) {
         if (!parseOption(c, &arg_index, kind, out)) return false;
@@ -159,6 +169,7 @@ static void deleteExpired(keyScan *s) {
 
 /* The cursor is sent before the names but is known only after them. */
 static void replyScan(keyScan *s, uint64_t cursor, int slot) {
+    hotCheck(slot < SLOT_COUNT);
     /* Limit of buckets to visit, as many may be empty. COUNT limits the keys visited, not those
      * found: so a pattern without matches does not block other clients. */
     int64_t remaining = s->options.count > INT64_MAX / 10 ? INT64_MAX : s->options.count * 10;
@@ -196,6 +207,7 @@ static void visitKeys(void *arg, const robj *o) {
 
 /* KEYS pattern. Reply: all matching keys. Expired keys are skipped but not deleted. */
 void keysCommand(ctx *c) {
+    hotCheck(c->argc == 2);
     keyScan s = {.c = c};
     setPattern(&s.options, c->argv[1]);
     respDeferred head = respDeferBegin(c->out);

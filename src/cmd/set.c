@@ -23,6 +23,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 
 /* SADD key member [member ...]. Reply: number of new members. */
 void saddCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     setLimits most = setLimitsNow();
@@ -44,6 +45,7 @@ void saddCommand(ctx *c) {
 
 /* SREM key member [member ...]. Reply: number of members removed. */
 void sremCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     int64_t removed = 0;
@@ -75,6 +77,7 @@ static void removeMoved(ctx *c, const listpackItem *member) {
 
 /* SMOVE source destination member. Reply: 1, or 0 if the source does not contain the member. */
 void smoveCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     robj *from, *to;
     if (!collectionFindWrite(c, 1, TYPE_SET, &from)) return;
     if (!from) {
@@ -103,6 +106,7 @@ void smoveCommand(ctx *c) {
 
 /* SISMEMBER key member. Reply: 1 or 0. */
 void sismemberCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (!findRead(c, &o)) return;
     listpackItem member = listpackItemOf(c->argv[2]);
@@ -111,6 +115,7 @@ void sismemberCommand(ctx *c) {
 
 /* SMISMEMBER key member [member ...]. Reply: 1 or 0 for each. */
 void smismemberCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findRead(c, &o)) return;
     replyArray(c, c->argc - 2);
@@ -127,6 +132,7 @@ void scardCommand(ctx *c) {
 }
 
 void setReplyAll(ctx *c, const robj *o) {
+    hotCheck(!o || objectType(o) == TYPE_SET);
     replySet(c, (int64_t)setLength(o));
     setIterator it;
     listpackItem batch[32];
@@ -156,6 +162,7 @@ static void replyMember(void *arg, const listpackItem *member) { replyItem(arg, 
 /* SRANDMEMBER key [count]. Reply: a member or null; with a count, that many distinct members, or if
  * it is negative, that many draws with repetition. */
 void srandmemberCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t count = -1;
     if (c->argc > 3) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -219,6 +226,7 @@ static void popMember(void *arg, const listpackItem *member) {
 /* Pops `count` > 0 members of a set that has at least as many; the reply header was already
  * written. */
 static void popSome(ctx *c, robj *o, size_t count) {
+    hotCheck(!o || objectType(o) == TYPE_SET);
     size_t one;
     popState p = {.c = c, .len = &one, .cap = 1};
     if (engineHot.sinks && count > 1) {
@@ -237,6 +245,7 @@ static void popSome(ctx *c, robj *o, size_t count) {
 
 /* Pops all members and deletes the key. */
 static void popAll(ctx *c, const robj *o) {
+    hotCheck(!o || objectType(o) == TYPE_SET);
     size_t count = setLength(o);
     setReplyAll(c, o);
     slice words[2] = {keyspaceDeleteCommandName(), c->argv[1]};
@@ -246,6 +255,7 @@ static void popAll(ctx *c, const robj *o) {
 }
 
 static void popMany(ctx *c) {
+    hotCheck(c->argc == 3);
     int64_t count;
     static const char not_positive[] = "ERR value is out of range, must be positive";
     if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
@@ -263,6 +273,7 @@ static void popMany(ctx *c) {
 
 /* SPOP key [count]. Reply: a member or null; with a count, a set of members. */
 void spopCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc > 3) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
@@ -299,6 +310,7 @@ static void replyScanned(void *arg, const listpackItem *member) {
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
+    hotCheck(!o || objectType(o) == TYPE_SET);
     (void)c; /* the visitor has it */
     return setScan(o, cursor, replyScanned, arg);
 }

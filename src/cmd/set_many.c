@@ -23,6 +23,9 @@ typedef struct sources {
 /* Looks up the sets at arguments [first, end). False: the error was replied, and nothing is
  * allocated. */
 static bool findSources(ctx *c, int first, int end, sources *out) {
+    hotCheck(first > 0);
+    hotCheck(first <= end);
+    hotCheck(end <= c->argc);
     *out = (sources){.sets = memNewArray(const robj *, (size_t)(end - first))};
     keyWalk w;
     keyWalkInit(&w, c, first, end, 1);
@@ -76,6 +79,7 @@ static void resultFlush(result *r) {
 
 /* False if the limit was reached. */
 static bool resultAdd(result *r, const listpackItem *member) {
+    hotCheck(!r->collected || r->collected_count <= r->count);
     bool added;
     r->count++;
     if (r->collected) {
@@ -90,6 +94,7 @@ static bool resultAdd(result *r, const listpackItem *member) {
 
 /* Adds the members of `from` that are in all other sets, or, if `in` is false, in none of them. */
 static void filter(result *r, const robj *from, const robj *const *others, size_t count, bool in) {
+    hotCheck(others || count == 0);
     setIterator it;
     listpackItem batch[BATCH];
     unsigned n;
@@ -139,6 +144,7 @@ static robj *newResult(const ctx *c, const setLimits *limits) {
 /* ------------------------------------------------------------------ intersection */
 
 static void intersect(result *r, sources *s) {
+    hotCheck(s->count > 0);
     if (s->missing) return;
     qsort(s->sets, s->count, sizeof(*s->sets), compareLengths);
     filter(r, s->sets[0], s->sets + 1, s->count - 1, true);
@@ -146,6 +152,7 @@ static void intersect(result *r, sources *s) {
 
 /* SINTER key [key ...]. Reply: members contained in all sets. */
 void sinterCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
     result r = {.c = c, .replies = true};
@@ -157,6 +164,7 @@ void sinterCommand(ctx *c) {
 
 /* SINTERSTORE destination key [key ...]. Reply: number of members. */
 void sinterstoreCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     sources s;
     if (!findSources(c, 2, c->argc, &s)) return;
     result r = {.c = c, .limits = setLimitsNow()};
@@ -175,6 +183,8 @@ void sinterstoreCommand(ctx *c) {
 
 /* Parses [LIMIT limit] from argument `arg_index` on. False: the error was replied. */
 static bool parseLimit(ctx *c, int arg_index, int64_t *limit) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     *limit = 0;
     for (; arg_index < c->argc; arg_index += 2) {
         if (!ctxArgIs(c, arg_index, "limit") || arg_index + 1 == c->argc) {
@@ -190,6 +200,7 @@ static bool parseLimit(ctx *c, int arg_index, int64_t *limit) {
 /* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all sets,
  * at most the limit. */
 void sintercardCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     int64_t keys, limit;
     if (!ctxArgIntIn(c, 1, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0")) return;
     if (keys > c->argc - 2) {
@@ -232,6 +243,7 @@ static robj *unite(const ctx *c, const sources *s) {
 
 /* SUNION key [key ...]. Reply: members contained in any set. */
 void sunionCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
     if (s.count - s.missing == 1) {
@@ -248,6 +260,7 @@ void sunionCommand(ctx *c) {
 
 /* SUNIONSTORE destination key [key ...]. Reply: number of members. */
 void sunionstoreCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     sources s;
     if (!findSources(c, 2, c->argc, &s)) return;
     robj *into = unite(c, &s);
@@ -260,6 +273,7 @@ void sunionstoreCommand(ctx *c) {
 /* Copies the first set and removes the members of the others from the copy. Cheaper than looking up
  * each member in all others if these are many and small. */
 static void subtract(result *r, const sources *s) {
+    hotCheck(s->count > 0);
     robj *rest = objectCopy(s->sets[0], SLICE(""), 0);
     setIterator it;
     listpackItem member;
@@ -279,6 +293,7 @@ static void subtract(result *r, const sources *s) {
 }
 
 static void differ(result *r, sources *s) {
+    hotCheck(s->count > 0);
     const robj *first = s->sets[0];
     if (!first) return;
     size_t others = 0, sum = setLength(first);
@@ -309,6 +324,7 @@ static void differ(result *r, sources *s) {
 
 /* SDIFF key [key ...]. Reply: members of the first set contained in no other. */
 void sdiffCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
     result r = {.c = c, .replies = true};
@@ -320,6 +336,7 @@ void sdiffCommand(ctx *c) {
 
 /* SDIFFSTORE destination key [key ...]. Reply: number of members. */
 void sdiffstoreCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     sources s;
     if (!findSources(c, 2, c->argc, &s)) return;
     result r = {.c = c, .limits = setLimitsNow()};

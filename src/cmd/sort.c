@@ -70,6 +70,8 @@ static bool isReachable(ctx *c, slice pattern, const char *option) {
 
 /* Parses the option at `arg_index`. Returns the index of its last argument, -1 after an error. */
 static int parseOption(ctx *c, sorter *s, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int left = c->argc - arg_index - 1;
     slice next = left > 0 ? c->argv[arg_index + 1] : (slice){NULL, 0};
     if (ctxArgIs(c, arg_index, "asc")) {
@@ -121,6 +123,7 @@ static void applyLimit(sorter *s, size_t length) {
     if (s->from > length) s->from = length;
     s->count = length - s->from;
     if (s->limit >= 0 && (size_t)s->limit < s->count) s->count = (size_t)s->limit;
+    hotCheck(s->from + s->count <= length || s->count == 0);
 }
 
 /* ------------------------------------------------------------------ other keys */
@@ -155,6 +158,7 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
 /* Copies an element. Its text is appended to s->bytes; until all are copied, its pointer is an
  * offset in there. */
 static void keepItem(sorter *s, const listpackItem *item) {
+    hotCheck(s->items);
     listpackItem *kept = &s->items[s->item_count++];
     *kept = *item;
     if (!item->ptr) return;
@@ -357,6 +361,8 @@ static void swapKeys(sortKey *a, sortKey *b) {
 
 /* Quickselect: moves the key with rank `at` to its place, with smaller keys before it. */
 static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
+    hotCheck(at < first + count);
+    hotCheck(first <= at);
     while (count > 1) {
         sortKey *keys = s->keys + first;
         swapKeys(&keys[randomUniform(count)], &keys[count - 1]);
@@ -377,6 +383,7 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
 
 /* Sorts the requested range; the elements before and after it stay unordered. */
 static void sortRange(const sorter *s) {
+    hotCheck(s->from + s->count <= s->item_count);
     size_t end = s->from + s->count;
     if (s->count == 0) return;
     sorting = s;

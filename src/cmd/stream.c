@@ -25,6 +25,8 @@ typedef struct addOptions {
 
 /* Parses the count of MAXLEN or LIMIT at argument `i`. */
 static bool argCount(ctx *c, int i, const char *negative, int64_t *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (!ctxArgInt(c, i, out)) return false;
     if (*out >= 0) return true;
     replyError(c, sliceOf(negative));
@@ -33,6 +35,8 @@ static bool argCount(ctx *c, int i, const char *negative, int64_t *out) {
 
 /* Parses MAXLEN or MINID at argument *i with its operands; *i is set to the last of them. */
 static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
+    hotCheck(*i > 0);
+    hotCheck(*i < c->argc);
     if (out->trims) {
         replyError(c, SLICE("ERR syntax error, MAXLEN and MINID options at the same time are not "
                             "compatible"));
@@ -55,6 +59,8 @@ static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
 
 /* Parses XADD's id at argument `i`. */
 static bool parseAddId(ctx *c, int i, addOptions *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     slice text = c->argv[i];
     out->id_arg = i;
     if (streamIsWord(text, '*')) {
@@ -189,6 +195,7 @@ static bool entryFits(ctx *c, const slice *fields, size_t count) {
 /* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value
  * ...]. Reply: the entry's id; null with NOMKSTREAM if there is no stream. */
 void xaddCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     addOptions p;
     if (!parseOptions(c, true, &p)) return;
     int first_field = p.id_arg + 1, count = c->argc - first_field;
@@ -227,6 +234,7 @@ void xaddCommand(ctx *c) {
 
 /* XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count]. Reply: number of entries removed. */
 void xtrimCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     addOptions p;
     stream *s;
     if (!parseOptions(c, false, &p)) return;
@@ -252,6 +260,7 @@ static streamId *parseIds(ctx *c, int from) {
 
 /* XDEL key id [id ...]. Reply: number of entries removed. */
 void xdelCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     stream *s;
     if (!streamFindWrite(c, 1, &s)) return;
     if (!s) {
@@ -305,6 +314,7 @@ static bool parseSetid(ctx *c, setidOptions *out) {
 
 /* XSETID key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]. Reply: OK. */
 void xsetidCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     setidOptions p;
     stream *s;
     streamId top;

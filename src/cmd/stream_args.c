@@ -80,12 +80,16 @@ static bool parseIdOrEnd(slice text, uint64_t missing_seq, streamId *out) {
 }
 
 bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (streamParseId(c->argv[i], missing_seq, out)) return true;
     streamReplyInvalidId(c);
     return false;
 }
 
 bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (parseIdOrEnd(c->argv[i], missing_seq, out)) return true;
     streamReplyInvalidId(c);
     return false;
@@ -93,6 +97,8 @@ bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out) {
 
 /* Parses one end of a range; *excluded: the range does not include it. */
 static bool argInterval(ctx *c, int i, uint64_t missing_seq, streamId *out, bool *excluded) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     slice text = c->argv[i];
     *excluded = text.len > 1 && text.ptr[0] == '(';
     bool valid = *excluded ? streamParseId(sliceMake(text.ptr + 1, text.len - 1), missing_seq, out)
@@ -102,6 +108,8 @@ static bool argInterval(ctx *c, int i, uint64_t missing_seq, streamId *out, bool
 }
 
 bool streamArgRangeStart(ctx *c, int i, streamId *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     bool excluded;
     if (!argInterval(c, i, 0, out, &excluded)) return false;
     if (!excluded || streamIdNext(out)) return true;
@@ -110,6 +118,8 @@ bool streamArgRangeStart(ctx *c, int i, streamId *out) {
 }
 
 bool streamArgRangeEnd(ctx *c, int i, streamId *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     bool excluded;
     if (!argInterval(c, i, UINT64_MAX, out, &excluded)) return false;
     if (!excluded || streamIdPrev(out)) return true;
@@ -132,12 +142,16 @@ static bool findStream(bool found, const robj *o, stream **out) {
 }
 
 bool streamFindRead(ctx *c, int arg_index, stream **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     robj *o;
     bool found = collectionFindRead(c, arg_index, TYPE_STREAM, &o);
     return findStream(found, o, out);
 }
 
 bool streamFindWrite(ctx *c, int arg_index, stream **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     robj *o;
     bool found = collectionFindWrite(c, arg_index, TYPE_STREAM, &o);
     return findStream(found, o, out);

@@ -110,6 +110,7 @@ static void replyPending(ctx *c, const streamGroup *g, const pendingRange *range
 /* XPENDING key group [[IDLE min-idle-time] start end count [consumer]]. Reply: number, first and
  * last id and owners of the pending entries, or the entries themselves. */
 void xpendingCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     pendingRange range;
     stream *s;
     streamGroup *g;
@@ -202,12 +203,16 @@ typedef struct claimOptions {
 
 /* Parses the number of an option at argument `i`. */
 static bool claimNumber(ctx *c, int i, const char *option, int64_t *out) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (numberParseInt(c->argv[i], out)) return true;
     replyErrorFormat(c, "ERR Invalid %s option argument for XCLAIM", option);
     return false;
 }
 
 static bool parseClaimOption(ctx *c, int *i, claim *how, claimOptions *out) {
+    hotCheck(*i > 0);
+    hotCheck(*i < c->argc);
     bool has_value = *i + 1 < c->argc;
     int64_t n;
     if (ctxArgIs(c, *i, "force")) {
@@ -251,6 +256,7 @@ static bool parseClaim(ctx *c, claim *how, claimOptions *out) {
 /* XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-ms] [RETRYCOUNT
  * count] [FORCE] [JUSTID] [LASTID last-id]. Reply: the claimed entries, or their ids. */
 void xclaimCommand(ctx *c) {
+    hotCheck(c->argc >= 6);
     claim how = {0};
     claimOptions p;
     if (!findGroup(c, true, &how.s, &how.g)) return;
@@ -305,6 +311,7 @@ static bool parseAutoclaim(ctx *c, claim *how, autoclaimOptions *out) {
  * continue from, the claimed entries or their ids, and the pending ids whose entries were removed
  * from the stream. */
 void xautoclaimCommand(ctx *c) {
+    hotCheck(c->argc >= 6);
     enum { ATTEMPTS = 10 }; /* pending entries examined per requested one */
     claim how = {0};
     autoclaimOptions p;

@@ -66,6 +66,7 @@ static bool fewWords(ctx *c) {
 
 /* XGROUP CREATE key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]. Reply: OK. */
 void xgroupCreateCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     groupOptions p;
     stream *s;
     streamId id = STREAM_ID_MIN;
@@ -101,6 +102,7 @@ void xgroupCreateCommand(ctx *c) {
 
 /* XGROUP SETID key group id|$ [ENTRIESREAD entries-read]. Reply: OK. */
 void xgroupSetidCommand(ctx *c) {
+    hotCheck(c->argc >= 5);
     groupOptions p;
     stream *s;
     streamGroup *g;
@@ -120,6 +122,7 @@ void xgroupSetidCommand(ctx *c) {
 
 /* XGROUP DESTROY key group. Reply: 1 if there was one. */
 void xgroupDestroyCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     stream *s;
     if (!findStream(c, &s)) return;
     streamGroup *g = streamGroupFind(s, c->argv[3]);
@@ -133,6 +136,7 @@ void xgroupDestroyCommand(ctx *c) {
 
 /* XGROUP CREATECONSUMER key group consumer. Reply: 1 if there was none of that name. */
 void xgroupCreateconsumerCommand(ctx *c) {
+    hotCheck(c->argc == 5);
     stream *s;
     streamGroup *g;
     if (!findGroup(c, &s, &g)) return;
@@ -143,6 +147,7 @@ void xgroupCreateconsumerCommand(ctx *c) {
 
 /* XGROUP DELCONSUMER key group consumer. Reply: number of pending entries it had. */
 void xgroupDelconsumerCommand(ctx *c) {
+    hotCheck(c->argc == 5);
     stream *s;
     streamGroup *g;
     if (!findGroup(c, &s, &g)) return;
@@ -181,6 +186,7 @@ void xgroupHelpCommand(ctx *c) {
 
 /* XACK key group id [id ...]. Reply: number of entries removed from the pending entries. */
 void xackCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     stream *s;
     streamId id;
     if (!streamFindWrite(c, 1, &s)) return;

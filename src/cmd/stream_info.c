@@ -142,6 +142,7 @@ static bool parseFull(ctx *c, int64_t *count) {
 
 /* XINFO STREAM key [FULL [COUNT count]]. Reply: a map of fields. */
 void xinfoStreamCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     stream *s;
     int64_t count;
     if (!findStream(c, &s)) return;
@@ -179,6 +180,7 @@ static int64_t msSince(const ctx *c, int64_t ms) { return c->now_ms < ms ? 0 : c
 
 /* XINFO CONSUMERS key group. Reply: an array of maps. */
 void xinfoConsumersCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     stream *s;
     orderedCursor at;
     if (!findStream(c, &s)) return;

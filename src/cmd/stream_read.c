@@ -26,6 +26,8 @@ typedef struct readPlan {
 
 /* Parses a timeout in ms to the wall time at which it expires; 0: none. */
 static bool parseBlock(ctx *c, int i, int64_t *deadline_ms) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     int64_t ms;
     if (!numberParseInt(c->argv[i], &ms)) {
         replyError(c, SLICE("ERR timeout is not an integer or out of range"));
@@ -42,6 +44,8 @@ static bool parseBlock(ctx *c, int i, int64_t *deadline_ms) {
 }
 
 static bool parseStreams(ctx *c, int first, readOptions *out) {
+    hotCheck(first > 0);
+    hotCheck(first <= c->argc);
     int words = c->argc - first;
     if (words % 2) {
         replyErrorFormat(c,
@@ -127,6 +131,8 @@ static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, 
 
 /* Looks up the stream at argument `i`. False: the error was replied. */
 static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     *plan = (readPlan){0};
     if (!(p->of_group ? streamFindWrite : streamFindRead)(c, i, &plan->s)) return false;
     if (p->of_group) {
@@ -225,6 +231,8 @@ static bool hasAfter(const stream *s, streamId id) {
 }
 
 static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     slice key = c->argv[i], name = c->argv[p->group_arg + 1];
     bool created;
     streamConsumer *consumer = streamConsumerFor(c, key, plan->g, name, &created);
@@ -244,6 +252,8 @@ static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan
 }
 
 static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     streamId start = plan->after;
     if (p->of_group) {
         serveGroup(c, p, i, plan, r);
@@ -260,6 +270,8 @@ static void replyTimedOut(ctx *c) { replyNullArray(c); }
 
 /* Blocks until one of the streams has entries. `$` is replaced by the current last id. */
 static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans) {
+    hotCheck(p->first < p->end);
+    hotCheck(p->end <= c->argc);
     int streams = p->end - p->first;
     slice *words = memNewArray(slice, (size_t)c->argc);
     char(*texts)[STREAM_ID_TEXT_MAX] = memAlloc((size_t)streams * STREAM_ID_TEXT_MAX);

@@ -81,6 +81,7 @@ static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
 
 /* Deletes the first key, which exists. */
 static void deleteKey(ctx *c) {
+    hotCheck(c->argc > 1);
     (void)dbDelete(c->db, c->argv[1], c->key_hash, c->look); /* it was found before */
     slice words[2] = {SLICE("DEL"), c->argv[1]};
     ctxPropagateAs(c, 2, words);
@@ -89,6 +90,7 @@ static void deleteKey(ctx *c) {
 
 /* Propagates: name key [value] [word time], with an absolute time. */
 static void propagateTime(ctx *c, slice name, const slice *value, const char *word, int64_t time) {
+    hotCheck(c->argc > 1);
     if (!engineHot.sinks) return;
     slice words[5] = {name, c->argv[1]};
     char digits[NUMBER_TEXT_MAX];
@@ -167,6 +169,7 @@ static NO_INLINE void setWithOptions(ctx *c) {
 /* SET key value [NX|XX|IFEQ value] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]. Reply: OK, null if a
  * condition is not met, the old value with GET. */
 void setCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (unlikely(c->argc > 3)) {
         setWithOptions(c);
         return;
@@ -179,6 +182,7 @@ void setCommand(ctx *c) {
 
 /* SETNX key value. Reply: 1, or 0 if the key exists. */
 void setnxCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     if (dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at)) {
         replyInteger(c, 0);
         return;
@@ -206,6 +210,7 @@ void psetexCommand(ctx *c) { setForTime(c, OPTION_PX); }
 
 /* GETSET key value. Reply: the old value or null. */
 void getsetCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *old = dbFindReadAt(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!stringIsType(c, old)) return;
     replyStringOrNull(c, old);
@@ -239,6 +244,7 @@ void getdelCommand(ctx *c) {
 
 /* DELIFEQ key value. Reply: 1 if the key had this value and was deleted, else 0. */
 void delifeqCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     char digits[NUMBER_TEXT_MAX];
@@ -249,6 +255,7 @@ void delifeqCommand(ctx *c) {
 
 /* GETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST]. Reply: the value or null. */
 void getexCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     stringOptions options;
     if (!stringOptionsParse(c, 2, OPTION_TIMES | OPTION_PERSIST, &options)) return;
     robj *o;
@@ -331,6 +338,7 @@ static bool writeAt(ctx *c, robj *o, size_t offset, slice bytes, size_t *len) {
 
 /* SETRANGE key offset value. Reply: the new length. */
 void setrangeCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     int64_t offset;
     if (!ctxArgInt(c, 2, &offset)) return;
     if (offset < 0) {
@@ -351,6 +359,7 @@ void setrangeCommand(ctx *c) {
 
 /* APPEND key value. Reply: the new length. */
 void appendCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     size_t len = c->argv[2].len;
@@ -420,6 +429,7 @@ void decrbyCommand(ctx *c) {
 /* INCRBYFLOAT key increment. Reply: the new value as text. Propagated as SET, so that replicas have
  * the same digits. */
 void incrbyfloatCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     char text[LONG_DOUBLE_TEXT_MAX];

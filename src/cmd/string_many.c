@@ -12,6 +12,7 @@
 
 /* MGET key [key ...]. Reply: the values; null for a missing key or another type. */
 void mgetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     replyArray(c, c->argc - 1);
     keyWalk w;
     keyWalkInit(&w, c, 1, c->argc, 1);
@@ -60,6 +61,7 @@ static bool arePairs(ctx *c) {
 
 /* MSET key value [key value ...]. Reply: OK. */
 void msetCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (!arePairs(c)) return;
     setPairs(c, 1, c->argc, &no_options);
     replyOk(c);
@@ -67,6 +69,7 @@ void msetCommand(ctx *c) {
 
 /* MSETNX key value [key value ...]. Reply: 1, or 0 if a key exists; then nothing is set. */
 void msetnxCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (!arePairs(c)) return;
     bool none = allAre(c, 1, c->argc, false);
     if (none) setPairs(c, 1, c->argc, &no_options);
@@ -94,6 +97,7 @@ static void propagateAbsolute(ctx *c, int first, const stringOptions *o) {
  * or 0 if a condition is not met. With a time in the past the keys are set and expire at the next
  * access. */
 void msetexCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     int64_t pairs;
     if (!ctxArgIntIn(c, 1, 1, INT32_MAX, &pairs, "ERR invalid numkeys value or out of range"))
         return;

@@ -36,6 +36,7 @@ void discardCommand(ctx *c) {
 
 /* WATCH key [key ...]. Reply: OK. Inside MULTI it is refused by a gate. */
 void watchCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     for (int i = 1; i < c->argc; i++) {
         uint64_t hash = i == 1 ? c->key_hash : storeHash(c->argv[i]);
         watchKey(c->who, c->argv[i], hash, c->now_ms);

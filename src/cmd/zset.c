@@ -127,6 +127,7 @@ static void parseAndAdd(ctx *c, zsetAdding *a) {
 /* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]. Reply: number of new
  * members, with CH of changed ones too; with INCR the new score or null. */
 void zaddCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
     zsetAdding a = {.step = 2};
     int arg_index = parseFlags(c, &a), words = c->argc - arg_index;
     const char *wrong = flagsError(a.flags, words);
@@ -157,6 +158,9 @@ void zincrbyCommand(ctx *c) {
 
 void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
                      const keyEvent *event) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     bool emptied = range->count == zsetLength(o);
     zsetRemoveRange(&o, range);
     collectionPlace(c, arg_index, o);
@@ -166,6 +170,7 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
 
 /* ZREM key member [member ...]. Reply: number of members removed. */
 void zremCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findWrite(c, &o)) return;
     int64_t removed = 0;
@@ -192,6 +197,7 @@ void zcardCommand(ctx *c) {
 }
 
 static void replyScore(ctx *c, const robj *o, slice member) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     double score;
     if (o && zsetScore(o, member, &score)) {
         replyDouble(c, score);
@@ -202,12 +208,14 @@ static void replyScore(ctx *c, const robj *o, slice member) {
 
 /* ZSCORE key member. Reply: the score or null. */
 void zscoreCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     robj *o;
     if (findRead(c, &o)) replyScore(c, o, c->argv[2]);
 }
 
 /* ZMSCORE key member [member ...]. Reply: the scores, null for missing members. */
 void zmscoreCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     robj *o;
     if (!findRead(c, &o)) return;
     replyArray(c, c->argc - 2);
@@ -292,6 +300,7 @@ static void replyRandom(ctx *c, int64_t count, bool scores) {
 /* ZRANDMEMBER key [count [WITHSCORES]]. Reply: a member or null; with a count, that many distinct
  * members, or if it is negative, that many draws with repetition. */
 void zrandmemberCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     int64_t count;
     if (c->argc > 2) {
         if (!collectionArgCount(c, 2, &count)) return;
@@ -332,6 +341,7 @@ static void replyScanned(void *arg, const zsetPair *pair) {
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     (void)c; /* the visitor has it */
     return zsetScan(o, cursor, replyScanned, arg);
 }

@@ -115,6 +115,8 @@ static bool findSources(ctx *c, job *j, int first) {
 }
 
 static bool parseWeights(ctx *c, job *j, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     for (size_t i = 0; i < j->count; i++) {
         if (numberParseDouble(c->argv[arg_index + (int)i], &j->sources[i].weight)) continue;
         replyError(c, SLICE("ERR weight value is not a float"));
@@ -124,6 +126,8 @@ static bool parseWeights(ctx *c, job *j, int arg_index) {
 }
 
 static bool parseAggregate(ctx *c, job *j, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     static const char *const names[] = {"sum", "min", "max"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!ctxArgIs(c, arg_index, names[i])) continue;
@@ -135,6 +139,8 @@ static bool parseAggregate(ctx *c, job *j, int arg_index) {
 
 /* Parses the options from argument `arg_index` on. False: the error was replied. */
 static bool parseOptions(ctx *c, job *j, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     bool combines = j->operation != OPERATION_DIFF && !j->counts;
     while (arg_index < c->argc) {
         int left = c->argc - arg_index;
@@ -162,6 +168,8 @@ static bool parseOptions(ctx *c, job *j, int arg_index) {
 /* Parses the request from numkeys at `arg_index` on. False: the error was replied; else the caller
  * frees j->sources. */
 static bool parseJob(ctx *c, job *j, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     int64_t keys;
     if (!ctxArgInt(c, arg_index, &keys)) return false;
     if (keys < 1) {

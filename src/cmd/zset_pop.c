@@ -9,6 +9,8 @@
 #include "engine/block.h"
 
 bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
     return ctxArgIntIn(c, arg_index, 0, INT64_MAX, out,
                        "ERR value is out of range, must be positive");
 }
@@ -16,6 +18,9 @@ bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
 /* Pops `count` > 0 members, or all, from one end of the value at argument `arg_index` and replies
  * them; the reply header was already written. `arrays`: each member and its score form an array. */
 static void popMembers(ctx *c, int arg_index, robj *o, bool max, uint64_t count, bool arrays) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     uint64_t length = zsetLength(o);
     zsetRange range = {max ? length - count : 0, count};
     zsetCursor cursor;

@@ -41,6 +41,10 @@ static bool parseScore(slice text, zsetBound *out) {
 }
 
 bool zsetArgScoreBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max) {
+    hotCheck(min_index > 0);
+    hotCheck(min_index <= c->argc);
+    hotCheck(max_index > 0);
+    hotCheck(max_index <= c->argc);
     if (parseScore(c->argv[min_index], min) && parseScore(c->argv[max_index], max)) return true;
     replyError(c, SLICE("ERR min or max is not a float"));
     return false;
@@ -59,6 +63,10 @@ static bool parseText(slice text, zsetBound *out) {
 }
 
 bool zsetArgLexBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max) {
+    hotCheck(min_index > 0);
+    hotCheck(min_index <= c->argc);
+    hotCheck(max_index > 0);
+    hotCheck(max_index <= c->argc);
     if (parseText(c->argv[min_index], min) && parseText(c->argv[max_index], max)) return true;
     replyError(c, SLICE("ERR min or max not valid string range item"));
     return false;
@@ -90,6 +98,8 @@ typedef struct query {
 
 /* Parses the option at *place and moves *place past it. */
 static bool parseOption(ctx *c, query *q, int *arg_index) {
+    hotCheck(*arg_index > 0);
+    hotCheck(*arg_index < c->argc);
     int i = (*arg_index)++;
     if (!q->stores && ctxArgIs(c, i, "withscores")) {
         q->scores = true;
@@ -137,6 +147,7 @@ static bool parseQuery(ctx *c, query *q, int first) {
 /* The requested members: their number and the rank of the first one, in the direction of the
  * query. */
 static zsetRange findMembers(const query *q, const robj *o) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     size_t length = zsetLength(o);
     zsetRange r;
     if (q->by == BY_RANK) {
@@ -157,6 +168,7 @@ static zsetRange findMembers(const query *q, const robj *o) {
 }
 
 static void replyRange(ctx *c, const query *q, const robj *o) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     zsetRange r = {0, 0};
     if (o) r = findMembers(q, o);
     zsetReplyHead(c, r.count, q->scores, true);
@@ -200,6 +212,7 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
  * others begin packed, where a score of -0 becomes 0, also when they outgrow that encoding
  * later. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
+    hotCheck(!o || objectType(o) == TYPE_ZSET);
     zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();

@@ -62,6 +62,7 @@ const configOption *configFind(slice name) {
 }
 
 void configEach(void (*proc)(const char *name, const configOption *o, void *arg), void *arg) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
         const configEntry *entry = &registry.entries[i];
         if (entry->option->kind != CONFIG_KIND_FILE_ONLY) proc(entry->name, entry->option, arg);
@@ -76,12 +77,14 @@ bool configIsSensitive(slice name) {
 /* ------------------------------------------------------------------ stored values */
 
 static int64_t loadNumber(const configOption *o) {
+    hotCheck(o->kind != CONFIG_KIND_STRING);
     if (o->kind == CONFIG_KIND_BOOL) return *(const bool *)o->at;
     if (o->size == sizeof(int)) return *(const int *)o->at;
     return *(const int64_t *)o->at;
 }
 
 static void storeNumber(const configOption *o, int64_t number) {
+    hotCheck(o->kind != CONFIG_KIND_STRING);
     if (o->kind == CONFIG_KIND_BOOL) {
         *(bool *)o->at = number != 0;
     } else if (o->size == sizeof(int)) {
@@ -94,11 +97,13 @@ static void storeNumber(const configOption *o, int64_t number) {
 static bool isByteString(const configOption *o) { return o->size == sizeof(str); }
 
 static slice loadString(const configOption *o) {
+    hotCheck(o->kind == CONFIG_KIND_STRING);
     if (isByteString(o)) return strSlice(o->at);
     return sliceOf(*(char *const *)o->at);
 }
 
 static void storeString(const configOption *o, slice text) {
+    hotCheck(o->kind == CONFIG_KIND_STRING);
     if (isByteString(o)) {
         str *value = o->at;
         strFree(value);
@@ -133,6 +138,7 @@ static status refuseBounds(const configOption *o, reason *why) {
 
 /* Unsigned numbers above INT64_MAX are passed with the same bits. */
 static status checkBounds(const configOption *o, int64_t number, reason *why) {
+    hotCheck(o->min <= (int64_t)(o->max > INT64_MAX ? INT64_MAX : o->max));
     if (o->max > INT64_MAX) return OK;
     if (number < o->min) return refuseBounds(o, why);
     if (number > (int64_t)o->max) return refuseBounds(o, why);
@@ -140,6 +146,7 @@ static status checkBounds(const configOption *o, int64_t number, reason *why) {
 }
 
 static status parseInt(const configOption *o, slice text, int64_t *out, reason *why) {
+    hotCheck(o->kind != CONFIG_KIND_STRING);
     if (!numberParseInt(text, out)) {
         return reasonSet(why, ERR_SYNTAX, "argument couldn't be parsed into an integer");
     }
@@ -147,6 +154,7 @@ static status parseInt(const configOption *o, slice text, int64_t *out, reason *
 }
 
 static status parseOctal(const configOption *o, slice text, int64_t *out, reason *why) {
+    hotCheck(o->kind == CONFIG_KIND_OCTAL);
     bool negative = text.len > 1 && text.ptr[0] == '-';
     int64_t number = 0;
     for (size_t i = negative; i < text.len; i++) {
@@ -182,6 +190,7 @@ int configLimitShare(int64_t field) {
 }
 
 static int64_t keepShare(const configOption *o, int percent) {
+    hotCheck(percent >= 0);
     bool is_limit = o->max > INT64_MAX;
     return is_limit && percent ? limit_shares + percent : -percent;
 }
@@ -218,6 +227,8 @@ static status parseBool(slice text, int64_t *out, reason *why) {
 
 static status parseEnum(const configOption *o, const slice *words, int count, int64_t *out,
                         reason *why) {
+    hotCheck(o->kind == CONFIG_KIND_ENUM);
+    hotCheck(count >= 0);
     int64_t bits = 0;
     bool known = count > 0;
     for (int i = 0; i < count && known; i++) {
@@ -241,6 +252,7 @@ static status parseEnum(const configOption *o, const slice *words, int count, in
 
 static status parseNumber(const configOption *o, const slice *words, int count, int64_t *out,
                           reason *why) {
+    hotCheck(o->kind != CONFIG_KIND_STRING);
     switch (o->kind) {
     case CONFIG_KIND_BOOL: return parseBool(words[0], out, why);
     case CONFIG_KIND_INT: return parseInt(o, words[0], out, why);
@@ -253,6 +265,7 @@ static status parseNumber(const configOption *o, const slice *words, int count, 
 }
 
 static status assignString(const configOption *o, slice text, reason *why) {
+    hotCheck(o->kind == CONFIG_KIND_STRING);
     if (!isByteString(o) && memchr(text.ptr, 0, text.len)) {
         return reasonSet(why, ERR_SYNTAX, "argument must not contain a NUL byte");
     }
@@ -262,6 +275,7 @@ static status assignString(const configOption *o, slice text, reason *why) {
 }
 
 status configAssign(const configOption *o, const slice *words, int count, bool more, reason *why) {
+    hotCheck(threadIsMain());
     check(o->kind != CONFIG_KIND_FILE_ONLY);
     if (count != 1 && !(o->flags & CONFIG_MULTI_WORD)) {
         return reasonSet(why, ERR_SYNTAX, "wrong number of arguments");
@@ -276,6 +290,7 @@ status configAssign(const configOption *o, const slice *words, int count, bool m
 }
 
 status configAssignText(const configOption *o, slice text, bool more, reason *why) {
+    hotCheck(threadIsMain());
     if (!(o->flags & CONFIG_MULTI_WORD)) return configAssign(o, &text, 1, more, why);
     int count = text.len > 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -298,6 +313,7 @@ status configAssignText(const configOption *o, slice text, bool more, reason *wh
 /* ------------------------------------------------------------------ value to text */
 
 static void printEnum(const configOption *o, int64_t number, str *out) {
+    hotCheck(o->kind == CONFIG_KIND_ENUM);
     bool is_set = (o->flags & CONFIG_MULTI_WORD) && number != 0;
     size_t start = out->len;
     for (const configWord *word = o->words; word->name; word++) {
@@ -319,6 +335,7 @@ static void printMemoryOrPercent(const configOption *o, int64_t number, str *out
 }
 
 static void printNumber(const configOption *o, int64_t number, str *out) {
+    hotCheck(o->kind != CONFIG_KIND_STRING);
     switch (o->kind) {
     case CONFIG_KIND_BOOL: strAppendText(out, number ? "yes" : "no"); break;
     case CONFIG_KIND_OCTAL: strAppendFormat(out, "%llo", (unsigned long long)number); break;
@@ -334,6 +351,7 @@ static void printNumber(const configOption *o, int64_t number, str *out) {
 }
 
 void configGet(const configOption *o, str *out) {
+    hotCheck(threadIsMain());
     check(o->kind != CONFIG_KIND_FILE_ONLY);
     if (o->kind == CONFIG_KIND_SPECIAL) {
         o->special->get(out);
@@ -355,6 +373,7 @@ bool configDefault(const configOption *o, str *out) {
 }
 
 void configGetOrigin(const configOption *o, str *out) {
+    hotCheck(threadIsMain());
     const configOrigin *origin = &configEntryFind(sliceOf(o->name))->origin;
     switch (origin->kind) {
     case CONFIG_FROM_DEFAULT: strAppendText(out, "default"); break;
@@ -365,6 +384,7 @@ void configGetOrigin(const configOption *o, str *out) {
 }
 
 void configReport(str *out) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
         const configEntry *entry = &registry.entries[i];
         if (!(entry->option->flags & CONFIG_IN_CRASH_REPORT)) continue;
@@ -451,6 +471,7 @@ static bool isTaken(const configOption *o) {
 }
 
 status configAdd(const configOption *table) {
+    hotCheck(threadIsMain());
     if (isTaken(table)) return ERR_EXISTS;
     addTable(table);
     settle(table);
@@ -458,6 +479,7 @@ status configAdd(const configOption *table) {
 }
 
 void configRemove(const configOption *table) {
+    hotCheck(threadIsMain());
     int kept = 0;
     for (int i = 0; i < registry.count; i++) {
         const configEntry *entry = &registry.entries[i];
@@ -474,6 +496,7 @@ void configRemove(const configOption *table) {
 }
 
 void configUninstall(void) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
         configEntry *entry = &registry.entries[i];
         if (entry == entry->main) freeValue(entry->option);
@@ -485,6 +508,7 @@ void configUninstall(void) {
 }
 
 void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
         const configOption *o = registry.entries[i].option;
         if (!(o->flags & CONFIG_APPLY_AT_START)) continue;
@@ -536,6 +560,7 @@ static int addMatches(slice pattern, bool *seen, configMatch *found) {
 }
 
 int configMatchAll(const slice *patterns, int count, configMatch **found) {
+    hotCheck(count >= 0);
     bool *seen = memNewArray(bool, (size_t)registry.count + 1);
     *found = memNewArray(configMatch, (size_t)registry.count + 1);
     int matches = 0;
@@ -605,6 +630,7 @@ static void refuseChange(const change *c, const reason *why, str *error) {
 
 /* Restores the values of changes[0..count) in reverse order. */
 static void restoreValues(change *changes, int count) {
+    hotCheck(count >= 0);
     for (int i = count - 1; i >= 0; i--) {
         reason why;
         status st =
@@ -638,6 +664,7 @@ static status assignChanges(change *changes, int count, str *error) {
 
 /* True if changes[i] is the first change with its `apply` that must be called. */
 static bool isFirstOfEffect(const change *changes, int i) {
+    hotCheck(i >= 0);
     if (!changes[i].differs || !changes[i].entry->option->apply) return false;
     for (int j = 0; j < i; j++) {
         if (changes[j].differs &&
@@ -674,6 +701,7 @@ void configPreset(const char *name, const char *text) {
 }
 
 status configSet(const slice *pairs, int count, unsigned allowed, str *error) {
+    hotCheck(threadIsMain());
     change *changes = memNewArray(change, (size_t)count + 1);
     status st = findChanges(pairs, count, allowed, changes, error);
     if (st == OK) st = assignChanges(changes, count, error);

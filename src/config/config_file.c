@@ -54,6 +54,7 @@ const configFileOnly configIgnored = {.words_min = 1, .words_max = 1, .take = ig
 const char *configFilePath(void) { return files.path; }
 
 void configFileForget(void) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < files.name_count; i++) memFree(files.names[i]);
     memFree(files.names);
     memFree(files.path);
@@ -127,6 +128,7 @@ static void appendShown(str *out, slice line) {
 /* The first three lines have Valkey's format, which users search the web for; additions follow. */
 static void reportLine(loader *l, slice line, int number, const char *words,
                        const char *suggestion) {
+    hotCheck(number >= 0);
     l->errors++;
     strAppendFormat(l->report, "Reading the configuration file, at line %d\n>>> '", number);
     appendShown(l->report, line);
@@ -166,6 +168,8 @@ static status takeInclude(loader *l, const char *path, reason *why) {
 
 static status takeOption(loader *l, configEntry *entry, const slice *words, int count, int number,
                          reason *why) {
+    hotCheck(count >= 0);
+    hotCheck(entry->option->kind != CONFIG_KIND_END);
     const configOption *o = entry->option;
     if (o->kind == CONFIG_KIND_FILE_ONLY) {
         bool fits = count >= o->file_only->words_min && count <= o->file_only->words_max;
@@ -185,6 +189,7 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
 
 static status takeWords(loader *l, const str *words, int count, int number, const char **suggestion,
                         reason *why) {
+    hotCheck(count > 0);
     slice name = strSlice(&words[0]);
     if (sliceIs(name, "include") && count == 2) return takeInclude(l, strText(&words[1]), why);
     configEntry *entry = configEntryFind(name);
@@ -322,6 +327,7 @@ static int takeMain(loader *l, const char *path) {
  * after an option is its value even if it looks like an option (a password "--x"), unless the
  * option may have no value. */
 static bool startsOption(const char *arg, slice line, int values) {
+    hotCheck(values >= 0);
     if (strncmp(arg, "--", 2) != 0) return false;
     if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;
     const configEntry *entry = configEntryFind(line);
@@ -330,6 +336,7 @@ static bool startsOption(const char *arg, slice line, int values) {
 
 /* Converts the arguments to lines as in a file, numbered from `newlines` + 1 on. */
 static void takeArguments(loader *l, int argc, const char *const *argv, int newlines) {
+    hotCheck(argc >= 0);
     str line = STR_EMPTY;
     int values = 0, number = newlines + 1;
     for (int i = 0; i < argc; i++) {
@@ -357,6 +364,7 @@ static void reportApply(const reason *why, void *arg) {
 }
 
 status configLoad(int argc, const char *const *argv, str *report) {
+    hotCheck(threadIsMain());
     loader l = {.report = report};
     int newlines = 0, first = 1;
     if (argc > 1 && (argv[1][0] != '-' || argv[1][1] == 0)) {

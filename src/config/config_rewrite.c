@@ -35,6 +35,7 @@ typedef struct rewrite {
 /* ------------------------------------------------------------------ building lines */
 
 static void addLine(configLines *lines, slice text) {
+    hotCheck(lines->count <= lines->cap);
     if (lines->count == lines->cap) {
         lines->cap = lines->cap ? lines->cap * 2 : 4;
         lines->lines = memRealloc(lines->lines, sizeof(str) * (size_t)lines->cap);
@@ -43,6 +44,7 @@ static void addLine(configLines *lines, slice text) {
 }
 
 void configLinesAdd(configLines *lines, slice rest) {
+    hotCheck(threadIsMain());
     check(memchr(rest.ptr, '\n', rest.len) == NULL);
     str line = STR_EMPTY;
     strAppendText(&line, lines->name);
@@ -53,6 +55,7 @@ void configLinesAdd(configLines *lines, slice rest) {
 }
 
 void configAppendWord(str *out, slice word) {
+    hotCheck(threadIsMain());
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:*@%+,";
     bool quoted = word.len == 0;
@@ -67,6 +70,7 @@ void configAppendWord(str *out, slice word) {
 }
 
 void configAppendMemory(str *out, uint64_t bytes) {
+    hotCheck(threadIsMain());
     static const struct {
         uint64_t size;
         const char *unit;
@@ -93,6 +97,7 @@ static void appendWords(str *out, slice text) {
 }
 
 static void addOptionLines(const configOption *o, configLines *lines) {
+    hotCheck(o->kind != CONFIG_KIND_END);
     if (o->kind == CONFIG_KIND_FILE_ONLY) {
         o->file_only->rewrite(lines);
         return;
@@ -247,6 +252,7 @@ static void placeOption(rewrite *r, const configOption *o) {
 }
 
 static void joinLines(const rewrite *r, str *out) {
+    hotCheck(r->count >= 0);
     bool blank = true;
     for (int i = 0; i < r->count; i++) {
         const oldLine *line = &r->lines[i];
@@ -262,6 +268,7 @@ static void joinLines(const rewrite *r, str *out) {
 }
 
 status configRewrite(bool all, reason *why) {
+    hotCheck(threadIsMain());
     const char *path = configFilePath();
     if (!path) return reasonSet(why, ERR_NOT_FOUND, "The server is running without a config file");
     rewrite r = {.all = all};

@@ -68,6 +68,7 @@ size_t fenwickFind(const fenwick *f, uint64_t rank, uint64_t *rest) {
 }
 
 size_t fenwickNext(const fenwick *f, size_t index) {
+    hotCheck(f->node || f->count == 0);
     if (index >= f->count) return f->count;
     uint64_t before = fenwickSumBefore(f, index);
     return before == f->total ? f->count : fenwickFind(f, before, NULL);

@@ -12,6 +12,7 @@
 
 /* The mean of points on the sphere, projected to its surface. */
 static geoPoint middleOf(const geoPoint *places, size_t count) {
+    hotCheck(count >= 3);
     double x = 0, y = 0, z = 0;
     for (size_t i = 0; i < count; i++) {
         double lon = geoRadians(places[i].lon), lat = geoRadians(places[i].lat);
@@ -23,6 +24,8 @@ static geoPoint middleOf(const geoPoint *places, size_t count) {
 }
 
 void geoShapePrepare(geoShape *s) {
+    if (s->kind == GEO_POLYGON) hotCheck(s->vertex_count >= 3);
+    if (s->kind == GEO_CIRCLE) hotCheck(s->radius >= 0);
     if (s->kind == GEO_POLYGON) {
         s->metres = 1;
         s->centre = middleOf(s->vertices, s->vertex_count);
@@ -34,6 +37,7 @@ void geoShapePrepare(geoShape *s) {
 }
 
 void geoShapeShrink(geoShape *s, double metres) {
+    hotCheck(metres >= 0);
     double angle = metres / GEO_EARTH_RADIUS / 2;
     s->limit = metres;
     /* A radius that reaches the opposite side of the Earth contains everything. */
@@ -44,6 +48,7 @@ void geoShapeShrink(geoShape *s, double metres) {
  * clearly inside or outside are decided by a cheaper test; near the edge the rounded distance
  * itself decides. */
 static bool withinCircle(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
+    hotCheck(s->kind == GEO_CIRCLE);
     const double sure = 1e-9;
     double lat = geoRadians(p->lat);
     double by_lat = GEO_EARTH_RADIUS * fabs(lat - s->centre_lat);
@@ -62,6 +67,9 @@ static bool withinCircle(const geoShape *s, const geoPoint *p, bool measured, do
 }
 
 static bool withinBox(const geoShape *s, const geoPoint *p) {
+    hotCheck(s->kind == GEO_BOX);
+    hotCheck(s->width >= 0);
+    hotCheck(s->height >= 0);
     if (geoLatDistance(p->lat, s->centre.lat) > s->height * s->metres / 2) return false;
     geoPoint beside = {s->centre.lon, p->lat};
     return geoDistance(p, &beside) <= s->width * s->metres / 2;
@@ -69,6 +77,8 @@ static bool withinBox(const geoShape *s, const geoPoint *p) {
 
 /* A ray to the east crosses the sides an odd number of times. */
 static bool withinPolygon(const geoShape *s, const geoPoint *p) {
+    hotCheck(s->kind == GEO_POLYGON);
+    hotCheck(s->vertex_count >= 3);
     bool odd = false;
     const geoPoint *a = &s->vertices[s->vertex_count - 1];
     for (size_t i = 0; i < s->vertex_count; i++) {
@@ -92,6 +102,7 @@ bool geoShapeContains(const geoShape *s, const geoPoint *p, bool measured, doubl
 
 /* Approximate bounding box of the shape in degrees. */
 static geoBox boundsOf(const geoShape *s) {
+    if (s->kind == GEO_POLYGON) hotCheck(s->vertex_count >= 3);
     if (s->kind == GEO_POLYGON) {
         geoBox box = {s->vertices[0], s->vertices[0]};
         for (size_t i = 1; i < s->vertex_count; i++) {
@@ -132,6 +143,7 @@ static double reachOf(const geoShape *s, const geoBox *bounds) {
 /* A depth at which nine cells contain a shape around this latitude, except possibly near its
  * edges. */
 static unsigned depthFor(double reach, double lat) {
+    hotCheck(reach >= 0);
     const double half_equator = 20037726.37;
     if (reach == 0) return GEO_DEPTH_MAX;
     int depth = -1;
@@ -144,6 +156,8 @@ static unsigned depthFor(double reach, double lat) {
 
 /* True if the surrounding cells do not reach the bounds. */
 static bool isTooSmall(const geoCell *middle, const geoBox *bounds) {
+    hotCheck(middle->depth >= 1);
+    hotCheck(middle->depth <= GEO_DEPTH_MAX);
     geoCell north = geoCellMove(middle, 0, 1), south = geoCellMove(middle, 0, -1);
     geoCell east = geoCellMove(middle, 1, 0), west = geoCellMove(middle, -1, 0);
     return geoCellBox(&north).max.lat < bounds->max.lat ||

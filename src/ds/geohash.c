@@ -66,6 +66,7 @@ geoPoint geohashDecode(uint64_t cell) {
 /* Converts like processors without an instruction for unsigned numbers; in C the result is
  * undefined for some values. */
 uint64_t geohashOfScore(double score) {
+    hotCheck(score == score);
     const double half = 9223372036854775808.0; /* 2^63 */
     const uint64_t none = 1ull << 63;
     if (score < half) return score >= -half ? (uint64_t)(int64_t)score : none;
@@ -73,6 +74,7 @@ uint64_t geohashOfScore(double score) {
 }
 
 void geohashPrint(char *dst, const geoPoint *p) {
+    hotCheck(geoPointIsValid(p));
     static const char letters[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     uint64_t cell = spread(stripOf(p->lat, 90, GEO_DEPTH_MAX)) |
                     spread(stripOf(p->lon, GEO_LON_MAX, GEO_DEPTH_MAX)) << 1;
@@ -100,11 +102,18 @@ double geoDistance(const geoPoint *a, const geoPoint *b) {
 /* ------------------------------------------------------------------ coarser cells */
 
 geoCell geoCellOf(const geoPoint *p, unsigned depth) {
+    hotCheck(depth >= 1);
+    hotCheck(depth <= GEO_DEPTH_MAX);
     return (geoCell){stripOf(p->lon, GEO_LON_MAX, depth), stripOf(p->lat, GEO_LAT_MAX, depth),
                      depth};
 }
 
 geoCell geoCellMove(const geoCell *cell, int east, int north) {
+    hotCheck(cell->depth <= GEO_DEPTH_MAX);
+    hotCheck(east >= -1);
+    hotCheck(east <= 1);
+    hotCheck(north >= -1);
+    hotCheck(north <= 1);
     uint32_t mask = (1u << cell->depth) - 1;
     geoCell moved = *cell;
     /* An index of 2^depth (a point on the edge of the map) is kept in a direction without
@@ -115,6 +124,7 @@ geoCell geoCellMove(const geoCell *cell, int east, int north) {
 }
 
 geoBox geoCellBox(const geoCell *cell) {
+    hotCheck(cell->depth <= GEO_DEPTH_MAX);
     unsigned depth = cell->depth;
     return (geoBox){
         {stripEdge(cell->lon, GEO_LON_MAX, depth), stripEdge(cell->lat, GEO_LAT_MAX, depth)},
@@ -123,8 +133,10 @@ geoBox geoCellBox(const geoCell *cell) {
 }
 
 void geoCellScores(const geoCell *cell, double *min, double *max) {
+    hotCheck(cell->depth <= GEO_DEPTH_MAX);
     uint64_t bits = spread(cell->lat) | spread(cell->lon) << 1;
     unsigned shift = 2 * (GEO_DEPTH_MAX - cell->depth);
     *min = (double)(bits << shift);
     *max = (double)((bits + 1) << shift);
+    hotCheck(*min < *max);
 }

@@ -59,6 +59,7 @@ static hashtablePosition findEntry(const hashtable *t, uint64_t mark, uint64_t h
 /* ---- inserting ---- */
 
 static void smallInsert(hashtable *t, const hashtableType *type, uint64_t hash, uint64_t word) {
+    hotCheck(!tableIsBig(t));
     tableSmall *s = tableAsSmall(t);
     tableItem item = {hash, word};
     if (!s) {
@@ -83,6 +84,7 @@ static void smallInsert(hashtable *t, const hashtableType *type, uint64_t hash, 
 
 static void bigInserted(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
                         bool long_run) {
+    hotCheck(g->count < UINT64_MAX);
     g->count++;
     if (unlikely(word & HASHTABLE_VOLATILE)) volatileCount(g, hash, 1);
     if (g->state != RESIZE_NONE) {
@@ -152,6 +154,8 @@ void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtableP
 
 static void smallDeleteAt(hashtable *t, const hashtableType *type,
                           const hashtablePosition *position) {
+    hotCheck(!tableIsBig(t));
+    hotCheck(tableAsSmall(t)->allocated > 0);
     tableSmall *s = tableAsSmall(t);
     tableScale sc;
     tableRegion r = smallRegion(s, type, &sc);
@@ -171,6 +175,8 @@ static void smallDeleteAt(hashtable *t, const hashtableType *type,
 
 static void bigDeleteAt(hashtable *t, const hashtableType *type,
                         const hashtablePosition *position) {
+    hotCheck(tableIsBig(t));
+    hotCheck(tableAsBig(t)->count > 0);
     tableBig *g = tableAsBig(t);
     tableRegion r = bigRegion(g, type, position->hash);
     size_t index = (size_t)(position->word - g->buckets[0].word);
@@ -305,6 +311,7 @@ void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count) {
         if (now >= want) return;
         resizeBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
     }
+    hotCheck(tableBuckets(t).count > 0);
 }
 
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets) {

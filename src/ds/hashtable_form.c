@@ -24,6 +24,7 @@ static size_t alignmentOf(size_t bytes) {
 }
 
 static void blockFree(void *block, size_t bytes, bool mapped) {
+    hotCheck(bytes > 0);
     if (mapped) {
         memUnmap(block, bytes);
     } else {
@@ -60,6 +61,7 @@ static void resizeByCopy(tableBig *g, size_t bytes) {
 }
 
 void bigResizeArray(tableBig *g, uint64_t buckets) {
+    hotCheck(buckets > 0);
     size_t bytes = buckets * sizeof(tableBucket);
     if (!g->mapped || bytes < MAP_MIN) {
         resizeByCopy(g, bytes);
@@ -70,12 +72,14 @@ void bigResizeArray(tableBig *g, uint64_t buckets) {
     g->block_bytes = block_bytes;
     g->buckets = g->block;
     g->allocated = block_bytes / sizeof(tableBucket);
+    hotCheck(g->block_bytes >= buckets * sizeof(tableBucket));
 }
 
 void bigSetThresholds(tableBig *g) {
     uint64_t words = g->scales[1].bucket_count * BUCKET_WORDS;
     g->grow_at = words * FILL_GROW / 100;
     g->shrink_at = words * FILL_SHRINK / 100;
+    hotCheck(g->shrink_at < g->grow_at);
 }
 
 uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
@@ -98,11 +102,14 @@ uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, ui
 /* Number of buckets that fit in the block which the allocator provides for a small table of
  * `buckets`. */
 static uint64_t smallBuckets(uint64_t buckets) {
+    hotCheck(buckets > 0);
     size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
     return (good - sizeof(tableSmall)) / sizeof(tableBucket);
 }
 
 tableRegion smallRegion(tableSmall *s, const hashtableType *type, tableScale *sc) {
+    hotCheck(s->bucket_count > 0);
+    hotCheck(s->bucket_count <= s->allocated);
     scaleInit(sc, s->bucket_count, 0);
     return (tableRegion){.buckets = s->buckets, .sc = sc, .type = type, .limit = s->allocated};
 }
@@ -146,6 +153,7 @@ static tableBig *bigBuild(uint64_t bucket_count, unsigned prefix_bits, const has
 /* ---- moving blocks to denser pages ---- */
 
 static unsigned arrayCompact(tableBig *g) {
+    hotCheck((const char *)g->buckets >= (const char *)g->block);
     if (g->mapped) return 0;
     ptrdiff_t offset = (char *)g->buckets - (char *)g->block;
     char *moved = memMoveIfSparse(g->block);

@@ -37,6 +37,7 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
 /* A word of `unit` is going to be in bucket `at`: marks the scale as inexact if tags no longer
  * determine the distance from home. Tags that are whole units always do. */
 static inline void noteDistance(tableScale *sc, uint64_t at, uint64_t unit) {
+    hotCheck(at >= scaleUnitHome(sc, unit));
     if (sc->shift == TAG_SHIFT || likely(at - scaleUnitHome(sc, unit) <= sc->reach)) return;
     if (scaleLastUnit(sc, at) - unit > DISTANCE_MAX) sc->inexact = true;
 }
@@ -126,6 +127,7 @@ static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint
  * unit on to the next one. */
 static NO_INLINE uint64_t placeDisplaced(tableRegion *r, uint64_t home, uint64_t unit,
                                          uint64_t word) {
+    hotCheck(home < r->limit);
     uint64_t end = home + 1;
     /* A bucket that overflows is full. */
     while (end < r->limit && (bucketOverflows(&r->buckets[end]) || !bucketFree(&r->buckets[end]))) {
@@ -187,12 +189,14 @@ void itemsInsert(tableItem *items, size_t count, tableItem item) {
     size_t i = count;
     for (; i > 0 && items[i - 1].hash > item.hash; i--) items[i] = items[i - 1];
     items[i] = item;
+    hotCheck(count == 0 || items[0].hash <= items[count].hash);
 }
 
 static void putInOrder(uint64_t *low, uint64_t *high) {
     uint64_t a = *low, b = *high;
     *low = a < b ? a : b;
     *high = a < b ? b : a;
+    hotCheck(*low <= *high);
 }
 
 /* Sorts 8 numbers without branches: a sorting network of 19 comparators. */
@@ -210,6 +214,7 @@ static void sortEight(uint64_t *n) {
 }
 
 unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *items) {
+    hotCheck(at < r->limit);
     const tableBucket *b = &r->buckets[at];
     uint64_t last = scaleLastUnit(r->sc, at);
     unsigned used = bucketUsed(b), count = 0;

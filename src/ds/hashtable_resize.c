@@ -106,6 +106,7 @@ static void checkEnd(tableBig *g, const hashtableType *type) {
     g->state = RESIZE_SHRINK;
     indexBegin(g, &g->scales[1], &g->scales[0]);
     resizeStep(g, type);
+    hotCheck(g->state != RESIZE_GROW);
 }
 
 /* Where old bucket `at` would be in the smaller array. */
@@ -115,6 +116,7 @@ static uint64_t checkHome(const tableBig *g, uint64_t at) {
 
 /* Reads the next buckets and computes up to where their words would fill the smaller array. */
 static void checkStep(tableBig *g, const hashtableType *type) {
+    hotCheck(g->resize_at <= g->scales[1].bucket_count);
     uint64_t old_count = g->scales[1].bucket_count, at = g->resize_at;
     uint64_t stop = at + CHECK_STEP_BUCKETS < old_count ? at + CHECK_STEP_BUCKETS : old_count;
     bool even = true;
@@ -156,6 +158,7 @@ typedef struct growBurst {
 /* Removes the words of this step from old bucket `at`; words displaced from earlier buckets remain.
  * Returns their number. */
 static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
+    hotCheck(at < m->from.limit);
     tableBucket *b = &m->from.buckets[at];
     unsigned count = bucketItems(&m->from, at, m->rehash, items), left = 0;
     *b = (tableBucket){{0}};
@@ -177,6 +180,7 @@ static void growSpill(growBurst *m, tableItem item) {
 /* Moves words bucket by bucket, without sorting: the new positions are above the old ones, tags are
  * unchanged. */
 static void growMove(growBurst *m) {
+    hotCheck(m->low <= m->end);
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem items[BUCKET_WORDS];
         unsigned count = growTake(m, at, items);
@@ -194,6 +198,7 @@ static void prefetchEntries(const tableBucket *b) {
 /* Removes all words of the step, sorts them and stores them again: needed when words of the same
  * unit have to be ordered by their complete hashes, or when new positions overlap old ones. */
 static void growMoveSorted(growBurst *m) {
+    hotCheck(m->low <= m->end);
     tableItem *items = memAlloc((m->end + 1 - m->low) * BUCKET_WORDS * sizeof(*items));
     size_t count = 0;
     for (uint64_t at = m->low; at <= m->end; at++) {
@@ -211,6 +216,8 @@ static void growMoveSorted(growBurst *m) {
 }
 
 static void growStep(tableBig *g, const hashtableType *type) {
+    hotCheck(g->state == RESIZE_GROW);
+    hotCheck(g->resize_at > 0);
     tableScale *from = &g->scales[0], *to = &g->scales[1];
     growBurst m = {
         .g = g, .type = type, .end = g->resize_at - 1, .rehash = to->shift < from->shift};
@@ -294,6 +301,7 @@ static uint64_t shrinkFirstFree(const tableBig *g) {
 
 /* Stores the removed items after the lower region, as far as there is space before its limit. */
 static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t first_free) {
+    hotCheck(taken->next <= taken->count);
     for (; taken->next < taken->count; taken->next++) {
         tableItem item = taken->items[taken->next];
         uint64_t word = scaleTagged(to->region.sc, item.hash, item.word);
@@ -313,6 +321,7 @@ static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t
 }
 
 static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken) {
+    hotCheck(taken->next <= taken->count);
     tableScale *to = &g->scales[0];
     for (size_t i = taken->next; i < taken->count; i++) {
         indexMove(g, taken->items[i].hash, taken->items[i].word);
@@ -329,6 +338,7 @@ static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken
 }
 
 static void shrinkStep(tableBig *g, const hashtableType *type) {
+    hotCheck(g->state == RESIZE_SHRINK);
     uint64_t old_count = g->scales[1].bucket_count, first_free = shrinkFirstFree(g);
     shrinkItems taken = {NULL, 0, 0, 0};
     tableLayout to = {.at = first_free};

@@ -30,6 +30,7 @@ void wordListClear(wordList *list) {
 }
 
 static void wordListAdd(wordList *list, uint64_t word) {
+    hotCheck(list->count <= list->cap);
     if (unlikely(list->count == list->cap)) {
         uint64_t *old = list->words == list->local ? NULL : list->words;
         list->words = memRealloc(old, 2 * list->cap * sizeof(uint64_t));
@@ -42,6 +43,7 @@ static void wordListAdd(wordList *list, uint64_t word) {
 /* Appends the words of one region with hashes in [low, high], all of which must belong to it. */
 static void collectRegion(const tableRegion *r, uint64_t low, uint64_t high, uint64_t flags,
                           wordList *list) {
+    hotCheck(low <= high);
     const tableScale *sc = r->sc;
     uint64_t first = scaleUnit(sc, low), final = scaleUnit(sc, high);
     uint64_t end = scaleHome(sc, high);
@@ -71,6 +73,7 @@ static void collectRegion(const tableRegion *r, uint64_t low, uint64_t high, uin
 
 void scanCollect(const hashtable *t, const hashtableType *type, uint64_t low, uint64_t high,
                  uint64_t flags, wordList *list) {
+    hotCheck(low <= high);
     if (!tableIsBig(t)) {
         tableScale sc;
         tableRegion r = smallRegion(tableAsSmall(t), type, &sc);
@@ -113,6 +116,7 @@ uint64_t scanPlaceEncode(const scanPlace *place) {
 }
 
 uint64_t scanPlaceHash(const scanPlace *place) {
+    hotCheck(place->block_bits <= SCAN_POSITION_BITS);
     unsigned cell_bits = SCAN_POSITION_BITS - place->block_bits;
     uint64_t block = mirrorBits(place->position >> cell_bits, place->block_bits);
     uint64_t cell = place->position & ((1ull << cell_bits) - 1);
@@ -129,6 +133,7 @@ static tableScale scaleFor(const hashtable *t, uint64_t hash) {
 
 void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place, bool whole_block,
                  uint64_t flags, wordList *list) {
+    hotCheck(place->block_bits <= SCAN_POSITION_BITS);
     uint64_t low = scanPlaceHash(place);
     uint64_t high = low | ~0ull >> place->block_bits; /* the last hash of the block */
     tableScale sc = scaleFor(t, low);
@@ -201,6 +206,7 @@ enum {
 
 /* Fetches more words; false at the end. */
 static NO_INLINE bool fetchMore(hashtableIterator *it) {
+    hotCheck(it->next <= it->fetched.count);
     wordList *list = &it->fetched;
     list->count -= it->next;
     memmove(list->words, list->words + it->next, list->count * sizeof(*list->words));
@@ -214,6 +220,8 @@ static NO_INLINE bool fetchMore(hashtableIterator *it) {
 }
 
 void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
+    hotCheck(it->next <= it->fetch_at);
+    hotCheck(it->fetch_at <= it->fetched.count);
     if (it->next == it->fetch_at && !fetchMore(it)) return NULL;
     uint64_t word = it->fetched.words[it->next++];
     if (flags) *flags = (unsigned)(word & WORD_USER);

@@ -25,6 +25,7 @@
 #define RANDOM_TRIES 256
 
 volatileIndex *volatileIndexNew(unsigned bits) {
+    hotCheck(bits < 64);
     volatileIndex *v = memNew(volatileIndex);
     fenwickInit(&v->counts, (size_t)1 << bits);
     v->bits = bits;
@@ -45,6 +46,7 @@ unsigned volatileIndexCompact(volatileIndex **v) {
 }
 
 void volatileCount(tableBig *g, uint64_t hash, int delta) {
+    hotCheck(delta == 1 || delta == -1);
     if (!g->volatiles) {
         const tableScale *from = &g->scales[g->state == RESIZE_GROW ? 0 : 1];
         const tableScale *to = &g->scales[g->state == RESIZE_GROW ? 1 : 0];
@@ -75,6 +77,7 @@ static bool walkIsSparse(const volatileIndex *v, const scanPlace *place) {
 
 /* Advances to the next block with volatile entries; false if there is none. */
 static bool skipEmptyBlocks(const volatileIndex *v, scanPlace *place) {
+    hotCheck(place->block_bits <= SCAN_POSITION_BITS);
     unsigned cell_bits = SCAN_POSITION_BITS - place->block_bits;
     if (place->position & ((1ull << cell_bits) - 1)) return true; /* within a block */
     size_t block = fenwickNext(&v->counts, (size_t)(place->position >> cell_bits));

@@ -20,6 +20,7 @@ enum {
 };
 
 static uint64_t placeOf(const hashtableCut *cut, uint64_t hash) {
+    hotCheck(cut->block_bits < 64);
     unsigned bits = cut->block_bits;
     if (bits == 0) return hash;
     return mirrorBits(hash >> (64 - bits), bits) << (64 - bits) | (hash & (~0ull >> bits));
@@ -29,6 +30,8 @@ void hashtableCutBegin(hashtableCut *cut, const hashtable *t) {
     uint64_t buckets = tableIsBig(t) ? tableAsBig(t)->scales[1].bucket_count : 1;
     unsigned bits = log2Floor(buckets);
     *cut = (hashtableCut){.block_bits = bits > BLOCK_BUCKETS_LOG ? bits - BLOCK_BUCKETS_LOG : 0};
+    hotCheck(cut->place == 0);
+    hotCheck(!cut->ended);
 }
 
 bool hashtableCutPassed(const hashtableCut *cut, uint64_t hash) {
@@ -66,6 +69,7 @@ static void rangeNext(walkRange *r, const hashtable *t, const hashtableType *typ
 }
 
 static void advance(hashtableCut *cut, const walkRange *r) {
+    hotCheck(r->low <= r->high);
     uint64_t width = r->high - r->low; /* less one */
     cut->ended = cut->place + width == UINT64_MAX;
     cut->place += width + 1;
@@ -87,6 +91,7 @@ static void *entryAt(const walkRing *ring, unsigned i) {
 
 /* Visits the entries before `end`; false if the visitor has ended the slice. */
 static bool visitTo(walkRing *ring, unsigned end) {
+    hotCheck(end - ring->got <= RING);
     for (unsigned i = ring->got; ring->prefetch_rest && i != end; i++)
         ring->prefetch_rest(entryAt(ring, i));
     while (ring->got != end) {
@@ -98,6 +103,7 @@ static bool visitTo(walkRing *ring, unsigned end) {
 }
 
 static void prefetchGroup(walkRing *ring) {
+    hotCheck(ring->put - ring->fetched <= RING);
     for (; ring->fetched != ring->put; ring->fetched++) {
         const char *entry = wordEntry(ring->words[ring->fetched % RING]);
         prefetchRead(entry);
@@ -106,6 +112,7 @@ static void prefetchGroup(walkRing *ring) {
 }
 
 static bool visitLater(walkRing *ring, uint64_t word) {
+    hotCheck(ring->put - ring->got < RING);
     ring->words[ring->put++ % RING] = word;
     unsigned group = ring->fetched;
     if (ring->put - group < GROUP) return true;
@@ -115,6 +122,7 @@ static bool visitLater(walkRing *ring, uint64_t word) {
 
 /* False if the visitor has ended the slice. */
 static bool visitRange(const walkRange *r, walkRing *ring) {
+    hotCheck(r->low <= r->high);
     const tableScale *sc = r->region.sc;
     const hashtableType *type = r->region.type;
     uint64_t first = scaleUnit(sc, r->low), final = scaleUnit(sc, r->high);
@@ -146,6 +154,7 @@ static bool visitRange(const walkRange *r, walkRing *ring) {
 
 bool hashtableWalk(const hashtable *t, const hashtableType *type, hashtableCut *cut,
                    uint64_t buckets, hashtableWalkProc *visit, void *context) {
+    hotCheck(buckets > 0);
     if (!t->body) cut->ended = true;
     if (cut->ended) return false;
     walkRange r;

@@ -69,12 +69,17 @@ static uint64_t murmur(slice text) {
 }
 
 hllUpdate hllUpdateOf(slice element) {
+    hotCheck(element.ptr || element.len == 0);
     uint64_t hash = murmur(element);
     uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (RANK_MAX - 1);
     return (hllUpdate){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
 }
 
 bool hllRaiseDense(char *bytes, hllUpdate place) {
+    hotCheck(place.index < HLL_REGISTERS);
+    hotCheck(place.rank >= 1);
+    hotCheck(place.rank <= RANK_MAX);
+    hotCheck(bytes[4] == 0);
     unsigned char *at = (unsigned char *)bytes + HLL_HEAD_BYTES + place.index * 6 / 8;
     unsigned shift = place.index * 6 % 8;
     /* A register that starts at bit 2 or before ends in the same byte, which may be the last
@@ -90,6 +95,7 @@ bool hllRaiseDense(char *bytes, hllUpdate place) {
 /* ------------------------------------------------------------------ runs */
 
 bool hllNextRun(slice bytes, size_t *at, hllRun *out) {
+    hotCheck(*at >= HLL_HEAD_BYTES);
     if (*at >= bytes.len) return false;
     unsigned first = (unsigned char)bytes.ptr[*at];
     if (first & 0x80) {
@@ -111,6 +117,8 @@ static char valueRun(unsigned value, unsigned count) {
 
 /* Writes `count` registers of that value, nothing if 0; returns the number of bytes. */
 static size_t writeRun(char *to, unsigned count, unsigned value) {
+    hotCheck(count <= HLL_REGISTERS);
+    hotCheck(value <= VALUE_MAX);
     if (count == 0) return 0;
     if (value > 0) {
         to[0] = valueRun(value, count);
@@ -134,6 +142,7 @@ typedef struct runPlace {
 } runPlace;
 
 static bool findRun(slice bytes, unsigned index, runPlace *out) {
+    hotCheck(index < HLL_REGISTERS);
     size_t at = HLL_HEAD_BYTES;
     *out = (runPlace){.before = at, .at = at};
     while (hllNextRun(bytes, &at, &out->run)) {
@@ -149,6 +158,8 @@ static bool findRun(slice bytes, unsigned index, runPlace *out) {
 }
 
 hllOutcome hllTrySparse(slice bytes, hllUpdate place) {
+    hotCheck(place.rank >= 1);
+    hotCheck(hllIsSparse(bytes.ptr));
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
     if (!findRun(bytes, place.index, &found)) return HLL_CORRUPT;
@@ -157,6 +168,8 @@ hllOutcome hllTrySparse(slice bytes, hllUpdate place) {
 
 /* Joins adjacent value runs where possible, from `at` on. */
 static void joinRuns(char *bytes, size_t *len, size_t at) {
+    hotCheck(at >= HLL_HEAD_BYTES);
+    hotCheck(at <= *len);
     for (int step = 0; step < JOIN_STEPS && at < *len; step++) {
         size_t next = at, following;
         hllRun run, other;
@@ -174,6 +187,9 @@ static void joinRuns(char *bytes, size_t *len, size_t at) {
 }
 
 hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place) {
+    hotCheck(place.rank >= 1);
+    hotCheck(hllIsSparse(bytes));
+    hotCheck(*len <= bytes_max || bytes_max == 0);
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
     if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_CORRUPT;
@@ -324,6 +340,7 @@ static void mergeDense(uint8_t *registers, const char *packed) {
 }
 
 bool hllMergeInto(uint8_t *registers, slice bytes) {
+    hotCheck(bytes.len >= HLL_HEAD_BYTES);
     if (!hllIsSparse(bytes.ptr)) {
         mergeDense(registers, bytes.ptr + HLL_HEAD_BYTES);
         return true;
@@ -355,6 +372,8 @@ void hllWriteDense(char *bytes, const uint8_t *registers) {
 
 /* Ertl's sigma: correction for registers that are zero. */
 static double sigma(double x) {
+    hotCheck(x >= 0);
+    hotCheck(x <= 1);
     if (x == 1.0) return (double)INFINITY;
     double y = 1, z = x, last;
     do {
@@ -368,6 +387,8 @@ static double sigma(double x) {
 
 /* Ertl's tau: correction for saturated registers. */
 static double tau(double x) {
+    hotCheck(x >= 0);
+    hotCheck(x <= 1);
     if (x == 0.0 || x == 1.0) return 0.0;
     double y = 1, z = 1 - x, last;
     do {

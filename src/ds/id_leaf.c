@@ -52,6 +52,7 @@ void idLeafRead(const idLeaf *l, unsigned at, idRow *out) {
 }
 
 unsigned idLeafFind(const idLeaf *l, streamId id) {
+    hotCheck(l->count <= l->cap);
     unsigned low = 0, high = l->count;
     if (high && streamIdLess(idLeafId(l, high - 1), id)) return high; /* appending is common */
     while (low < high) {
@@ -97,11 +98,13 @@ idLeaf *idLeafNew(const idRow *rows, unsigned count, unsigned columns, unsigned 
 }
 
 unsigned idLeafReadAll(const idLeaf *l, idRow *rows) {
+    hotCheck(l->count <= ID_LEAF_MAX);
     for (unsigned i = 0; i < l->count; i++) idLeafRead(l, i, &rows[i]);
     return l->count;
 }
 
 static bool rowFits(const idLeaf *l, const idRow *row) {
+    hotCheck(l->columns <= sizeof(row->column) / sizeof(row->column[0]));
     for (unsigned c = 0; c < l->columns; c++) {
         if (row->column[c] < l->base[c]) return false;
         if (!fits(row->column[c] - l->base[c], l->width[c])) return false;
@@ -111,6 +114,7 @@ static bool rowFits(const idLeaf *l, const idRow *row) {
 
 /* Writes the row at index `at`. */
 static void store(idLeaf *l, unsigned at, const idRow *row) {
+    hotCheck(at < l->cap);
     uint8_t *data = dataOf(l);
     for (unsigned c = 0; c < l->columns; c++) {
         unsigned width = l->width[c];
@@ -121,6 +125,8 @@ static void store(idLeaf *l, unsigned at, const idRow *row) {
 
 /* Moves rows from..count-1 to index `to` and following. */
 static void shift(idLeaf *l, unsigned from, unsigned to) {
+    hotCheck(from <= l->count);
+    hotCheck(to <= l->cap);
     uint8_t *data = dataOf(l);
     if (from == l->count) return;
     for (unsigned c = 0; c < l->columns; c++) {

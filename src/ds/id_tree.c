@@ -90,6 +90,7 @@ bool idTreeSeekBack(const idTree *t, streamId id, idCursor *cursor) {
 void idCursorRead(const idCursor *cursor, idEntry *out) { entryOf(cursor->leaf, cursor->at, out); }
 
 bool idCursorNext(idCursor *cursor) {
+    hotCheck(cursor->at < cursor->leaf->count);
     if (++cursor->at < cursor->leaf->count) return true;
     *cursor = (idCursor){cursor->leaf->next, 0};
     return cursor->leaf != NULL;
@@ -117,12 +118,15 @@ bool idTreeFind(const idTree *t, streamId id, idEntry *out) {
 /* ------------------------------------------------------------------ leaves and their parents */
 
 static idLeaf *newLeaf(idTree *t, const idRow *rows, unsigned count, unsigned cap) {
+    hotCheck(count <= cap);
+    hotCheck(cap <= ID_LEAF_MAX);
     idLeaf *l = idLeafNew(rows, count, 2u + t->values, cap);
     t->bytes += memSizeOf(l);
     return l;
 }
 
 static void freeNode(idTree *t, void *node) {
+    hotCheck(t->bytes >= memSizeOf(node));
     t->bytes -= memSizeOf(node);
     memFree(node);
 }
@@ -136,6 +140,7 @@ static idInner *newInner(idTree *t) {
 
 /* Inserts `l` into the order of leaves after `before`. */
 static void linkAfter(idLeaf *l, idLeaf *before) {
+    hotCheck(l != before);
     l->prev = before;
     l->next = before->next;
     if (l->next) l->next->prev = l;
@@ -143,12 +148,15 @@ static void linkAfter(idLeaf *l, idLeaf *before) {
 }
 
 static void unlinkLeaf(const idLeaf *l) {
+    hotCheck(l->prev != l);
+    hotCheck(l->next != l);
     if (l->prev) l->prev->next = l->next;
     if (l->next) l->next->prev = l->prev;
 }
 
 /* Updates the parent after the path's node at `level` (t->levels: the leaf) has moved. */
 static void setNode(idTree *t, treePath *path, unsigned level, void *node) {
+    hotCheck(level <= t->levels);
     if (level == 0) {
         t->root = node;
     } else {
@@ -174,6 +182,8 @@ static void replaceLeaf(idTree *t, treePath *path, const idRow *rows, unsigned c
 }
 
 static void insertChild(idInner *n, unsigned at, streamId key, void *child) {
+    hotCheck(at <= n->count);
+    hotCheck(n->count < ID_INNER_MAX);
     memmove(&n->key[at + 1], &n->key[at], (n->count - at) * sizeof(n->key[0]));
     memmove(&n->child[at + 1], &n->child[at], (n->count - at) * sizeof(n->child[0]));
     n->key[at] = key;
@@ -182,6 +192,7 @@ static void insertChild(idInner *n, unsigned at, streamId key, void *child) {
 }
 
 static void removeChild(idInner *n, unsigned at) {
+    hotCheck(at < n->count);
     n->count--;
     memmove(&n->key[at], &n->key[at + 1], (n->count - at) * sizeof(n->key[0]));
     memmove(&n->child[at], &n->child[at + 1], (n->count - at) * sizeof(n->child[0]));
@@ -189,6 +200,8 @@ static void removeChild(idInner *n, unsigned at) {
 
 /* Moves the children of `other` from index `from` on to the end of this node. */
 static void takeChildren(idInner *n, idInner *other, unsigned from) {
+    hotCheck(from <= other->count);
+    hotCheck(n->count + other->count - from <= ID_INNER_MAX);
     unsigned count = other->count - from;
     memcpy(&n->key[n->count], &other->key[from], count * sizeof(n->key[0]));
     memcpy(&n->child[n->count], &other->child[from], count * sizeof(n->child[0]));
@@ -230,6 +243,7 @@ static void addAfter(idTree *t, treePath *path, unsigned level, streamId key, vo
 
 /* Capacity for `count` rows with some spare. */
 static unsigned capFor(unsigned count) {
+    hotCheck(count <= ID_LEAF_MAX);
     unsigned cap = count + count / 2 + 2;
     return cap < ID_LEAF_MAX ? cap : ID_LEAF_MAX;
 }
@@ -238,6 +252,7 @@ static streamId rowId(const idRow *row) { return (streamId){row->column[0], row-
 
 /* The path's leaf is full: inserts the row at index `at` of it or of a new neighbour. */
 static void splitLeaf(idTree *t, treePath *path, unsigned at, const idRow *row) {
+    hotCheck(at <= path->leaf->count);
     idLeaf *l = path->leaf, *more;
     if (at == l->count && !l->next) {
         more = newLeaf(t, row, 1, capFor(1));
@@ -258,6 +273,7 @@ static void splitLeaf(idTree *t, treePath *path, unsigned at, const idRow *row) 
 /* Rebuilds the path's leaf with the row inserted at `at`, or replacing the existing row if
  * `replace`. */
 static void rebuildLeaf(idTree *t, treePath *path, unsigned at, const idRow *row, bool replace) {
+    hotCheck(at <= path->leaf->count);
     idRow rows[ID_LEAF_MAX + 1];
     unsigned count = idLeafReadAll(path->leaf, rows);
     if (!replace) {
@@ -312,11 +328,13 @@ static void lowerRoot(idTree *t) {
         t->levels--;
         freeNode(t, root);
     }
+    hotCheck(t->levels == 0 || ((const idInner *)t->root)->count > 1);
 }
 
 /* Merges children at and at + 1 of an inner node, which are inner nodes, if both fill half a node
  * at most. */
 static bool mergeInners(idTree *t, idInner *parent, unsigned at) {
+    hotCheck(at + 1 < parent->count);
     idInner *left = parent->child[at], *right = parent->child[at + 1];
     if (left->count + right->count > ID_INNER_MAX / 2) return false;
     right->key[0] = parent->key[at + 1]; /* its own may have been lower than all keys */
@@ -328,6 +346,7 @@ static bool mergeInners(idTree *t, idInner *parent, unsigned at) {
 
 /* Removes the path's node at `level`, already freed, from its parent. */
 static void removeNode(idTree *t, treePath *path, unsigned level) {
+    hotCheck(level <= t->levels);
     while (level > 0) {
         idInner *n = path->inner[--level];
         removeChild(n, path->at[level]);
@@ -352,6 +371,7 @@ static void removeNode(idTree *t, treePath *path, unsigned level) {
 /* Merges the leaves at `at` and at + 1 below the path's last inner node, if both fill half a leaf
  * at most. */
 static bool mergeLeaves(idTree *t, treePath *path, unsigned at) {
+    hotCheck(t->levels > 0);
     idInner *parent = path->inner[t->levels - 1];
     idLeaf *left = parent->child[at], *right = parent->child[at + 1];
     unsigned count = left->count + right->count;
@@ -445,6 +465,7 @@ void idTreeCopy(idTree *to, const idTree *from) {
     *to = *from;
     to->bytes = 0;
     if (from->root) to->root = copyNode(to, from->root, from->levels, &last);
+    hotCheck(to->count == from->count);
 }
 
 bool idTreeCompact(idTree *t, streamId *from, uint64_t *moved, uint64_t *kept) {
@@ -492,6 +513,7 @@ static void verifyLeaf(treeCheck *v, const idTree *t, const idLeaf *l) {
 }
 
 static void verifyNode(treeCheck *v, const idTree *t, const void *node, unsigned level) {
+    hotCheck(level <= t->levels);
     v->bytes += memSizeOf(node);
     if (level == 0) {
         verifyLeaf(v, t, node);

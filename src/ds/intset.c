@@ -14,6 +14,8 @@ static size_t widthOf(int64_t value) {
 }
 
 static void setHeader(uint8_t *set, size_t width, size_t count) {
+    hotCheck(width == 2 || width == 4 || width == 8);
+    hotCheck(count <= UINT32_MAX);
     storeU32(set, (uint32_t)width);
     storeU32(set + 4, (uint32_t)count);
 }
@@ -28,6 +30,7 @@ static inline int64_t loadAt(const uint8_t *set, size_t width, size_t index) {
 }
 
 static void storeAt(uint8_t *set, size_t width, size_t index, int64_t value) {
+    hotCheck(widthOf(value) <= width);
     uint64_t bits = (uint64_t)value;
     memcpy(set + INTSET_HEADER + index * width, &bits, width);
 }
@@ -39,6 +42,7 @@ int64_t intsetGet(const uint8_t *set, size_t index) {
 
 /* The first index whose integer is >= `value`. */
 static inline size_t lowerBound(const uint8_t *set, size_t width, size_t count, int64_t value) {
+    hotCheck(width == 2 || width == 4 || width == 8);
     size_t from = 0;
     while (count > 0) {
         size_t half = count / 2;
@@ -62,6 +66,7 @@ bool intsetFind(const uint8_t *set, int64_t value, size_t *index) {
 
 /* A value that needs a greater width than all others is stored at one of the ends. */
 static void addWidening(packBuffer *buffer, int64_t value) {
+    hotCheck(widthOf(value) > intsetWidth(buffer->bytes));
     size_t old_width = intsetWidth(buffer->bytes), count = intsetCount(buffer->bytes);
     size_t width = widthOf(value), shift = value < 0;
     uint8_t *set = buffer->resize(buffer, INTSET_HEADER + width * (count + 1));

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/assert.h"
 
 enum {
     BYTES = 8,
@@ -16,6 +18,7 @@ enum {
 
 /* Radix sort by `order`, from the lowest byte; stable. */
 static void sortByOrder(sortKey *keys, size_t count) {
+    hotCheck(count > 1);
     size_t ends[BYTES][VALUES] = {{0}};
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < BYTES; k++) ends[k][keys[i].order >> 8 * k & 255]++;

@@ -83,6 +83,8 @@ static slotCounts countsOf(const hashtable *t) {
 
 /* Updates the sums by the changes of a slot, if it is visible. */
 static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
+    hotCheck(slot >= 0);
+    hotCheck(slot < kv->slot_count);
     if (count) fenwickAdd(&kv->counts, (size_t)slot, count);
     if (unlikely(volatile_count)) {
         if (!kv->volatiles.node) fenwickInit(&kv->volatiles, (size_t)kv->slot_count);
@@ -91,6 +93,8 @@ static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_cou
 }
 
 static void changedBy(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
+    hotCheck(slot >= 0);
+    hotCheck(slot < kv->slot_count);
     if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, count, volatile_count);
     if (hashtableIsResizing(&kv->tables[slot])) bitSet(kv->resizing, slot);
 }

@@ -58,7 +58,6 @@ static inline size_t bodySize(const uint8_t *at) {
 
 static inline size_t entrySize(const uint8_t *at) {
     size_t body = bodySize(at);
-    hotCheck(body > 0);
     return body + backSize(body);
 }
 
@@ -233,12 +232,14 @@ static void changeCount(uint8_t *lp, int64_t more) {
 /* ---- traversal ---- */
 
 const uint8_t *listpackFirst(const uint8_t *lp) {
+    hotCheck(listpackSize(lp) >= LISTPACK_EMPTY_SIZE);
     const uint8_t *at = lp + LISTPACK_HEADER;
     return *at == LISTPACK_END ? NULL : at;
 }
 
 /* The entry that ends before `at`. */
 static const uint8_t *entryBefore(const uint8_t *at) {
+    hotCheck(entrySize(at) > 0);
     size_t body = 0;
     const uint8_t *back = at - 1;
     for (unsigned shift = 0;; shift += 7, back--) {
@@ -262,6 +263,7 @@ const uint8_t *listpackPrev(const uint8_t *lp, const uint8_t *at) {
 }
 
 const uint8_t *listpackSeek(const uint8_t *lp, int64_t index) {
+    hotCheck(listpackSize(lp) >= LISTPACK_EMPTY_SIZE);
     int64_t count = loadU16(lp + 4);
     if (count != LISTPACK_COUNT_UNKNOWN) {
         if (index < 0) index += count;
@@ -344,6 +346,9 @@ static uint8_t *openGap(packBuffer *buffer, size_t at, size_t removed, size_t ga
 
 const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listpackItem *items,
                               size_t count) {
+    hotCheck(!at || at >= buffer->bytes + LISTPACK_HEADER);
+    hotCheck(!at || at < buffer->bytes + listpackSize(buffer->bytes));
+    hotCheck(count > 0);
     size_t offset = at ? (size_t)(at - buffer->bytes) : listpackSize(buffer->bytes) - 1;
     size_t gap = 0;
     for (size_t i = 0; i < count; i++) gap += listpackItemSize(&items[i]);
@@ -381,12 +386,15 @@ uint8_t *listpackExtendFront(uint8_t *lp, const listpackItem *item) {
 }
 
 uint8_t *listpackTrimFront(uint8_t *lp, size_t count) {
+    hotCheck(listpackSize(lp) > LISTPACK_EMPTY_SIZE || count == 0);
     uint8_t *to = lp + (passOver(lp + LISTPACK_HEADER, count) - lp) - LISTPACK_HEADER;
     moveHeader(to, lp, -(int64_t)count);
     return to;
 }
 
 const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item) {
+    hotCheck(at >= buffer->bytes + LISTPACK_HEADER);
+    hotCheck(*at != LISTPACK_END);
     size_t offset = (size_t)(at - buffer->bytes);
     uint8_t *to = openGap(buffer, offset, entrySize(at), listpackItemSize(item));
     (void)writeItem(to, item); /* fills the gap */
@@ -394,6 +402,8 @@ const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const list
 }
 
 const uint8_t *listpackDelete(packBuffer *buffer, const uint8_t *at, size_t count) {
+    hotCheck(at >= buffer->bytes + LISTPACK_HEADER);
+    hotCheck(at < buffer->bytes + listpackSize(buffer->bytes));
     const uint8_t *end = at;
     size_t found = 0;
     for (; found < count && *end != LISTPACK_END; found++) end += entrySize(end);
@@ -437,17 +447,21 @@ void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before) {
 /* ---- random entries ---- */
 
 const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
+    hotCheck(width > 0);
     size_t groups = listpackCount(lp) / width;
     return groups ? listpackSeek(lp, (int64_t)(randomUniform(groups) * width)) : NULL;
 }
 
 void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out) {
+    hotCheck(width > 0);
     const uint8_t *at = lp + LISTPACK_HEADER;
     for (size_t i = 0; *at != LISTPACK_END; i++, at = passOver(at, width)) out[i] = at;
 }
 
 void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg) {
+    hotCheck(width > 0);
+    hotCheck(listpackCount(lp) % width == 0);
     size_t left = listpackCount(lp) / width;
     want = sizeMin(want, left);
     for (const uint8_t *at = lp + LISTPACK_HEADER; want > 0; left--) {
@@ -464,6 +478,7 @@ void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpa
 
 /* Size of header and content at `at`, if the complete entry ends before `end`; else 0. */
 static size_t validBody(const uint8_t *at, const uint8_t *end) {
+    hotCheck(at < end);
     size_t left = (size_t)(end - at);
     uint8_t head = *at;
     size_t head_size = head >= 0xf0 ? (head == HEAD_STRING32 ? 5 : 1) : head >= 0xe0 ? 2 : 1;

@@ -99,6 +99,7 @@ typedef struct path {
 } path;
 
 static void prefetchLeaf(const void *leaf, uint64_t count) {
+    hotCheck(count <= LEAF_MAX);
     const char *end = (const char *)leaf + sizeof(leafNode) + count * sizeof(uint64_t);
     for (const char *at = leaf; at < end; at += CACHE_LINE) prefetchRead(at);
 }
@@ -160,6 +161,7 @@ static void findIndex(const orderedIndex *x, uint64_t index, path *out) {
 }
 
 void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry) {
+    hotCheck(x->count > 0);
     path way;
     findEntryLike(x, type, entry, old, &way);
     uint64_t *word = &way.leaf->word[way.place];
@@ -172,6 +174,9 @@ void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, v
 }
 
 uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry) {
+    hotCheck(x->root);
+
+    hotCheck(x->count > 0);
     path way;
     findEntry(x, type, entry, &way);
     return way.before;
@@ -204,6 +209,7 @@ static void leafPut(leafNode *l, unsigned place, uint64_t rank, void *entry) {
 }
 
 static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l) {
+    hotCheck(l->count <= l->cap);
     if (l->count < l->cap) return l;
     l = leafFit(x, l, l->count + 1u);
     if (l->stale) leafScale(l, type);
@@ -214,6 +220,8 @@ static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l)
  * new leaf after it is returned. Appending or prepending only leaves full nodes. */
 static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **left,
                            unsigned place, void *entry) {
+    hotCheck(place <= (*left)->count);
+    hotCheck((*left)->count == LEAF_MAX);
     leafNode *l = *left;
     unsigned from = l->count / 2;
     if (place == l->count && !l->next) from = l->count;
@@ -246,6 +254,7 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
 /* Inserts `child` into a full node by splitting it, like leafSplit(). */
 static innerNode *innerSplit(orderedIndex *x, innerNode *n, unsigned at, const childRecord *child,
                              innerNode **left) {
+    hotCheck(at <= n->count);
     unsigned from = at == n->count ? n->count : n->count / 2;
     innerNode *r = innerTake(x, innerNew(x, n->count - from + 1), n, from);
     if (at < from || (at == from && r->count > 0)) {
@@ -270,6 +279,7 @@ static void growRoot(orderedIndex *x, const childRecord *left, const childRecord
  * nodes above. */
 static void updateAfterSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
                              leafNode *right) {
+    hotCheck(left->next == right);
     childRecord l = leafRecord(left, type), r = leafRecord(right, type);
     bool split = true;
     for (unsigned level = x->levels; level-- > 0;) {
@@ -339,6 +349,8 @@ void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
 /* Moves the entries of the right leaf to the left one. */
 static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *left,
                            leafNode *right) {
+    hotCheck(left->next == right);
+    hotCheck(left->count + right->count <= LEAF_MAX);
     left = leafFit(x, left, (size_t)left->count + right->count);
     memcpy(left->word + left->count, right->word, right->count * sizeof(*right->word));
     left->count = (uint16_t)(left->count + right->count);
@@ -351,6 +363,8 @@ static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *l
 /* Child `at` is small: merges it with a neighbour if both fit in one node with some space left. */
 static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, unsigned at,
                        bool leaves) {
+    hotCheck(at < n->count);
+    hotCheck(n->count > 1);
     const uint64_t most = (leaves ? LEAF_MAX : INNER_MAX) * 3 / 4;
     for (int side = 0; side < 2; side++) {
         unsigned left = side ? at : at - 1;
@@ -374,6 +388,7 @@ static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, u
 /* Updates the parent's record of child `at`, which has changed and may have moved. */
 static void updateChild(const orderedType *type, innerNode *n, unsigned at, void *node, bool leaf,
                         bool first_too) {
+    hotCheck(at < n->count);
     innerNodes(n)[at] = node;
     if (!first_too) return;
     innerFirsts(n)[at] =
@@ -432,6 +447,7 @@ static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, 
 }
 
 void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) {
+    hotCheck(x->count > 0);
     path way;
     findEntry(x, type, entry, &way);
     deleteAt(x, type, &way, 1);
@@ -439,6 +455,7 @@ void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) 
 
 bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *entry,
                         uint64_t rank) {
+    hotCheck(x->count > 0);
     path way;
     findEntry(x, type, entry, &way);
     leafNode *l = way.leaf;
@@ -480,6 +497,7 @@ void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index
 enum { FETCH_AHEAD = 8 };
 
 void *orderedSeek(const orderedIndex *x, uint64_t index, orderedCursor *cursor) {
+    hotCheck(index < x->count);
     path way;
     findIndex(x, index, &way);
     *cursor = (orderedCursor){way.leaf, way.place};
@@ -491,6 +509,7 @@ void *orderedSeek(const orderedIndex *x, uint64_t index, orderedCursor *cursor) 
 
 void *orderedNext(orderedCursor *cursor) {
     const leafNode *l = cursor->leaf;
+    hotCheck(cursor->at < l->count);
     if (++cursor->at >= l->count) {
         l = l->next;
         if (!l) return NULL;
@@ -503,6 +522,7 @@ void *orderedNext(orderedCursor *cursor) {
 
 void *orderedPrev(orderedCursor *cursor) {
     const leafNode *l = cursor->leaf;
+    hotCheck(cursor->at < l->count);
     if (cursor->at == 0) {
         l = l->prev;
         if (!l) return NULL;

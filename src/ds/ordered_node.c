@@ -12,6 +12,7 @@ static void *nodeAlloc(orderedIndex *x, size_t size) {
 }
 
 void nodeFree(orderedIndex *x, void *node) {
+    hotCheck(x->bytes >= memSizeOf(node));
     x->bytes -= memSizeOf(node);
     memFree(node);
 }
@@ -23,6 +24,8 @@ static size_t leafCapFor(size_t count) {
 }
 
 leafNode *leafNew(orderedIndex *x, size_t cap_min) {
+    hotCheck(cap_min > 0);
+    hotCheck(cap_min <= LEAF_MAX);
     size_t cap = leafCapFor(cap_min);
     leafNode *l = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
     *l = (leafNode){.cap = (uint16_t)cap};
@@ -50,6 +53,8 @@ static size_t innerCapFor(size_t count) {
 static size_t innerSize(size_t cap) { return sizeof(innerNode) + cap * 4 * sizeof(uint64_t); }
 
 innerNode *innerNew(orderedIndex *x, size_t cap_min) {
+    hotCheck(cap_min > 0);
+    hotCheck(cap_min <= INNER_MAX);
     size_t cap = innerCapFor(cap_min);
     innerNode *n = nodeAlloc(x, innerSize(cap));
     n->count = 0;
@@ -60,6 +65,7 @@ innerNode *innerNew(orderedIndex *x, size_t cap_min) {
 /* ------------------------------------------------------------------ leaves */
 
 void leafLinkAfter(leafNode *l, leafNode *previous) {
+    hotCheck(l != previous);
     l->prev = previous;
     l->next = previous->next;
     previous->next = l;
@@ -67,6 +73,7 @@ void leafLinkAfter(leafNode *l, leafNode *previous) {
 }
 
 void leafUnlink(leafNode *l) {
+    hotCheck(l->prev != l);
     if (l->prev) l->prev->next = l->next;
     if (l->next) l->next->prev = l->prev;
 }
@@ -99,6 +106,7 @@ void leafScaleIfCoarse(leafNode *l, const orderedType *type) {
 }
 
 childRecord leafRecord(const leafNode *l, const orderedType *type) {
+    hotCheck(l->count > 0);
     void *first = wordEntryOf(l->word[0]);
     return (childRecord){type->rank_of(first), first, (void *)(uintptr_t)l, l->count};
 }
@@ -115,6 +123,8 @@ void innerSet(innerNode *n, unsigned at, const childRecord *child) {
 
 /* Moves the children from `from` on to index `to`. */
 static void shiftChildren(innerNode *n, unsigned to, unsigned from) {
+    hotCheck(from <= n->count);
+    hotCheck(to <= n->cap);
     for (unsigned array = 0; array < 4; array++) {
         uint64_t *at = innerRanks(n) + (size_t)array * n->cap;
         memmove(at + to, at + from, (n->count - from) * sizeof(*at));
@@ -123,6 +133,8 @@ static void shiftChildren(innerNode *n, unsigned to, unsigned from) {
 
 static void copyChildren(innerNode *to, unsigned to_at, const innerNode *from, unsigned from_at,
                          unsigned count) {
+    hotCheck(to_at + count <= to->cap);
+    hotCheck(from_at + count <= from->count);
     for (unsigned array = 0; array < 4; array++) {
         memcpy(innerRanks(to) + (size_t)array * to->cap + to_at,
                innerRanks(from) + (size_t)array * from->cap + from_at, count * sizeof(uint64_t));
@@ -165,6 +177,8 @@ innerNode *innerTake(orderedIndex *x, innerNode *n, innerNode *other, unsigned f
 }
 
 childRecord innerRecord(const innerNode *n) {
+    hotCheck(n->count > 0);
+    hotCheck(n->count <= n->cap);
     childRecord r = {innerRanks(n)[0], innerFirsts(n)[0], (void *)(uintptr_t)n, 0};
     for (unsigned i = 0; i < n->count; i++) r.count += innerCounts(n)[i];
     return r;

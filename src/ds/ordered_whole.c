@@ -7,12 +7,15 @@
 
 /* Number of equally filled nodes for `count` items, with some space left. */
 static size_t nodesFor(size_t count, size_t max) {
+    hotCheck(max > 0);
     size_t fill = max - max / 8;
     return (count + fill - 1) / fill;
 }
 
 static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const *entries,
                           size_t count, leafNode *previous) {
+    hotCheck(count > 0);
+    hotCheck(count <= LEAF_MAX);
     leafNode *l = leafNew(x, count);
     for (size_t i = 0; i < count; i++) l->word[i] = makeWord(0, entries[i]);
     l->count = (uint16_t)count;
@@ -24,6 +27,7 @@ static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const 
 /* Builds one level of nodes above `count` children; returns their number and stores them in place
  * of the children. */
 static size_t fillLevel(orderedIndex *x, childRecord *children, size_t count) {
+    hotCheck(count > 0);
     size_t nodes = nodesFor(count, INNER_MAX);
     for (size_t i = 0; i < nodes; i++) {
         size_t from = count * i / nodes, end = count * (i + 1) / nodes;

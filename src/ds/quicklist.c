@@ -70,6 +70,7 @@ bool quicklistExceeds(int fill, size_t bytes, size_t entries) {
 
 /* True if a string gets a node of its own. */
 static bool isLarge(const quicklist *q, size_t len) {
+    hotCheck(q->fill >= -5);
     if (unlikely(plain_from)) return len >= plain_from;
     if (q->fill >= 0) return len > COUNTED_NODE_BYTES_MAX;
     return len > quicklistLimitsOf(q->fill).bytes;
@@ -120,6 +121,7 @@ static void releaseBytes(quicklistNode *n) {
     hashtableInsert(&released, &released_type, hashOfBlock(n->bytes), n->bytes, 0);
     released_bytes += blockSize(n);
     n->frozen = 0;
+    hotCheck(!n->frozen);
 }
 
 /* Before a node is changed in place: its block becomes its own. */
@@ -130,6 +132,7 @@ static void ownBytes(quicklistNode *n) {
     memcpy(copy, n->bytes, size);
     releaseBytes(n);
     n->bytes = copy;
+    hotCheck(!n->frozen);
 }
 
 /* ------------------------------------------------------------------ room in the head's block */
@@ -141,6 +144,7 @@ static uint8_t *blockOf(const quicklist *q, const quicklistNode *n) {
 
 /* The head's listpack moves to `place`, `room` bytes from the start of its block. */
 static void placeHead(quicklist *q, uint8_t *place, size_t room) {
+    hotCheck(q->head->size <= room + q->head->size);
     memmove(place, q->head->bytes, q->head->size);
     q->head->bytes = place;
     q->room = (uint32_t)room;
@@ -154,6 +158,8 @@ static void closeRoom(quicklist *q) {
 /* The head's listpack moves to the end of its block, which is replaced if that makes less than
  * `need` bytes of room. */
 static void makeRoom(quicklist *q, size_t need) {
+    hotCheck(q->room < need);
+    hotCheck(!q->head->plain);
     uint8_t *old = q->head->bytes - q->room, *block = old;
     size_t size = q->head->size, block_size = memSizeOf(old);
     if (block_size - size < need) {
@@ -166,6 +172,8 @@ static void makeRoom(quicklist *q, size_t need) {
 
 /* Adds a text at the front of the head, a listpack. */
 static void pushAtHead(quicklist *q, slice text) {
+    hotCheck(!q->head->plain);
+    hotCheck(!q->head->compressed);
     ownBytes(q->head);
     quicklistNode *n = q->head;
     listpackItem item = listpackItemOf(text);
@@ -184,6 +192,8 @@ static uint8_t *keepBlock(packBuffer *buffer, size_t size) {
 
 /* Removes `count` entries, not all, from one end of the head, a listpack. */
 static void popAtHead(quicklist *q, bool front, size_t count) {
+    hotCheck(count <= q->head->count);
+    hotCheck(!q->head->plain);
     ownBytes(q->head);
     quicklistNode *n = q->head;
     if (front) {
@@ -202,6 +212,7 @@ static void popAtHead(quicklist *q, bool front, size_t count) {
 }
 
 static quicklistNodeView viewOf(const uint8_t *bytes, const quicklistNode *n) {
+    hotCheck(n->count > 0);
     quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : bytes,
                               .entries = n->count,
                               .bytes = n->size,
@@ -243,6 +254,7 @@ size_t quicklistFrozenNodes(const quicklistFrozen *f) { return f->count; }
 size_t quicklistFrozenBytes(void) { return released_bytes; }
 
 static void thawNode(frozenNode *n) {
+    hotCheck(n->then.count > 0);
     uint8_t *bytes = n->then.bytes;
     if (hashtableCount(&released) > 0 &&
         hashtableDelete(&released, &released_type, hashOfBlock(bytes), bytes, 0)) {
@@ -286,9 +298,11 @@ static void openNode(quicklistNode *n) {
     releaseBytes(n);
     n->bytes = bytes;
     n->compressed = 0;
+    hotCheck(!n->compressed);
 }
 
 static void compressNode(quicklistNode *n) {
+    hotCheck(!n->frozen || n->bytes);
     if (n->compressed || n->size < COMPRESS_FROM || n->size > INT32_MAX) return;
     size_t most = n->size - COMPRESS_GAIN_MIN;
     uint8_t *block = memAlloc(sizeof(uint32_t) + most);
@@ -344,6 +358,8 @@ static void settleBoth(quicklist *q, quicklistNode *n) {
 /* ------------------------------------------------------------------ nodes */
 
 static quicklistNode *newNode(uint8_t *bytes, size_t size, size_t count, bool plain) {
+    hotCheck(count > 0);
+    hotCheck(!plain || count == 1);
     quicklistNode *n = memAlloc(sizeof(*n));
     *n = (quicklistNode){.bytes = bytes, .size = size, .count = count, .plain = plain};
     return n;
@@ -363,6 +379,8 @@ static quicklistNode *nodeOf(const quicklist *q, slice text) {
 }
 
 static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistNode *next) {
+    hotCheck(prev != n);
+    hotCheck(next != n);
     n->prev = prev;
     n->next = next;
     if (prev) {
@@ -390,6 +408,7 @@ static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bo
 
 /* Unlinks and frees a node, and updates the counts. */
 static void dropNode(quicklist *q, quicklistNode *n) {
+    hotCheck(q->nodes > 0);
     if (unlikely(q->compact_next == n)) q->compact_next = n->next;
     n->bytes = blockOf(q, n);
     if (n->prev) {
@@ -409,6 +428,7 @@ static void dropNode(quicklist *q, quicklistNode *n) {
 }
 
 static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count) {
+    hotCheck(count > 0);
     n->bytes = buffer->bytes;
     n->size = listpackSize(buffer->bytes);
     n->count = count;
@@ -417,6 +437,8 @@ static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count)
 /* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number
  * of entries. */
 static void insertInNode(quicklist *q, quicklistNode *n, size_t index, slice text) {
+    hotCheck(index <= n->count);
+    hotCheck(!n->plain);
     if (n == q->head) {
         if (likely(index == 0)) {
             pushAtHead(q, text);
@@ -438,6 +460,9 @@ static void insertInNode(quicklist *q, quicklistNode *n, size_t index, slice tex
 
 /* Removes entries, but not all, from an uncompressed listpack. */
 static void deleteInNode(quicklist *q, quicklistNode *n, size_t index, size_t count) {
+    hotCheck(index < n->count);
+    hotCheck(count > 0);
+    hotCheck(index + count <= n->count);
     if (n == q->head) {
         bool at_end = index + count == n->count;
         if (index == 0 || (at_end && q->room)) {
@@ -454,6 +479,9 @@ static void deleteInNode(quicklist *q, quicklistNode *n, size_t index, size_t co
 
 /* Moves the entries from `index` on to a new node, which is not linked yet. */
 static quicklistNode *cutNode(quicklist *q, quicklistNode *n, size_t index) {
+    hotCheck(index > 0);
+    hotCheck(index < n->count);
+    hotCheck(!n->plain);
     packBuffer rest = packBufferHeap(memAlloc(n->size));
     memcpy(rest.bytes, n->bytes, n->size);
     listpackDeleteRange(&rest, 0, index);
@@ -464,6 +492,9 @@ static quicklistNode *cutNode(quicklist *q, quicklistNode *n, size_t index) {
 
 /* Merges two neighbours; returns the resulting node. */
 static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
+    hotCheck(a->next == b);
+    hotCheck(!a->plain);
+    hotCheck(!b->plain);
     openNode(a);
     openNode(b);
     if (a == q->head) closeRoom(q);
@@ -617,6 +648,7 @@ static void enterNode(quicklistCursor *c) {
     }
     c->at = c->lp;
     if (!n->plain) c->at = c->backwards ? listpackLast(c->lp) : listpackFirst(c->lp);
+    hotCheck(c->lp);
 }
 
 void quicklistCursorInit(quicklistCursor *c, const quicklist *q, size_t index, bool backwards) {
@@ -672,6 +704,7 @@ void quicklistPush(quicklist *q, slice text, bool front) {
         link(q, q->tail, n, NULL);
     }
     settleEnds(q);
+    hotCheck(q->nodes <= q->count);
 }
 
 /* Inserts a text before or after entry `index` of a node. Returns the node that contains that entry
@@ -711,6 +744,7 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
 }
 
 void quicklistInsert(quicklist *q, size_t index, slice text, bool after) {
+    hotCheck(index < q->count);
     quicklistNode *n = seekNode(q, &index);
     settle(q, insertBeside(q, n, index, text, after));
 }
@@ -718,6 +752,7 @@ void quicklistInsert(quicklist *q, size_t index, slice text, bool after) {
 /* Replaces an entry of an uncompressed listpack by a text that needs a node of its own: the entries
  * after it are split off, and both parts are merged with their neighbours. */
 static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
+    hotCheck(index < n->count);
     quicklistNode *own = nodeOf(q, text);
     if (index == 0) {
         linkBeside(q, n, own, false);
@@ -743,6 +778,7 @@ static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
 }
 
 void quicklistSet(quicklist *q, size_t index, slice text) {
+    hotCheck(index < q->count);
     quicklistNode *n = seekNode(q, &index);
     bool large = isLarge(q, text.len);
     openNode(n);
@@ -790,12 +826,15 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
         n = next;
     }
     settle(q, NULL);
+    hotCheck((q->count == 0) == (q->nodes == 0));
 }
 
 /* Stores the positions of at most `most` entries equal to `item` in order; the last ones if
  * `from_back`. */
 static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_t most,
                          bool from_back, const uint8_t **places) {
+    hotCheck(!n->plain);
+    hotCheck(!n->compressed);
     const uint8_t *lp = n->bytes;
     size_t found = 0;
     if (!from_back) {

@@ -20,6 +20,7 @@ stream *streamNew(void) {
 }
 
 void streamFree(stream *s, void *by) {
+    hotCheck(!s || !s->frozen);
     if (!s) return;
     idCursor at;
     idEntry entry;
@@ -72,6 +73,7 @@ void streamSetEntriesAdded(stream *s, uint64_t n) { s->entries_added = n; }
 uint64_t streamNodeCount(const stream *s) { return s->nodes.count; }
 
 bool streamLastLive(const stream *s, streamId *id) {
+    hotCheck((s->tail == NULL) == (s->nodes.count == 0));
     streamCursor c;
     streamFields fields;
     streamEntry last;
@@ -111,6 +113,7 @@ static bool nodeFor(const stream *s, streamId id, idEntry *out) {
 
 /* Updates pointers and sizes after a node of `cap` bytes has moved from `old` to `n`. */
 static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n) {
+    hotCheck(s->node_bytes + n->cap >= cap);
     s->node_bytes += n->cap - cap;
     if (n == old) return;
     idEntry entry = indexEntry(key, n);
@@ -157,6 +160,7 @@ static uint64_t limitOr(uint64_t limit, uint64_t none) {
 }
 
 static bool tailTakes(const stream *s, size_t bytes, const streamLimits *limits) {
+    hotCheck(!s->tail || s->tail->used <= s->tail->cap);
     const streamNode *n = s->tail;
     if (!n) return false;
     if (streamNodePackedSize(n) + bytes >= limitOr(limits->node_bytes, STREAM_ENTRY_BYTES_MAX))
@@ -233,6 +237,7 @@ bool streamDelete(stream *s, streamId id) {
 
 /* Marks as removed the entries of the first node that match the rule; returns their number. */
 static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule *rule) {
+    hotCheck(nodeOf(first)->live > 0 || nodeOf(first)->deleted > 0);
     streamNode *n = nodeOf(first);
     streamEntry e;
     uint64_t removed = 0;
@@ -255,6 +260,7 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
 
 /* True if the rule removes all entries of the node. */
 static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRule *rule) {
+    hotCheck(nodeOf(entry)->live <= s->length);
     const streamNode *n = nodeOf(entry);
     if (!rule->by_id) return s->length - n->live >= rule->length;
     streamEntry last;
@@ -262,6 +268,7 @@ static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRul
 }
 
 uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
+    hotCheck(s->length <= s->entries_added);
     uint64_t removed = 0;
     for (;;) {
         idCursor at;
@@ -308,6 +315,7 @@ static unsigned closeBranches(triePath *t, unsigned depth) {
 
 /* Length of the common prefix of two keys in bytes. */
 static unsigned sharedBytes(streamId a, streamId b) {
+    hotCheck(!streamIdEqual(a, b));
     if (a.ms != b.ms) return (unsigned)__builtin_clzll(a.ms ^ b.ms) / 8;
     return 8 + (unsigned)__builtin_clzll(a.seq ^ b.seq) / 8;
 }

@@ -9,6 +9,7 @@ static void enter(streamCursor *c) {
     idCursorRead(&c->nodes, &entry);
     c->key = entry.id;
     c->node = (const streamNode *)(uintptr_t)entry.value[0];
+    hotCheck(c->node->used <= c->node->cap);
 }
 
 /* Stores the offsets of the entries up to c->end, to read them in reverse order. */
@@ -24,6 +25,7 @@ static void collect(streamCursor *c) {
     for (bool more = streamNodeFirst(c->node, c->key, &e); more && !streamIdLess(c->end, e.id);
          more = streamNodeNext(c->node, c->key, &e))
         c->offsets[c->offset_count++] = e.at;
+    hotCheck(c->offset_count <= c->offset_cap);
 }
 
 /* Moves c->entry to the node's last entry if it is not after c->end; that entry can be read without

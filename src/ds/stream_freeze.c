@@ -40,6 +40,7 @@ const stream *streamFrozenRest(const streamFrozen *f) { return &f->rest; }
 size_t streamFrozenBytes(void) { return kept_bytes; }
 
 static void freeKept(streamNode *n) {
+    hotCheck(!n || kept_bytes >= n->cap);
     if (!n) return;
     kept_bytes -= n->cap;
     streamNodeFree(n, NULL);

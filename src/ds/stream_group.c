@@ -36,6 +36,7 @@ streamId streamGroupLastId(const streamGroup *g) { return g->last_id; }
 int64_t streamGroupEntriesRead(const streamGroup *g) { return g->entries_read; }
 
 void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read) {
+    hotCheck(entries_read >= 0 || entries_read == STREAM_UNKNOWN);
     g->last_id = id;
     g->entries_read = entries_read;
 }
@@ -45,6 +46,7 @@ streamGroup *streamGroupFind(const stream *s, slice name) {
 }
 
 streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t entries_read) {
+    hotCheck(entries_read >= 0 || entries_read == STREAM_UNKNOWN);
     if (streamGroupFind(s, name)) return NULL;
     streamGroup *g = memCalloc(1, sizeof(*g) + name.len);
     g->last_id = last_id;
@@ -71,6 +73,7 @@ static void freeGroup(streamGroup *g) {
 }
 
 void streamGroupDestroy(stream *s, streamGroup *g) {
+    hotCheck(s->groups.count > 0);
     orderedDelete(&s->groups, &groups_type, g);
     freeGroup(g);
 }
@@ -142,6 +145,8 @@ streamConsumer *streamConsumerFind(const streamGroup *g, slice name) {
 
 /* Returns an unused consumer number. */
 static uint32_t takeNumber(streamGroup *g) {
+    hotCheck(g->free <= g->number_count);
+    hotCheck(g->number_count <= g->number_cap);
     while (g->free < g->number_count && g->by_number[g->free]) g->free++;
     if (g->free == g->number_cap) {
         g->number_cap = g->number_cap ? g->number_cap + g->number_cap / 2 + 1 : 2;
@@ -268,6 +273,7 @@ void streamFreeGroups(stream *s) {
 }
 
 static void copyConsumers(streamGroup *to, const streamGroup *from) {
+    hotCheck(from->number_count <= from->number_cap);
     if (!from->number_cap) return;
     to->by_number = memAlloc(from->number_cap * sizeof(*to->by_number));
     to->number_cap = from->number_cap;

@@ -44,6 +44,7 @@ static streamNode *moveNode(streamNode *n, size_t cap) {
 }
 
 streamNode *streamNodeCopy(const streamNode *n) {
+    hotCheck(n->used <= n->cap);
     streamNode *copy = streamNodeAlloc(n->used);
     uint32_t cap = copy->cap;
     memcpy(copy, n, n->used);
@@ -66,6 +67,8 @@ size_t streamNodePackedSize(const streamNode *n) {
 }
 
 streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap) {
+    hotCheck(count % 2 == 0);
+    hotCheck(count > 0);
     size_t names = count / 2, need = sizeof(streamNode) + VARINT_MAX;
     for (size_t i = 0; i < count; i += 2) need += fields[i].len + LISTPACK_BODY_EXTRA;
     streamNode *n = streamNodeAlloc(sizeMax(need, cap));
@@ -84,6 +87,7 @@ streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap) {
 
 /* True if these fields have the names of the node. */
 static bool hasNames(const streamNode *n, const slice *fields, size_t count) {
+    hotCheck(count % 2 == 0);
     uint32_t names;
     const uint8_t *at = streamVarintRead(n->bytes, &names);
     if (names != count / 2) return false;
@@ -97,6 +101,7 @@ static bool hasNames(const streamNode *n, const slice *fields, size_t count) {
 }
 
 streamNode *streamNodeReserve(streamNode *n, size_t more) {
+    hotCheck(n->used <= n->cap);
     size_t need = n->used + more;
     if (likely(need <= n->cap)) return n;
     return moveNode(n, need + n->used / 2);
@@ -104,6 +109,8 @@ streamNode *streamNodeReserve(streamNode *n, size_t more) {
 
 streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const slice *fields,
                              size_t count) {
+    hotCheck(count % 2 == 0);
+    hotCheck(!streamIdLess(id, key));
     bool same = hasNames(n, fields, count);
     size_t most = ENTRY_HEAD_MAX + VARINT_MAX + sizeof(uint64_t);
     for (size_t i = same; i < count; i += 1 + same) most += fields[i].len + LISTPACK_BODY_EXTRA;
@@ -139,6 +146,8 @@ streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const sli
 /* ------------------------------------------------------------------ reading */
 
 ALWAYS_INLINE void readEntry(const streamNode *n, streamId key, uint32_t offset, streamEntry *out) {
+    hotCheck(offset >= n->first);
+    hotCheck(offset < n->used);
     uint32_t size;
     const uint8_t *at = streamVarintRead(placeOf(n, offset), &size);
     out->at = offset;
@@ -162,18 +171,21 @@ void streamNodeRead(const streamNode *n, streamId key, uint32_t at, streamEntry 
 }
 
 bool streamNodeFirst(const streamNode *n, streamId key, streamEntry *out) {
+    hotCheck(n->first <= n->used);
     if (n->first == n->used) return false;
     readEntry(n, key, n->first, out);
     return true;
 }
 
 bool streamNodeLast(const streamNode *n, streamId key, streamEntry *out) {
+    hotCheck(n->first <= n->used);
     if (n->first == n->used) return false;
     readEntry(n, key, n->last, out);
     return true;
 }
 
 bool streamNodeNext(const streamNode *n, streamId key, streamEntry *e) {
+    hotCheck(e->next <= n->used);
     if (e->next == n->used) return false;
     readEntry(n, key, e->next, e);
     return true;
@@ -216,6 +228,7 @@ void streamNodeMark(streamNode *n, streamEntry *e) {
 }
 
 streamNode *streamNodeDropFields(streamNode *n, streamId key) {
+    hotCheck(n->stale <= n->used);
     if (n->stale < n->used / 2) return n;
     uint32_t to = n->first, last = to;
     streamEntry e;

@@ -35,6 +35,7 @@ static void putInt(packWriter *w, uint64_t v) {
 }
 
 static void putEntry(packWriter *w, const streamNode *n, streamId key, const streamEntry *e) {
+    hotCheck(e->at < e->next);
     streamFields fields;
     streamNodeFields(n, e, &fields);
     uint64_t count = fields.left;
@@ -93,6 +94,7 @@ typedef struct packReader {
 
 /* Reads the next entry; false if it is not an integer in this range. */
 static bool takeInt(packReader *r, int64_t min, int64_t max, int64_t *out) {
+    hotCheck(min <= max);
     listpackItem item;
     if (!r->at) return false;
     r->at = listpackRead(r->at, &item);
@@ -144,6 +146,7 @@ static bool takeHead(packReader *r, uint32_t names, packedHead *out) {
 
 /* Appends the next entry to the node, which has space for the whole listpack. */
 static bool takeEntry(packReader *r, streamNode *n, uint32_t names) {
+    hotCheck(n->used <= n->cap);
     packedHead head;
     if (!takeHead(r, names, &head)) return false;
     bool is_first = n->first == n->used;

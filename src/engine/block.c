@@ -104,6 +104,8 @@ uint64_t blockedKeyWhenGoneCount(void) { return blocked.when_gone_keys; }
 /* ------------------------------------------------------------------ start and end */
 
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     long double seconds;
     if (!numberParseLongDouble(c->argv[i], &seconds)) {
         replyError(c, SLICE("ERR timeout is not a float or out of range"));
@@ -130,6 +132,7 @@ bool blockIsDenied(const ctx *c) {
 
 /* True if the key is among the first `count` keys of the wait. */
 static bool waitsFor(const blockWait *w, int count, const indexedKey *k) {
+    hotCheck(count <= w->key_count);
     for (int i = 0; i < count; i++) {
         if (w->keys[i].key == k) return true;
     }
@@ -137,6 +140,7 @@ static bool waitsFor(const blockWait *w, int count, const indexedKey *k) {
 }
 
 static void queueFor(blockWait *w, int i, slice key) {
+    hotCheck(i < w->key_count);
     indexedKey *k = keyIndexGet(w->who->db_id, key);
     if (waitsFor(w, i, k)) return;
     w->keys[i] = (keyWait){.key = k, .by = w};
@@ -147,6 +151,7 @@ static void queueFor(blockWait *w, int i, slice key) {
 }
 
 static void leaveQueue(blockWait *w, keyWait *place) {
+    hotCheck(!place->key || place->by == w);
     indexedKey *k = place->key;
     if (!k) return;
     removeWait(&k->waits, &place->of_key);
@@ -174,6 +179,7 @@ static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params)
 }
 
 void blockStart(ctx *c, const blockParams *params) {
+    hotCheck(threadIsMain());
     session *s = c->who;
     c->flags |= CTX_NOT_RUN;
     if (s->blocked) {
@@ -210,6 +216,9 @@ void blockStart(ctx *c, const blockParams *params) {
 void *blockState(const ctx *c) { return c->who->blocked ? c->who->blocked->state : NULL; }
 
 static void freeWait(blockWait *w) {
+    hotCheck(w->kind < BLOCK_KINDS);
+
+    hotCheck(w->who->blocked == w);
     w->who->blocked = NULL;
     w->who->flags &= ~SESSION_BLOCKED;
     timerStop(&w->deadline);
@@ -222,6 +231,7 @@ static void freeWait(blockWait *w) {
 
 /* The session has received its reply and continues. */
 static void release(blockWait *w) {
+    hotCheck(w->who->blocked == w);
     session *s = w->who;
     freeWait(w);
     if (s->flags & SESSION_INTERNAL) {
@@ -242,6 +252,7 @@ session *blockNextReleased(void) {
 void blockForget(session *s) {
     if (s->blocked) freeWait(s->blocked);
     if (listHas(&s->released)) listRemove(&blocked.released, &s->released);
+    hotCheck(!s->blocked);
 }
 
 size_t blockMemory(const session *s) { return s->blocked ? s->blocked->memory : 0; }
@@ -261,6 +272,7 @@ size_t blockArgumentBytes(const session *s) {
 
 /* Destination of a blocked session's reply: `silence` if replies are suppressed. */
 static outbuf *outOf(const blockWait *w, outbuf *silence) {
+    hotCheck(w->who->blocked == w);
     outbufInitNull(silence);
     bool is_silent = w->silent || w->who->flags & SESSION_REPLY_OFF;
     return is_silent ? silence : &w->who->out;
@@ -270,6 +282,7 @@ static void replyGivenError(ctx *c) { replyError(c, c->who->blocked->error); }
 
 /* Ends a wait without running the request, with an error if it has text, else with `reply`. */
 static void end(blockWait *w, commandProc *reply, slice error) {
+    hotCheck(w->who->blocked == w);
     session *s = w->who;
     outbuf silence;
     ctx c;
@@ -284,6 +297,7 @@ static void end(blockWait *w, commandProc *reply, slice error) {
 }
 
 static void timeIsUp(engineTimer *t) {
+    hotCheck(CONTAINER_OF(t, blockWait, deadline)->who->flags & SESSION_BLOCKED);
     blockWait *w = CONTAINER_OF(t, blockWait, deadline);
     end(w, w->timed_out, SLICE(""));
 }
@@ -305,6 +319,7 @@ bool blockFinish(session *s) {
 
 /* Runs the request of a wait again. */
 static void runAgain(blockWait *w) {
+    hotCheck(w->again || w->who->blocked == w);
     session *s = w->who;
     outbuf silence;
     ctx c;
@@ -330,6 +345,7 @@ static bool isClosing(const blockWait *w) {
 
 /* True if the current value of the key ends the wait. */
 static bool isReady(const indexedKey *k, const blockWait *w) {
+    hotCheck(k->held || !listIsEmpty(&k->waits));
     if (isClosing(w)) return false;
     slice key = indexedKeyText(k);
     const robj *o =
@@ -370,6 +386,7 @@ static void serveKey(indexedKey *k) {
 
 /* Checks the waits of kinds that were notified, each once. */
 static void serveNotified(void) {
+    hotCheck(blocked.any_notified);
     blocked.any_notified = false;
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
         if (!blocked.notified[kind]) continue;
@@ -387,6 +404,7 @@ static void serveNotified(void) {
 }
 
 void blockWake(void) {
+    hotCheck(threadIsMain());
     if (!blocked.ready.count && !blocked.any_notified) return;
     /* The command may have taken longer than the TTL of a key it has set. */
     engineHot.now_ms = clockWallMs();
@@ -412,12 +430,15 @@ void blockKeyChanged(indexedKey *k) {
 }
 
 void blockNotifyKey(int db_id, slice key) {
+    hotCheck(db_id >= 0);
+    hotCheck(db_id < storeDbCount());
     if (!blocked.waited.count) return;
     indexedKey *k = keyIndexFind(db_id, key);
     if (k && !listIsEmpty(&k->waits)) blockKeyChanged(k);
 }
 
 void blockNotify(blockKind kind) {
+    hotCheck(kind < BLOCK_KINDS);
     if (!blocked.waits[kind].count) return;
     blocked.notified[kind] = blocked.any_notified = true;
     requestWake();
@@ -431,6 +452,7 @@ static bool hasExpired(const indexedKey *k) {
 }
 
 void blockDbEvent(const dbEvent *e) {
+    hotCheck(threadIsMain());
     if ((e->kind != DB_SWAPPED && e->kind != DB_FLUSHED) || !blocked.waited.count) return;
     for (listNode *n = listFirst(&blocked.waited); n; n = listNext(&blocked.waited, n)) {
         indexedKey *k = LIST_OWNER(n, indexedKey, waited);
@@ -458,6 +480,7 @@ static bool fits(const blockWait *w, const blockFilter *f) {
 }
 
 void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg) {
+    hotCheck(threadIsMain());
     initLists();
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
         if (filter->kind >= 0 && filter->kind != kind) continue;

@@ -91,6 +91,7 @@ static void reportProgressNow(uint64_t done, uint64_t total) {
 }
 
 void childReportProgress(uint64_t done, uint64_t total) {
+    hotCheck(threadIsMain());
     enum { PERIOD_US = 250000 };
     int64_t now_us = clockMonoUs();
     child.progress.done = done;
@@ -122,6 +123,7 @@ static void noteProgress(slice bytes) {
 }
 
 static void receiveReports(void) {
+    hotCheck(child.job.kind != CHILD_NONE);
     uint32_t what;
     slice bytes;
     while (messagePipeReceive(&child.reports, &what, &bytes)) {
@@ -140,6 +142,7 @@ static void reportsReadable(loop *l, int fd, void *arg, int mask) {
 }
 
 static void beginReports(void) {
+    hotCheck(child.reports.read_fd >= 0);
     messagePipeKeepReading(&child.reports);
     if (!child.loop) return;
     status st = loopWatch(child.loop, child.reports.read_fd, LOOP_READ, reportsReadable, NULL);
@@ -163,6 +166,7 @@ static struct {
 static void noteCopies(void) { connSetCopied(child.pid || beside.count); }
 
 static void ended(int wait_status) {
+    hotCheck(child.pid > 0);
     childKind kind = child.job.kind;
     int exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
     int by_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
@@ -177,6 +181,7 @@ static void ended(int wait_status) {
 
 /* Returns in both processes. */
 static status forkFor(const childJob *job, bool *in_child, reason *why) {
+    hotCheck(threadIsMain());
     int kind = (int)job->kind;
     check(job->kind != CHILD_NONE);
     check(job->kind < CHILD_KINDS);
@@ -226,6 +231,7 @@ status childFork(childKind kind, bool *in_child, reason *why) {
 }
 
 static void waitForIt(int options) {
+    hotCheck(child.pid > 0);
     int wait_status;
     pid_t pid;
     do { pid = waitpid(child.pid, &wait_status, options); } while (pid < 0 && errno == EINTR);
@@ -235,6 +241,7 @@ static void waitForIt(int options) {
 /* ------------------------------------------------------------------ jobs of this process */
 
 status childBeginHere(childKind kind, void (*stop)(void), reason *why) {
+    hotCheck(threadIsMain());
     check(kind != CHILD_NONE);
     if (child.job.kind != CHILD_NONE)
         return reasonSet(why, ERR_EXISTS, "another child process is running");
@@ -257,6 +264,7 @@ static void endHere(int exit_code, int by_signal) {
 void childEndHere(int exit_code) { endHere(exit_code, 0); }
 
 void childNoteProgressHere(uint64_t done, uint64_t total, uint64_t copied) {
+    hotCheck(threadIsMain());
     childProgress *p = &child.progress;
     p->done = done;
     p->total = total;
@@ -270,6 +278,7 @@ bool childIsHere(void) { return child.stop_here != NULL; }
 /* ------------------------------------------------------------------ */
 
 void childKill(void) {
+    hotCheck(threadIsMain());
     if (child.stop_here) {
         child.stop_here();
         endHere(-1, SIGKILL);
@@ -283,6 +292,7 @@ void childKill(void) {
 /* ------------------------------------------------------------------ processes beside the child */
 
 status childStartBeside(childProc *run, void *arg, reason *why) {
+    hotCheck(threadIsMain());
     int64_t began_us = clockMonoUs();
     pid_t pid = fork();
     if (pid < 0) {
@@ -327,6 +337,7 @@ void childKillBeside(void) {
 /* ------------------------------------------------------------------ */
 
 void childPoll(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us;
     if (beside.count) waitBeside(WNOHANG);
     if (!child.pid) return;

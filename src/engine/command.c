@@ -86,6 +86,7 @@ static struct {
 
 /* The key of up to 16 bytes; reads no bytes beyond. */
 static inline nameKey keyOfShort(const char *at, size_t len) {
+    hotCheck(len <= NAME_SHORT_MAX);
     uint64_t low = 0, high = 0;
     if (len >= 8) {
         low = loadU64(at);
@@ -99,6 +100,7 @@ static inline nameKey keyOfShort(const char *at, size_t len) {
 }
 
 static NO_INLINE nameKey keyOfLong(const char *at, size_t len) {
+    hotCheck(len > 0);
     nameKey key = {len, 0};
     for (size_t i = 0; i < len; i += 8) {
         uint64_t word = keyOfShort(at + i, sizeMin(len - i, 8)).low;
@@ -134,6 +136,8 @@ static inline const command *lookup(nameKey key, slice name) {
 const command *commandFind(slice name) { return lookup(keyOf(name), name); }
 
 const command *commandFindShort(uint64_t bytes, size_t len) {
+    hotCheck(len > 0);
+    hotCheck(len <= 8);
     nameKey key = {bytesFold8(bytes), 0};
     const nameEntry *entry = &table.entries[table.slots[slotOf(key)]];
     bool same = entry->key.low == key.low && entry->key.high == 0 && entry->len == len;
@@ -152,6 +156,7 @@ const command *commandFindSub(const command *parent, slice word) {
 }
 
 const command *commandResolve(const slice *argv, int argc, bool *unknown_sub) {
+    hotCheck(argc > 0);
     *unknown_sub = false;
     const command *cmd = commandFind(argv[0]);
     if (!cmd || cmd->sub_count == 0 || argc == 1) return cmd;
@@ -196,6 +201,8 @@ static uint64_t factorNumber(uint64_t n) {
 
 /* Assigns a slot to each entry using the current factors; false if two entries collide. */
 static bool slotsFill(uint16_t *slots, size_t slot_count, const nameEntry *entries, int count) {
+    hotCheck(count >= 0);
+    hotCheck((slot_count & (slot_count - 1)) == 0);
     memset(slots, 0, slot_count * sizeof(*slots));
     for (int i = 1; i <= count; i++) {
         uint16_t *slot = &slots[slotOf(entries[i].key)];
@@ -303,6 +310,7 @@ static void subsAdd(command *cmd, bool sentinel) {
 
 /* Makes space for the commands of one table; returns their greatest number. */
 static int blockAdd(const commandSpec *specs, int count) {
+    hotCheck(count > 0);
     int most = 0;
     for (int i = 0; i < count; i++) most += 1 + specs[i].sub_count;
     size_t ids = (size_t)(table.id_count + most);
@@ -350,6 +358,7 @@ static const commandSpec unloaded_spec = {.name = ""}; /* of unloaded commands *
 bool commandIsLoaded(const command *cmd) { return cmd->spec != &unloaded_spec; }
 
 status commandUnload(slice name) {
+    hotCheck(table.id_count > 0);
     command *cmd = (command *)commandFind(name);
     if (!cmd) return ERR_NOT_FOUND;
     slice *lookup_name = &table.lookup_names[cmd->id];
@@ -439,6 +448,7 @@ typedef struct keyList {
 
 /* Index of the argument at which `spec` begins; 0 if there is none. */
 static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     if (spec->begin == KEY_BEGIN_INDEX) return spec->begin_at;
     if (spec->begin == KEY_BEGIN_UNKNOWN) return 0;
     /* A key follows the keyword, so the keyword is never the last argument. */
@@ -451,6 +461,8 @@ static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
 }
 
 static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int step) {
+    hotCheck(step > 0);
+    hotCheck(first > 0);
     for (int at = first; at <= last; at += step) {
         if (keys->count < keys->max) {
             keys->out[keys->count] = (keyPosition){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
@@ -461,6 +473,7 @@ static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int
 
 /* Adds the keys from `first` on; the request is malformed if it ends before the last key. */
 static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first) {
+    hotCheck(first > 0);
     int last;
     if (spec->last >= 0) {
         last = first + spec->last;
@@ -477,6 +490,7 @@ static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first)
 /* Adds as many keys as given by an argument. */
 static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, int argc,
                          int begin) {
+    hotCheck(argc > 0);
     int64_t count;
     int at = begin + spec->keynum_index, first = begin + spec->first_key;
     if (at >= argc) return false;
@@ -489,6 +503,8 @@ static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, 
 }
 
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(max > 0);
+    hotCheck(argc > 0);
     const commandSpec *spec = cmd->spec;
     if (spec->find_keys) return spec->find_keys(argv, argc, out, max);
     keyList keys = {out, 0, max};
@@ -510,6 +526,7 @@ int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *ou
 enum { KEYS_INLINE = 32 };
 
 static int addSlot(int slot, slice key) {
+    hotCheck(slot < SLOT_COUNT);
     int own = hashSlot(key);
     return slot == COMMAND_NO_SLOT || slot == own ? own : COMMAND_SEVERAL_SLOTS;
 }
@@ -520,6 +537,9 @@ static bool usesShardChannels(const command *cmd) {
 }
 
 static int addChannelSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(argc > 0);
+    hotCheck(cmd->first_key > 0);
     int last = cmd->last_key < 0 ? argc + cmd->last_key : cmd->last_key;
     for (int i = cmd->first_key; i <= last && slot != COMMAND_SEVERAL_SLOTS; i++)
         slot = addSlot(slot, argv[i]);
@@ -527,6 +547,8 @@ static int addChannelSlots(int slot, const command *cmd, const slice *argv, int 
 }
 
 int commandSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(argc > 0);
     if (usesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
     keyPosition few[KEYS_INLINE], *places = few;
     int count = commandKeys(cmd, argv, argc, few, KEYS_INLINE);

@@ -15,6 +15,7 @@ static struct {
 } logs[COMMANDLOG_KINDS];
 
 static list *entriesOf(commandlogKind kind) {
+    hotCheck(kind < COMMANDLOG_KINDS);
     list *l = &logs[kind].entries;
     if (!l->head.next) listInit(l);
     return l;
@@ -39,6 +40,7 @@ static int64_t maxEntries(commandlogKind kind) {
 }
 
 static void dropLast(list *l) {
+    hotCheck(l->count > 0);
     commandlogEntry *e = LIST_OWNER(l->head.prev, commandlogEntry, node);
     listRemove(l, &e->node);
     for (int i = 0; i < e->argc; i++) strFree(&e->argv[i]);
@@ -50,11 +52,13 @@ static void dropLast(list *l) {
 static void trim(commandlogKind kind, int64_t limit) {
     list *l = entriesOf(kind);
     while ((int64_t)l->count > limit) dropLast(l);
+    hotCheck(limit < 0 || (int64_t)entriesOf(kind)->count <= limit);
 }
 
 void commandlogClear(commandlogKind kind) { trim(kind, 0); }
 
 static str cutArgument(slice arg) {
+    hotCheck(arg.ptr || arg.len == 0);
     if (arg.len <= COMMANDLOG_ARG_BYTES_MAX) return strNew(arg);
     str text = strNew(sliceMake(arg.ptr, COMMANDLOG_ARG_BYTES_MAX));
     strAppendFormat(&text, "... (%zu more bytes)", arg.len - COMMANDLOG_ARG_BYTES_MAX);
@@ -62,6 +66,8 @@ static str cutArgument(slice arg) {
 }
 
 static void copyArguments(commandlogEntry *e, const ctx *c) {
+    hotCheck(e->argc > 0);
+    hotCheck(e->argc <= c->argc);
     for (int i = 0; i < e->argc; i++) {
         if (i == e->argc - 1 && c->argc > e->argc) {
             e->argv[i] = STR_EMPTY;
@@ -75,6 +81,7 @@ static void copyArguments(commandlogEntry *e, const ctx *c) {
 }
 
 void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
+    hotCheck(threadIsMain());
     int64_t limit = commandlogLimit(kind);
     if (limit < 0 || value < limit) return;
     int argc = c->argc < COMMANDLOG_ARGS_MAX ? c->argc : COMMANDLOG_ARGS_MAX;

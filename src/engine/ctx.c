@@ -16,6 +16,8 @@ static uint64_t secrets;
 static uint64_t secretBit(int i) { return UINT64_C(1) << (i < 63 ? i : 63); }
 
 void ctxRedact(ctx *c, int i) {
+    hotCheck(i > 0);
+    hotCheck(i < c->argc);
     if (!(c->flags & CTX_SECRETS)) secrets = 0;
     c->flags |= CTX_SECRETS;
     secrets |= secretBit(i);
@@ -34,6 +36,8 @@ bool ctxArgIsSecret(const ctx *c, int i) {
 }
 
 blob *ctxTakeArg(ctx *c, int i) {
+    hotCheck(i > 0);
+    hotCheck(i < c->argc);
     if (!c->request) return NULL;
     for (int k = 0; k < c->request->large_count; k++) {
         requestLarge *large = &c->request->large[k];
@@ -43,6 +47,7 @@ blob *ctxTakeArg(ctx *c, int i) {
 }
 
 void ctxInitInner(ctx *c, ctx *outer) {
+    hotCheck(threadIsMain());
     *c = (ctx){.who = outer->who,
                .db = outer->db,
                .out = outer->out,
@@ -55,6 +60,7 @@ void ctxInitInner(ctx *c, ctx *outer) {
 }
 
 void ctxInitLater(ctx *c, session *s, request *r, outbuf *out) {
+    hotCheck(threadIsMain());
     *c = (ctx){.who = s,
                .db = s->db,
                .argv = r->argv,
@@ -71,6 +77,8 @@ void ctxInitLater(ctx *c, session *s, request *r, outbuf *out) {
 }
 
 void ctxSetProto(ctx *c, int proto) {
+    hotCheck(proto == 2 || proto == 3);
+    hotCheck(threadIsMain());
     session *s = c->who;
     s->proto = (uint8_t)proto;
     for (ctx *at = c; at; at = at->outer) {
@@ -90,11 +98,13 @@ void ctxDatasetChanged(ctx *c, uint64_t n) {
 }
 
 void ctxPropagateAs(ctx *c, int argc, const slice *argv) {
+    hotCheck(argc > 0);
     c->flags |= CTX_CHANGED | CTX_REWRITTEN;
     if (engineHot.sinks) propagateCopy(propagateToOf(c), argc, argv);
 }
 
 void ctxPropagateTo(ctx *c, uint32_t targets) {
+    hotCheck((targets & ~(uint32_t)PROPAGATE_ALL) == 0);
     c->flags |= CTX_CHANGED;
     if (engineHot.sinks) c->targets &= (uint8_t)targets; /* finish() puts it back */
 }

@@ -31,6 +31,7 @@ static struct {
 /* The share of time for a given percentage of waste: from cycle-min at the lower threshold to cycle-max at the upper
  * one. */
 static int shareFor(double waste_percent) {
+    hotCheck(waste_percent >= 0);
     double low = engineConf.active_defrag_threshold_lower;
     double high = engineConf.active_defrag_threshold_upper;
     int least = engineConf.active_defrag_cycle_min, most = engineConf.active_defrag_cycle_max;
@@ -50,6 +51,7 @@ static int chooseShare(void) {
 /* At the end of a pass. Fragmentation that could not be reduced should not keep the server busy: the next check is
  * the later, the longer the pass took. */
 static void endWalk(int64_t now_us) {
+    hotCheck(now_us >= defrag.began_us);
     enum { REST_SHARE = 10, REST_MIN_US = 1000000 };
     int64_t rest_us = (now_us - defrag.began_us) * REST_SHARE;
     bool won = defrag.done.moved > defrag.moved_before;
@@ -58,6 +60,7 @@ static void endWalk(int64_t now_us) {
 }
 
 static void step(int64_t began_us) {
+    hotCheck(began_us > 0);
     storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
                             .fields_max = (size_t)engineConf.active_defrag_max_scan_fields,
                             .heap = true};

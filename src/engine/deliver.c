@@ -47,12 +47,14 @@ static int slotIndex(void) {
 }
 
 static waitingOutput *waitingOf(const session *s) {
+    hotCheck(waiting.count == 0 || waiting.head.next);
     if (likely(!waiting.count)) return NULL;
     return sessionSlotGet(s, slotIndex());
 }
 
 /* The outermost command of the session that is being executed; NULL if none. */
 static ctx *executing(const session *s) {
+    hotCheck(!engineHot.current || engineHot.current->who);
     ctx *found = NULL;
     for (ctx *c = engineHot.current; c; c = c->below) {
         if (c->who == s) found = c;
@@ -136,6 +138,7 @@ static NO_INLINE void noteReceiver(session *s) {
 void deliverNoteReceivers(bool on) { receivers.notes = on; }
 
 size_t deliverOnItsWay(void) {
+    hotCheck(receivers.all.count == 0 || receivers.all.head.next);
     const uint64_t moving = SESSION_LENT | SESSION_PENDING_OUT | SESSION_PENDING_PUSH;
     size_t bytes = 0;
     if (!receivers.all.count) return 0;
@@ -160,6 +163,7 @@ static inline void delivered(session *s, const outbuf *to) {
 }
 
 void sessionDeliver(session *s, deliverKind kind, slice bytes) {
+    hotCheck(threadIsMain());
     outbuf *to = outputOf(s, kind);
     if (!to) return;
     outbufAppend(to, bytes.ptr, bytes.len);
@@ -167,6 +171,7 @@ void sessionDeliver(session *s, deliverKind kind, slice bytes) {
 }
 
 void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len) {
+    hotCheck(threadIsMain());
     outbuf *to = outputOf(s, kind);
     if (!to) return;
     outbufAppendShared(to, bytes, offset, len);
@@ -174,6 +179,7 @@ void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offs
 }
 
 void deliverWaiting(session *s) {
+    hotCheck(threadIsMain());
     waitingOutput *w = waitingOf(s);
     if (!w || s->flags & SESSION_LENT) return;
     outbufMoveAll(&s->out, &w->bytes);
@@ -187,6 +193,7 @@ void sessionDeliverBeforeReply(const ctx *c) {
 }
 
 void deliverAll(void) {
+    hotCheck(threadIsMain());
     if (likely(!waiting.count)) return;
     for (listNode *n = listFirst(&waiting); n;) {
         session *s = LIST_OWNER(n, waitingOutput, all)->to;
@@ -200,6 +207,8 @@ bool deliverHasWaiting(void) { return waiting.count > 0; }
 void sessionLend(session *s) { s->flags |= SESSION_LENT; }
 
 void sessionReturn(session *s) {
+    hotCheck(s->flags & SESSION_LENT);
     s->flags &= ~SESSION_LENT;
     if (!sessionIsExecuting(s)) deliverWaiting(s);
+    hotCheck(!(s->flags & SESSION_LENT));
 }

@@ -57,6 +57,7 @@ void executeNewTurn(void) {
 }
 
 static inline void bindCommand(request *r, const command *cmd) {
+    hotCheck(r->argc > 0);
     r->command = cmd;
     r->command_epoch = commandEpoch();
     r->item_hash = 0;
@@ -78,6 +79,7 @@ static __thread lastName last_name = {.len = SIZE_MAX}; /* I/O threads resolve, 
 
 /* The command of a request; &unknown_command for an unknown name. */
 static NO_INLINE const command *lookUp(const request *r, lastName *last) {
+    hotCheck(r->argc > 0);
     slice name = r->argv[0];
     const command *cmd;
     last->len = SIZE_MAX;
@@ -94,6 +96,7 @@ static NO_INLINE const command *lookUp(const request *r, lastName *last) {
 }
 
 void executeResolveAll(request *requests, int count) {
+    hotCheck(count >= 0);
     lastName *last = &last_name;
     if (unlikely(last->epoch != commandEpoch())) last->len = SIZE_MAX;
     for (request *r = requests, *end = requests + count; r < end; r++) {
@@ -112,6 +115,7 @@ static inline bool hasPreparedKey(const request *r) {
 static inline bool flagsNameItem(uint64_t flags) { return flags & (CMD_ITEM | CMD_LAST_ITEM); }
 
 static inline slice itemOf(const request *r) {
+    hotCheck(r->argc > 2);
     bool is_last = ((const command *)r->command)->flags & CMD_LAST_ITEM;
     return r->argv[is_last ? r->argc - 1 : 2];
 }
@@ -168,6 +172,7 @@ static inline bool arityFits(const command *cmd, int argc) {
 
 /* Processes the effects of a command other than its reply. */
 static inline void finish(ctx *c) {
+    hotCheck(c->cmd);
     if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
         if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) {
             propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
@@ -178,6 +183,7 @@ static inline void finish(ctx *c) {
 
 /* Appends one line of an error text: truncated at `max` bytes or a NUL, with line breaks replaced by blanks. */
 static void appendCut(str *to, slice from, size_t max) {
+    hotCheck(max > 0);
     size_t start = to->len;
     strAppend(to, from.ptr, strnlen(from.ptr, sizeMin(from.len, max)));
     for (size_t i = start; i < to->len; i++) {
@@ -186,6 +192,7 @@ static void appendCut(str *to, slice from, size_t max) {
 }
 
 static void replyUnknown(ctx *c) {
+    hotCheck(c->argc > 0);
     const command *container = commandFind(c->argv[0]);
     str text = STR_EMPTY;
     if (container && c->argc > 1) {
@@ -345,6 +352,9 @@ static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
 /* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for it. */
 static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
                            uint64_t ticks) {
+    hotCheck(ran >= failed);
+    hotCheck(ran >= 0);
+    hotCheck(rejected >= 0);
     /* The engine owns the commands; other folders see them as const. */
     command *counted = (command *)cmd;
     counted->failed += (uint64_t)failed;
@@ -395,6 +405,7 @@ static NO_INLINE uint64_t wakeOthers(void) {
 /* Checks a request and its reply on the fast path for the command log; `before` and `after` are the output that was
  * pending before and after the command. */
 static inline void checkSize(ctx *c, const request *r, size_t before, size_t after) {
+    hotCheck(after >= before);
     int64_t reply_bytes = (int64_t)(after - before);
     /* `raw` does not include inline requests (it is empty then) and large arguments. */
     bool large_request = r->raw.len - 1 >= large_from || r->large_count;
@@ -505,6 +516,7 @@ void executeReplay(session *s, request *r, replySink *sink) {
 }
 
 bool executeResolveInner(ctx *c) {
+    hotCheck(c->argc > 0);
     bool unknown_sub;
     const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);
     c->cmd = cmd && !unknown_sub ? cmd : &unknown_command;
@@ -531,6 +543,7 @@ static bool admitInner(ctx *c) {
 }
 
 void executeInner(ctx *c) {
+    hotCheck(c->argc > 0);
     c->below = engineHot.current;
     engineHot.current = c;
     if (!c->cmd) (void)executeResolveInner(c); /* an unknown name is refused below */
@@ -554,6 +567,7 @@ void executeInner(ctx *c) {
 }
 
 void executeLater(ctx *c, commandProc *part) {
+    hotCheck(c->who);
     c->below = engineHot.current;
     engineHot.current = c;
     propagateUnitBegin();
@@ -572,6 +586,7 @@ void executeLater(ctx *c, commandProc *part) {
 void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }
 
 void executeKept(ctx *outer, request *r, uint32_t flags) {
+    hotCheck(r->argc > 0);
     ctx c;
     ctxInitInner(&c, outer);
     if (unlikely(r->command_epoch != commandEpoch())) {

@@ -19,6 +19,7 @@ static struct {
 } gates;
 
 void gateInstall(const gate *const *order, int count) {
+    hotCheck(threadIsMain());
     check(count <= GATES_MAX);
     gates.again = 0;
     gates.waived_for_writers = gates.of_stale_data = 0;
@@ -58,6 +59,7 @@ uint64_t gateMaskFor(const commandSpec *spec) {
 }
 
 void gateArm(const gate *g, bool on) {
+    hotCheck(threadIsMain());
     if (on) {
         engineHot.armed |= gateBit(g);
     } else {
@@ -66,6 +68,7 @@ void gateArm(const gate *g, bool on) {
 }
 
 void gateArmSession(session *s, const gate *g, bool on) {
+    hotCheck(threadIsMain());
     if (on) {
         s->armed |= gateBit(g);
     } else {
@@ -78,11 +81,13 @@ uint64_t gateMask(const gate *g) { return gateBit(g); }
 uint64_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
 
 gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt) {
+    hotCheck(c->origin < ORIGIN_COUNT);
     uint64_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
     return gatesAdmit(c, engineHot.armed & applies & ~exempt);
 }
 
 gateVerdict gatesAdmitStale(ctx *c) {
+    hotCheck(c->origin < ORIGIN_COUNT);
     uint64_t applies = gates.of_origin[c->origin] & gates.of_stale_data;
     return gatesAdmit(c, engineHot.armed & applies);
 }

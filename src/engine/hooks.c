@@ -235,6 +235,7 @@ void hooksRefusedCommand(ctx *c) {
 }
 
 void hooksDbEvent(const dbEvent *e) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < hooksFeatureCount(); i++) {
         if (hooksFeature(i)->on_db) hooksFeature(i)->on_db(e);
     }
@@ -254,6 +255,7 @@ void hooksSessionEvent(session *s, sessionEvent e) {
 }
 
 void hooksChildEvent(childEvent e, int kind, int exit_code, int signal) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < hooksFeatureCount(); i++) {
         if (hooksFeature(i)->on_child) hooksFeature(i)->on_child(e, kind, exit_code, signal);
     }
@@ -278,6 +280,7 @@ authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who) {
 }
 
 status hooksShutdown(uint32_t flags, reason *why) {
+    hotCheck(threadIsMain());
     for (int i = hooksFeatureCount() - 1; i >= 0; i--) {
         if (!hooksFeature(i)->on_shutdown) continue;
         status st = hooksFeature(i)->on_shutdown(flags, why);
@@ -287,6 +290,7 @@ status hooksShutdown(uint32_t flags, reason *why) {
 }
 
 void stagesRun(stage from, stage to) {
+    hotCheck(threadIsMain());
     if (unlikely(hooks.stages_changed) && !hooks.stages_running) gatherStages();
     hooks.stages_running++;
     for (int i = hooks.stage_begin[from]; i < hooks.stage_begin[to + 1]; i++) hooks.stage_jobs[i]();
@@ -296,6 +300,7 @@ void stagesRun(stage from, stage to) {
 void hooksLimitInfo(uint32_t orders) { hooks.info_hidden = ~orders; }
 
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
+    hotCheck(threadIsMain());
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
         if (hooks.info_hidden & 1u << order) continue;
         for (int i = 0; i < hooksFeatureCount(); i++) {

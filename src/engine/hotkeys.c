@@ -22,6 +22,7 @@ static struct {
 } hot;
 
 static hotKey *counterOf(int db_id, uint64_t hash) {
+    hotCheck(db_id >= 0);
     hotKey *least = &hot.list[0];
     for (hotKey *k = hot.list; k < hot.list + hot.count; k++) {
         if (k->hash == hash && k->db_id == db_id) return k;
@@ -32,6 +33,7 @@ static hotKey *counterOf(int db_id, uint64_t hash) {
 }
 
 void hotkeysLook(int db_id, const request *requests, int count) {
+    hotCheck(threadIsMain());
     /* Random within the batch and at random distances, because clients may send periodic patterns. */
     engineHot.hotkeys_in = HOTKEYS_SAMPLE / 2 + (int)randomUniform(HOTKEYS_SAMPLE);
     const request *r = &requests[randomUniform((uint64_t)count)];

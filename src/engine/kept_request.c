@@ -7,6 +7,7 @@
 
 /* Lets argument `i` of a kept request point to its large block; false if it has none. */
 static bool placeLarge(request *r, int i) {
+    hotCheck(i < r->argc);
     for (int k = 0; k < r->large_count; k++) {
         if (r->large[k].arg != i) continue;
         r->argv[i] = sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len);
@@ -17,6 +18,7 @@ static bool placeLarge(request *r, int i) {
 
 /* An inline request has no raw bytes. */
 size_t keptRequestInit(request *kept, const request *from) {
+    hotCheck(from->argc > 0);
     size_t bytes = from->raw.len;
     for (int i = 0; !from->raw.len && i < from->argc; i++) bytes += from->argv[i].len;
     size_t slices_size = (size_t)from->argc * sizeof(slice);
@@ -50,6 +52,7 @@ size_t keptRequestInit(request *kept, const request *from) {
 }
 
 void keptRequestClear(request *kept) {
+    hotCheck(kept->owner || kept->argc == 0);
     for (int k = 0; k < kept->large_count; k++) blobRelease(kept->large[k].bytes);
     memFree(kept->owner);
 }

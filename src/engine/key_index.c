@@ -37,11 +37,15 @@ static bool entryIs(const void *entry, const void *key, size_t len) {
 static const hashtableType index_type = {.hash_of = hashOfEntry, .match = entryIs};
 
 indexedKey *keyIndexFind(int db_id, slice key) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(db_id >= 0);
     wantedKey wanted = {db_id, key};
     return hashtableFind(&keys, &index_type, hashOf(&wanted), &wanted, sizeof(wanted));
 }
 
 indexedKey *keyIndexGet(int db_id, slice key) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(db_id >= 0);
     indexedKey *k = keyIndexFind(db_id, key);
     if (k) return k;
     k = memCalloc(1, sizeof(*k) + key.len);
@@ -56,6 +60,7 @@ indexedKey *keyIndexGet(int db_id, slice key) {
 }
 
 void keyIndexDrop(indexedKey *k) {
+    hotCheck(threadIsMain());
     if (k->held || !listIsEmpty(&k->waits) || !listIsEmpty(&k->watchers)) return;
     check(!listHas(&k->ready));
     bool was_there = hashtableDeleteEntry(&keys, &index_type, hashOfEntry(k), k);

@@ -55,6 +55,7 @@ static void keyExpired(db *d, slice key) {
 }
 
 void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
+    hotCheck(threadIsMain());
     slice words[2] = {expireWord(), key};
     dbExpire(c->db, key, hash);
     ctxPropagateAs(c, 2, words);
@@ -79,6 +80,7 @@ static void keyEvicted(db *d, slice key) { memoryTellEvicted(tellEvicted, d, key
 
 /* Expired fields found by active expiry: propagates HDEL. */
 static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
+    hotCheck(count > 0);
     slice *words = memNewArray(slice, (size_t)count + 2);
     words[0] = SLICE("HDEL");
     words[1] = key;
@@ -150,6 +152,7 @@ bool keyspaceRecordsAccess(void) {
 }
 
 status keyspaceApplyAccess(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     storeSetAccess(keyspaceCountsAccesses() ? ACCESS_LFU : ACCESS_LRU, engineConf.lfu_log_factor,
                    engineConf.lfu_decay_time);
@@ -178,6 +181,7 @@ static pace expire_pace;
 static bool mayExpire(void) { return active_expire && !frozen; }
 
 static void expire(int64_t budget_us) {
+    hotCheck(budget_us > 0);
     int effort = engineConf.active_expire_effort;
     int share = 25 + 2 * (effort - 1);
     int64_t began_us = clockMonoUs();

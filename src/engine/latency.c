@@ -32,6 +32,7 @@ const latencyEvent *latencyEventAt(int index) {
 }
 
 static latencyEvent *eventNamed(const char *name) {
+    hotCheck(monitor.count <= monitor.cap);
     latencyEvent *e = find(sliceOf(name));
     if (e) return e;
     if (monitor.count == monitor.cap) {
@@ -45,6 +46,7 @@ static latencyEvent *eventNamed(const char *name) {
 }
 
 void latencyNote(const char *name, int64_t ms) {
+    hotCheck(threadIsMain());
     if (!latencyThreshold() || ms < latencyThreshold()) return;
     latencyEvent *e = eventNamed(name);
     int64_t now_s = clockWallMs() / 1000;

@@ -83,6 +83,7 @@ int64_t engineFlushDelay(void) { return flush_delay_us; }
 void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
 
 void engineServe(void) {
+    hotCheck(threadIsMain());
     check(procs.serve != NULL);
     /* The command that is being executed would see keys change between its steps. */
     bool before = keyspaceForbidChanges(engineHot.current != NULL);

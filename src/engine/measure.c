@@ -21,6 +21,7 @@ enum { EACH_BELOW_US = 1000 };
 static const commandObserver stopwatch = {.name = "stopwatch"};
 
 static uint64_t ticksOf(int64_t us) {
+    hotCheck(us >= 0);
     int64_t ns_per_million = clockTicksToNs(1000000);
     double ticks = (double)us * 1e9 / (double)(ns_per_million > 0 ? ns_per_million : 1000000);
     return ticks >= 1.8e19 ? UINT64_MAX : (uint64_t)ticks;
@@ -32,6 +33,7 @@ static int64_t limitOf(commandlogKind kind) {
 }
 
 status measureApply(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     int64_t slow_us = commandlogLimit(COMMANDLOG_SLOW);
     int64_t shortest_us = slow_us < 0 ? INT64_MAX : slow_us;
@@ -49,6 +51,7 @@ status measureApply(reason *why) {
 }
 
 int64_t measureRequestBytes(const ctx *c) {
+    hotCheck(c->argc > 0);
     const request *r = c->request;
     if (r && r->raw.len) {
         size_t bytes = r->raw.len;
@@ -64,6 +67,7 @@ int64_t measureRequestBytes(const ctx *c) {
 static bool waits(const ctx *c) { return c->flags & CTX_NOT_RUN && c->who->blocked; }
 
 void measureNote(ctx *c, uint64_t ticks, int64_t request_bytes, int64_t reply_bytes) {
+    hotCheck(threadIsMain());
     if (unlikely(waits(c))) return;
     int64_t us = clockTicksToNs(ticks) / 1000;
     if (engineConf.latency_monitor_threshold) {

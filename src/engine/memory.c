@@ -31,6 +31,7 @@ static struct {
 
 /* Maximum duration of a turn: increases linearly to 0.5 ms at tenacity 10, then by 15 % per step; 100: unlimited. */
 static int64_t turnLengthUs(void) {
+    hotCheck(engineConf.maxmemory_eviction_tenacity >= 0);
     int tenacity = engineConf.maxmemory_eviction_tenacity;
     if (tenacity <= 10) return 50 * tenacity;
     if (tenacity >= 100) return INT64_MAX;
@@ -65,6 +66,7 @@ static bool fits(void) {
 }
 
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
+    hotCheck(threadIsMain());
     size_t before = memUsed();
     deliverNoteReceivers(true);
     tell(d, key);
@@ -75,6 +77,7 @@ void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
 
 /* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
+    hotCheck(deadline_us > 0);
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
         clockSleepUs(WAIT_US);
@@ -86,6 +89,7 @@ static bool awaitBackground(int64_t deadline_us) {
 
 /* True if memory fits or will fit with more time; false if no key is left to evict. */
 static bool evict(int64_t length_us) {
+    hotCheck(length_us >= 0);
     enum { LOOK = 16 }; /* keys between two reads of the clock */
     size_t released =
         hooksPressure(); /* partly freed only at the end of the turn, with the clients */
@@ -110,6 +114,7 @@ static bool evict(int64_t length_us) {
 
 /* Records after a turn whether memory is over the limit, and whether nothing can be done about it. */
 static void recordResult(bool over, bool full) {
+    hotCheck(!full || over);
     if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
     if (likely(over == (limit.over_since != 0))) return;
     int64_t now_us = clockMonoUs();
@@ -174,6 +179,7 @@ static void setLimit(void) {
 }
 
 void memorySetSuspended(bool on) {
+    hotCheck(threadIsMain());
     if (limit.suspended == on) return;
     limit.suspended = on;
     engineHot.memory_limited = limit.bytes != 0 && !on;
@@ -185,6 +191,7 @@ void memorySetSuspended(bool on) {
 }
 
 status memoryApplyLimit(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     setLimit();
     if (!engineHot.memory_limited) {

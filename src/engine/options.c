@@ -73,6 +73,7 @@ static const configSpecial percentiles = {.set = setPercentiles, .get = getPerce
 
 /* The command table is installed before the configuration is read, so an invalid name is an error in its line. */
 static status takeRename(const slice *words, int count, reason *why) {
+    hotCheck(count == 2);
     (void)count; /* the registry checks for two words */
     status st = commandRename(words[0], words[1]);
     if (st == ERR_NOT_FOUND) return reasonSet(why, st, "No such command in rename-command");

@@ -43,12 +43,14 @@ static void refresh(void) {
 }
 
 static void isOver(engineTimer *t) {
+    hotCheck(pause.scope != PAUSE_NONE);
     for (int i = 0; i < PAUSE_REASONS; i++) {
         if (&pause.pauses[i].timer == t) pauseEnd((pauseReason)i);
     }
 }
 
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
+    hotCheck(threadIsMain());
     if (pause.pauses[reason].scope < scope) pause.pauses[reason].scope = scope;
     if (pause.pauses[reason].end_ms < end_ms) pause.pauses[reason].end_ms = end_ms;
     pause.pauses[reason].timer.due = isOver;
@@ -57,6 +59,7 @@ void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
 }
 
 void pauseEnd(pauseReason reason) {
+    hotCheck(threadIsMain());
     pause.pauses[reason].scope = PAUSE_NONE;
     pause.pauses[reason].end_ms = 0;
     timerStop(&pause.pauses[reason].timer);
@@ -77,6 +80,7 @@ static int longest(void) {
 }
 
 int64_t pauseEndMs(void) {
+    hotCheck(longest() < PAUSE_REASONS);
     int reason = longest();
     return reason < 0 ? 0 : pause.pauses[reason].end_ms;
 }
@@ -127,6 +131,7 @@ gateVerdict pauseHold(session *s) {
 }
 
 static gateVerdict hold(ctx *c) {
+    hotCheck(c->who);
     session *s = c->who;
     /* The stream of the primary waits as a whole, for CLIENT PAUSE alone. */
     if (c->origin == ORIGIN_PRIMARY)

@@ -29,6 +29,7 @@ static struct {
 } queue;
 
 static queued *push(propagateTo to) {
+    hotCheck(queue.count <= queue.cap);
     if (queue.count == queue.cap) {
         queue.cap = queue.cap ? queue.cap * 2 : 16;
         queue.items = memRealloc(queue.items, (size_t)queue.cap * sizeof(queued));
@@ -39,6 +40,8 @@ static queued *push(propagateTo to) {
 }
 
 propagateTo propagateToKey(int db_id, slice key) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(db_id >= 0);
     int slot = storeIsSlotted() ? storeHashSlot(storeHash(key)) : -1;
     return (propagateTo){.db_id = db_id, .targets = PROPAGATE_ALL, .slot = slot};
 }
@@ -55,6 +58,8 @@ propagateTo propagateToOf(const ctx *c) {
 }
 
 void propagateCopy(propagateTo to, int argc, const slice *argv) {
+    hotCheck(argc > 0);
+    hotCheck(threadIsMain());
     if (!engineHot.sinks || !to.targets) return;
     size_t bytes = 0;
     for (int i = 0; i < argc; i++) bytes += argv[i].len;
@@ -72,6 +77,8 @@ void propagateCopy(propagateTo to, int argc, const slice *argv) {
 }
 
 void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv) {
+    hotCheck(argc > 0);
+    hotCheck(threadIsMain());
     if (!engineHot.sinks || !to.targets) return;
     if (queue.depth > 1) {
         propagateCopy(to, argc, argv);
@@ -86,6 +93,7 @@ void propagateRequest(propagateTo to, const request *r, int argc, const slice *a
 /* Collects the spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns their number; 0 if
  * there are none or too many. */
 static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
+    hotCheck(!r || r->large_count >= 0);
     if (!r || r->raw.len == 0 || r->large_count * 2 + 1 > SPANS_MAX) return 0;
     int n = 0;
     size_t from = 0;
@@ -100,6 +108,7 @@ static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
 }
 
 static void handOver(const queued *q) {
+    hotCheck(q->argc > 0);
     slice spans[SPANS_MAX];
     propagated p = {.db_id = q->to.db_id,
                     .targets = q->to.targets,
@@ -122,6 +131,7 @@ static void handOver(const queued *q) {
 
 /* The targets that receive more than one entry of the unit. */
 static uint32_t targetsOfSeveral(void) {
+    hotCheck(queue.count > 1);
     uint32_t once = 0, several = 0;
     for (int i = 0; i < queue.count; i++) {
         several |= once & queue.items[i].to.targets;
@@ -132,6 +142,7 @@ static uint32_t targetsOfSeveral(void) {
 
 /* The slot of all entries of the unit; -1: none or several. */
 static int slotOfUnit(void) {
+    hotCheck(queue.count > 0);
     int slot = queue.items[0].to.slot;
     for (int i = 1; i < queue.count; i++) {
         if (queue.items[i].to.slot != slot) return -1;
@@ -141,6 +152,7 @@ static int slotOfUnit(void) {
 
 /* MULTI and EXEC have no database: a required SELECT follows MULTI. */
 static void handOverWord(propagateTo to, slice word) {
+    hotCheck(word.len > 0);
     queued q = {.to = to, .argc = 1, .argv = &word};
     handOver(&q);
 }
@@ -172,6 +184,7 @@ uint64_t propagateNumberOf(const session *s) {
 
 /* Passes the queue to the sinks. */
 static NO_INLINE void flushQueue(void) {
+    hotCheck(queue.count > 0);
     queue.units++;
     if (engineHot.current) noteChange(engineHot.current->who);
     propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
@@ -187,6 +200,7 @@ static NO_INLINE void flushQueue(void) {
 }
 
 void propagateUnitEnd(void) {
+    hotCheck(threadIsMain());
     check(queue.depth > 0);
     if (--queue.depth > 0) return;
     if (unlikely(queue.count)) {

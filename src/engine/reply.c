@@ -56,6 +56,7 @@ static void noteUnexpected(ctx *c, slice text) {
 }
 
 void replyError(ctx *c, slice text) {
+    hotCheck(threadIsMain());
     c->flags |= CTX_FAILED;
     if (unlikely(isUnexpected(c))) noteUnexpected(c, text);
     str instead = STR_EMPTY;
@@ -67,6 +68,7 @@ void replyError(ctx *c, slice text) {
 }
 
 void replyErrorFormat(ctx *c, const char *format, ...) {
+    hotCheck(threadIsMain());
     str text = STR_EMPTY;
     va_list args;
     va_start(args, format);
@@ -81,18 +83,21 @@ void replyErrorFormat(ctx *c, const char *format, ...) {
 }
 
 void replyErrorArity(ctx *c) {
+    hotCheck(c->cmd);
     replyErrorFormat(c, "ERR wrong number of arguments for '%.*s' command", (int)c->cmd->name.len,
                      c->cmd->name.ptr);
 }
 
 /* The container's name as sent by the client, in capitals. */
 static str containerName(const ctx *c) {
+    hotCheck(c->argc > 0);
     str name = strNew(sliceMake(c->argv[0].ptr, sizeMin(c->argv[0].len, 128)));
     for (size_t i = 0; i < name.len; i++) name.ptr[i] = byteUpper(name.ptr[i]);
     return name;
 }
 
 void replyErrorSubcommand(ctx *c) {
+    hotCheck(threadIsMain());
     slice word = c->argv[c->argc > 1];
     str name = containerName(c);
     replyErrorFormat(c,
@@ -106,6 +111,7 @@ void replyUnmute(ctx *c) {
 }
 
 void replyHelp(ctx *c, const char *const *lines) {
+    hotCheck(threadIsMain());
     int count = 0;
     while (lines[count]) count++;
     str head = containerName(c);
@@ -119,12 +125,19 @@ void replyHelp(ctx *c, const char *const *lines) {
 }
 
 bool ctxArgInt(ctx *c, int i, int64_t *out) {
+    hotCheck(i <= c->argc);
+    hotCheck(i > 0);
+    hotCheck(i < c->argc);
     if (numberParseInt(c->argv[i], out)) return true;
     replyError(c, ERR_NOT_INTEGER_TEXT);
     return false;
 }
 
 bool ctxArgIntIn(ctx *c, int i, int64_t min, int64_t max, int64_t *out, const char *error) {
+    hotCheck(i <= c->argc);
+    hotCheck(i > 0);
+    hotCheck(i < c->argc);
+    hotCheck(min <= max);
     int64_t value;
     if (numberParseInt(c->argv[i], &value) && value >= min && value <= max) {
         *out = value;
@@ -135,6 +148,9 @@ bool ctxArgIntIn(ctx *c, int i, int64_t min, int64_t max, int64_t *out, const ch
 }
 
 bool ctxArgDouble(ctx *c, int i, double *out) {
+    hotCheck(i <= c->argc);
+    hotCheck(i > 0);
+    hotCheck(i < c->argc);
     if (numberParseDouble(c->argv[i], out)) return true;
     replyError(c, ERR_NOT_FLOAT_TEXT);
     return false;

@@ -31,6 +31,7 @@ static listener *find(serverEventProc *proc) {
 }
 
 static listener *add(serverEventProc *proc) {
+    hotCheck(events.count <= events.cap);
     if (events.count == events.cap) {
         events.cap = events.cap ? 2 * events.cap : 4;
         events.list = memRealloc(events.list, (size_t)events.cap * sizeof(*events.list));
@@ -49,6 +50,7 @@ static void removeEnded(void) {
 }
 
 void serverEventsListen(serverEventProc *proc, uint32_t kinds) {
+    hotCheck(threadIsMain());
     check(proc != NULL);
     check(kinds < 1u << SERVER_EVENT_KINDS);
     listener *l = find(proc);
@@ -63,6 +65,7 @@ void serverEventsListen(serverEventProc *proc, uint32_t kinds) {
 bool serverEventIsWanted(serverEventKind kind) { return events.wanted & 1u << kind; }
 
 void serverEventSignal(const serverEvent *e) {
+    hotCheck(threadIsMain());
     check(e->kind < SERVER_EVENT_KINDS);
     if (likely(!serverEventIsWanted(e->kind))) return;
     events.depth++;
@@ -74,6 +77,7 @@ void serverEventSignal(const serverEvent *e) {
 }
 
 void serverEventSaving(serverEventPhase phase, bool is_aof, bool in_foreground) {
+    hotCheck(threadIsMain());
     serverEventSignal(
         &(serverEvent){.kind = SERVER_PERSISTENCE,
                        .phase = phase,
@@ -88,6 +92,7 @@ void serverEventUninstall(void) {
 /* ------------------------------------------------------------------ from other hooks */
 
 void serverEventOnDb(const dbEvent *e) {
+    hotCheck(threadIsMain());
     if (e->kind == DB_FLUSHING || e->kind == DB_FLUSHED) {
         serverEventPhase phase = e->kind == DB_FLUSHING ? EVENT_BEGINS : EVENT_ENDED;
         serverEventSignal(&(serverEvent){
@@ -104,6 +109,7 @@ static void signalChild(serverEventPhase phase, int kind) {
 }
 
 void serverEventOnChild(childEvent e, int kind, int exit_code) {
+    hotCheck(threadIsMain());
     if (e == CHILD_IN_PARENT) {
         events.forked = !childIsHere();
         events.persisting = kind == CHILD_RDB_SAVE || kind == CHILD_AOF_REWRITE;

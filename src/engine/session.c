@@ -98,6 +98,7 @@ void sessionReset(session *s) {
 }
 
 void sessionSetOrigin(session *s, ctxOrigin origin) {
+    hotCheck(origin < ORIGIN_COUNT);
     static const uint8_t targets[ORIGIN_COUNT] = {
         [ORIGIN_CLIENT] = PROPAGATE_ALL, [ORIGIN_SCRIPT] = PROPAGATE_ALL,
         [ORIGIN_MODULE] = PROPAGATE_ALL, [ORIGIN_PRIMARY] = PROPAGATE_AOF | PROPAGATE_SLOT_EXPORT,
@@ -114,12 +115,14 @@ void sessionCloseSoon(session *s) {
     if (s->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) return;
     s->flags |= SESSION_CLOSE_SOON;
     if (s->carrier && s->carrier->close_soon) s->carrier->close_soon(s);
+    hotCheck(s->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW));
 }
 
 void sessionCloseNow(session *s) {
     if (s->flags & SESSION_CLOSE_NOW) return;
     s->flags |= SESSION_CLOSE_NOW;
     if (s->carrier && s->carrier->close_now) s->carrier->close_now(s);
+    hotCheck(s->flags & SESSION_CLOSE_NOW);
 }
 
 status sessionSelect(session *s, int64_t id) {
@@ -161,6 +164,7 @@ void sessionSetAuthenticated(session *s, user *user, bool yes) {
 }
 
 void sessionSetReplyMode(session *s, uint64_t modes) {
+    hotCheck((modes & ~SESSION_REPLY_MODES) == 0);
     s->flags = (s->flags & ~SESSION_REPLY_MODES) | modes;
     sessionUpdateSpecial(s);
 }
@@ -179,6 +183,7 @@ void sessionWantWrite(session *s) {
     if (unlikely(s->flags & SESSION_PENDING_PUSH)) sessionTakePushed(s);
     s->flags |= SESSION_PENDING_OUT;
     listAppend(&sessions.pending, &s->pending);
+    hotCheck(s->flags & (SESSION_PENDING_OUT | SESSION_INTERNAL));
 }
 
 void sessionWantPush(session *s) {
@@ -193,6 +198,7 @@ session *sessionFirstPushed(void) {
 }
 
 void sessionTakePushed(session *first) {
+    hotCheck(first->flags & SESSION_PENDING_PUSH);
     listRemove(&sessions.pushed, &first->pending);
     first->flags &= ~SESSION_PENDING_PUSH;
 }

@@ -16,6 +16,7 @@ bool sessionNameIsValid(slice name) {
 }
 
 void sessionSetName(session *s, slice name) {
+    hotCheck(threadIsMain());
     hotCheck(sessionNameIsValid(name));
     if (!name.len && !sessionExtraFind(s)) return;
     str *to = &sessionExtraOf(s)->name;

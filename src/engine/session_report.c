@@ -10,6 +10,7 @@ enum { PROCS_MAX = 4 };
 static void (*procs[PROCS_MAX])(const session *s, sessionReport *out);
 
 void sessionReportAddProc(void (*proc)(const session *s, sessionReport *out)) {
+    hotCheck(threadIsMain());
     int i = 0;
     while (procs[i] && procs[i] != proc) {
         i++;

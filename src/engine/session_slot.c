@@ -22,6 +22,7 @@ int sessionSlotRegister(const sessionSlot *slot) {
 }
 
 void sessionSlotSet(session *s, int index, void *state) {
+    hotCheck(threadIsMain());
     check(index >= 0);
     check(index < registry.count);
     int had = s->slots ? s->slots->count : 0;
@@ -36,6 +37,7 @@ void sessionSlotSet(session *s, int index, void *state) {
 }
 
 void sessionSlotsClear(session *s) {
+    hotCheck(threadIsMain());
     for (int i = 0; s->slots && i < s->slots->count; i++) {
         void *state = s->slots->at[i];
         s->slots->at[i] = NULL;
@@ -46,6 +48,7 @@ void sessionSlotsClear(session *s) {
 }
 
 size_t sessionSlotMemory(const session *s) {
+    hotCheck(!s->slots || s->slots->count <= registry.count);
     if (!s->slots) return 0;
     size_t bytes = memSizeOf(s->slots);
     for (int i = 0; i < s->slots->count; i++) {

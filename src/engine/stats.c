@@ -60,6 +60,7 @@ void statsCountUnexpectedError(void) { stats.errors_unexpected++; }
 void statsMakeHistogram(command *cmd) { cmd->latency = memNew(histogram); }
 
 void statsReset(void) {
+    hotCheck(threadIsMain());
     childResetStats();
     memset(stats.errors, 0, sizeof(stats.errors));
     stats.error_count = 0;
@@ -77,6 +78,7 @@ void statsReset(void) {
 }
 
 void rateSample(rate *r, uint64_t count, int64_t now_us) {
+    hotCheck(threadIsMain());
     int64_t elapsed = now_us - r->last_us;
     if (r->last_us && elapsed > 0) {
         r->samples[r->next] = (uint64_t)((double)(count - r->last_count) * 1e6 / (double)elapsed);

@@ -62,6 +62,7 @@ void streamSend(session *s, slice bytes) {
 }
 
 void streamBegin(session *s, const char *buf, size_t from, const request *requests) {
+    hotCheck(threadIsMain());
     streamState *state = stateOf(s);
     if (!state) state = addState(s, NULL); /* counted, and told to nobody */
     if (!state->held.len) state->db_id = s->db_id;
@@ -113,6 +114,7 @@ static uint64_t positionOf(const streamState *state, int index) {
 }
 
 void streamEnd(session *s, int ran) {
+    hotCheck(threadIsMain());
     streamState *state = stateOf(s);
     if (!state || !state->requests) return;
     const request *requests = state->requests;
@@ -136,6 +138,7 @@ void streamEnd(session *s, int ran) {
 }
 
 void streamSkip(session *s, size_t to) {
+    hotCheck(threadIsMain());
     streamState *state = stateOf(s);
     if (!state || !state->buf) return;
     take(s, sliceMake(state->buf + state->at, to - state->at), false);

@@ -34,6 +34,7 @@ void ticksSetPaused(bool paused) { ticks_paused = paused; }
 bool ticksArePaused(void) { return ticks_paused; }
 
 void ticksRun(int64_t turn_us) {
+    hotCheck(threadIsMain());
     if (ticks_paused) return;
     static dueTime *due;
     static int cap;

@@ -36,6 +36,7 @@ static void siftTimer(size_t at, engineTimer *t) {
 }
 
 void timerSet(engineTimer *t, int64_t at_ms) {
+    hotCheck(threadIsMain());
     t->at_ms = at_ms;
     t->turn = timers.turn;
     if (t->index) {
@@ -50,6 +51,7 @@ void timerSet(engineTimer *t, int64_t at_ms) {
 }
 
 void timerStop(engineTimer *t) {
+    hotCheck(threadIsMain());
     if (!t->index) return;
     check(timers.heap[t->index] == t);
     engineTimer *last = timers.heap[timers.count--];
@@ -62,6 +64,7 @@ void timerStop(engineTimer *t) {
 }
 
 void timersTurn(int64_t *wait_ms) {
+    hotCheck(threadIsMain());
     *wait_ms = -1;
     if (likely(!timers.count)) return;
     int64_t now_ms = clockWallMs();

@@ -168,6 +168,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
 /* ------------------------------------------------------------------ MULTI, DISCARD, EXEC */
 
 void transactionBegin(session *s) {
+    hotCheck(threadIsMain());
     check(!(s->flags & SESSION_IN_MULTI));
     (void)transactionOf(s); /* allocated here, so that queueing finds it */
     if (unlikely(s->flags & SESSION_REPLAY)) streamOpenTransaction(s);
@@ -176,6 +177,7 @@ void transactionBegin(session *s) {
 }
 
 void transactionDiscard(session *s) {
+    hotCheck(threadIsMain());
     check(s->flags & SESSION_IN_MULTI);
     watchForget(s);
     dropQueue(s->multi);
@@ -184,6 +186,7 @@ void transactionDiscard(session *s) {
 }
 
 void transactionFree(session *s) {
+    hotCheck(threadIsMain());
     if (!s->multi) return;
     abandon(s);
     memFree(s->multi);
@@ -203,6 +206,7 @@ static void runQueue(ctx *c, transaction *t) {
 }
 
 void transactionRun(ctx *c) {
+    hotCheck(threadIsMain());
     session *s = c->who;
     check(s->flags & SESSION_IN_MULTI);
     if (s->flags & SESSION_MULTI_POISONED) {

@@ -30,6 +30,7 @@ bool userReadsAllKeys(const ctx *c) {
 }
 
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     if (!policy || !s->user) return true;
     return policy->may_run(s, cmd, argv, argc);
 }
@@ -49,6 +50,7 @@ bool userMayReadAll(const session *s) {
 }
 
 void userCloseSession(session *s) {
+    hotCheck(threadIsMain());
     if (sessionIsExecuting(s)) {
         sessionCloseSoon(s);
     } else {
@@ -58,6 +60,7 @@ void userCloseSession(session *s) {
 
 /* Logs the session in as another user. */
 void userMoveSession(session *s, user *to) {
+    hotCheck(threadIsMain());
     user *from = s->user;
     if (from == to) return;
     s->user = to;

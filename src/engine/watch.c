@@ -61,6 +61,7 @@ static void addWatch(indexedKey *k, transaction *t, bool stale) {
 }
 
 void watchKey(session *s, slice key, uint64_t hash, int64_t now_ms) {
+    hotCheck(threadIsMain());
     if (s->flags & SESSION_WATCH_DIRTY) return;
     transaction *t = transactionOf(s);
     indexedKey *k = keyIndexGet(s->db_id, key);
@@ -108,6 +109,7 @@ static void fail(transaction *t) {
 }
 
 void watchKeyChanged(db *d, indexedKey *k) {
+    hotCheck(threadIsMain());
     bool gone = !present(d, k);
     listNode *n = listFirst(&k->watchers);
     while (n) {
@@ -133,6 +135,7 @@ static bool breaks(watch *w, const db *next) {
 }
 
 static void databaseChanges(int db_id, const db *next) {
+    hotCheck(db_id < storeDbCount());
     listNode *at = listFirst(&watched.watching);
     while (at) {
         transaction *t = LIST_OWNER(at, transaction, watching);
@@ -147,6 +150,7 @@ static void databaseChanges(int db_id, const db *next) {
 }
 
 void watchDbEvent(const dbEvent *e) {
+    hotCheck(threadIsMain());
     if (!watchingSessionCount()) return;
     if (e->kind == DB_FLUSHING) {
         databaseChanges(e->db_id, NULL);

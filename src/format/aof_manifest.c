@@ -14,6 +14,9 @@
 static int rank(aofFileType type) { return type == AOF_BASE ? 0 : type == AOF_HISTORY ? 1 : 2; }
 
 static void insert(aofManifest *m, int index, aofFile file) {
+    hotCheck(index >= 0);
+    hotCheck(index <= m->count);
+    hotCheck(m->count <= m->cap);
     if (m->count == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 8;
         m->files = memRealloc(m->files, (size_t)m->cap * sizeof(aofFile));
@@ -52,6 +55,8 @@ void aofManifestRemove(aofManifest *m, int index) {
 
 /* The newest history file is the first one. */
 static void retire(aofManifest *m, int index) {
+    hotCheck(index >= 0);
+    hotCheck(index < m->count);
     aofFile file = m->files[index];
     m->count--;
     memmove(m->files + index, m->files + index + 1, (size_t)(m->count - index) * sizeof(aofFile));
@@ -60,6 +65,7 @@ static void retire(aofManifest *m, int index) {
 }
 
 void aofManifestRetire(aofManifest *m, int keep) {
+    hotCheck(keep >= 0);
     if (aofManifestBase(m)) retire(m, 0);
     int last = m->count - keep;
     for (int i = endOf(m, AOF_HISTORY); i < last; i++) retire(m, i);
@@ -70,6 +76,7 @@ const aofFile *aofManifestBase(const aofManifest *m) {
 }
 
 int aofManifestCount(const aofManifest *m, aofFileType type) {
+    hotCheck(m->count <= m->cap || m->count == 0);
     int count = 0;
     for (int i = 0; i < m->count; i++) count += m->files[i].type == type;
     return count;
@@ -136,6 +143,7 @@ static int64_t leadingNumber(slice text) {
 
 /* Stores what the words of a line say; a repeated key replaces what was before. */
 static status readPairs(const str *words, int count, aofFile *file, slice *name, reason *why) {
+    hotCheck(count >= 0);
     for (int i = 0; i + 1 < count; i += 2) {
         slice key = strSlice(&words[i]), value = strSlice(&words[i + 1]);
         if (sliceIs(key, "file")) {
@@ -191,6 +199,7 @@ static status parseLine(slice line, aofManifest *m, reason *why) {
 }
 
 static status fail(aofManifestError *error, int line, slice text) {
+    hotCheck(line >= 0);
     error->line = line;
     error->text = strNew(text);
     return ERR_SYNTAX;

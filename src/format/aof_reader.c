@@ -38,6 +38,8 @@ void aofReaderClear(aofReader *r) {
 
 /* Makes room for at least one more byte: drops finished items, or doubles the buffer. */
 static void makeRoom(aofReader *r) {
+    hotCheck(r->at <= r->end);
+    hotCheck(r->end <= r->cap);
     if (r->at && r->at >= r->cap / 2) {
         memmove(r->buffer, r->buffer + r->at, r->end - r->at);
         r->base += r->at;
@@ -50,12 +52,15 @@ static void makeRoom(aofReader *r) {
 }
 
 static aofItem failure(aofReader *r, aofItem item, size_t pos) {
+    hotCheck(pos <= r->end);
+    hotCheck(item != AOF_COMMAND);
     r->error_offset = r->base + pos;
     return item;
 }
 
 /* Reads until at least `need` bytes follow c->pos. AOF_COMMAND: they are there. */
 static aofItem fill(cursor *c, size_t need) {
+    hotCheck(c->pos <= c->r->end);
     aofReader *r = c->r;
     while (r->end - c->pos < need) {
         size_t before = r->at, got;
@@ -76,6 +81,8 @@ static aofItem fill(cursor *c, size_t need) {
 
 /* Finds the line break after c->pos; *len is the length of the line without it. */
 static aofItem findLine(cursor *c, size_t max, size_t *len) {
+    hotCheck(max > 0);
+    hotCheck(c->pos <= c->r->end);
     size_t searched = 0;
     for (;;) {
         const char *start = c->r->buffer + c->pos;
@@ -99,6 +106,7 @@ static aofItem findLine(cursor *c, size_t max, size_t *len) {
 
 /* Reads "<prefix><number>\r\n". */
 static aofItem readNumber(cursor *c, char prefix, int64_t *number) {
+    hotCheck(c->pos <= c->r->end);
     aofReader *r = c->r;
     aofItem item = fill(c, 1);
     if (item != AOF_COMMAND) return item;
@@ -156,12 +164,15 @@ static aofItem readArgument(cursor *c, slice *argument) {
 }
 
 static void reserveArguments(aofReader *r, int count) {
+    hotCheck(count >= 0);
+    hotCheck(r->argv_cap >= 0);
     if (count < r->argv_cap) return;
     r->argv_cap = r->argv_cap ? r->argv_cap * 2 : 16;
     r->argv = memRealloc(r->argv, (size_t)r->argv_cap * sizeof(slice));
 }
 
 static aofItem readCommand(cursor *c) {
+    hotCheck(c->pos >= c->r->at);
     aofReader *r = c->r;
     int64_t count;
     aofItem item = readNumber(c, '*', &count);
@@ -184,6 +195,7 @@ static aofItem readCommand(cursor *c) {
 }
 
 static aofItem readAnnotation(cursor *c) {
+    hotCheck(c->pos >= c->r->at);
     size_t len;
     aofItem item = findLine(c, ANNOTATION_MAX_BYTES, &len);
     if (item != AOF_COMMAND) return item;
@@ -207,6 +219,7 @@ static bool onlyZeroes(cursor *c) {
 }
 
 static void noteTransaction(aofReader *r) {
+    hotCheck(r->argc > 0);
     bool begins = sliceIs(r->argv[0], "multi"), ends = sliceIs(r->argv[0], "exec");
     r->unexpected = (begins && r->in_multi) || (ends && !r->in_multi);
     if (r->unexpected) return;
@@ -215,6 +228,8 @@ static void noteTransaction(aofReader *r) {
 }
 
 aofItem aofReaderNext(aofReader *r) {
+    hotCheck(r->at <= r->end);
+    hotCheck(r->safe_offset <= r->base + r->at);
     cursor c = {.r = r, .pos = r->at};
     r->at_end = false;
     aofItem item = fill(&c, 1);
@@ -278,6 +293,7 @@ static void printLength(str *out, char prefix, int64_t number) {
 }
 
 void aofPrintCommand(str *out, int argc, const slice *argv) {
+    hotCheck(argc > 0);
     printLength(out, '*', argc);
     for (int i = 0; i < argc; i++) {
         printLength(out, '$', (int64_t)argv[i].len);

@@ -57,6 +57,8 @@ static void item(rdbWriter *w, const listpackItem *i) {
  * *room is used up. */
 static void beginItems(rdbWriter *w, slice name, const robj *o, size_t *room, uint64_t remaining,
                        unsigned words) {
+    hotCheck(words > 0);
+    hotCheck(words <= 2);
     if ((*room)--) return;
     size_t now = remaining < ITEMS_PER_COMMAND ? (size_t)remaining : ITEMS_PER_COMMAND;
     begin(w, 2 + now * words);
@@ -68,6 +70,7 @@ static void beginItems(rdbWriter *w, slice name, const robj *o, size_t *room, ui
 /* ------------------------------------------------------------------ types */
 
 static void writeString(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_STRING);
     char digits[NUMBER_TEXT_MAX];
     begin(w, 3);
     word(w, SLICE("SET"));
@@ -76,6 +79,7 @@ static void writeString(rdbWriter *w, const robj *o) {
 }
 
 static void writeList(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_LIST);
     uint64_t remaining = listLength(o);
     size_t room = 0;
     listCursor cursor;
@@ -89,6 +93,7 @@ static void writeList(rdbWriter *w, const robj *o) {
 }
 
 static void writeSet(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     uint64_t remaining = setLength(o);
     size_t room = 0;
     setIterator it;
@@ -102,6 +107,7 @@ static void writeSet(rdbWriter *w, const robj *o) {
 }
 
 static void writeZset(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     uint64_t remaining = zsetLength(o);
     size_t room = 0;
     zsetCursor cursor;
@@ -116,6 +122,7 @@ static void writeZset(rdbWriter *w, const robj *o) {
 }
 
 static void writeTimedFields(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
     hashIterator it;
     hashPair pair;
     int64_t time_ms;
@@ -136,6 +143,7 @@ static void writeTimedFields(rdbWriter *w, const robj *o) {
 }
 
 static void writeHash(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
     uint64_t timed = hashTimedCount(o), remaining = hashLength(o) - timed;
     if (timed) writeTimedFields(w, o);
     size_t room = 0;
@@ -162,6 +170,7 @@ static void wordId(rdbWriter *w, streamId id) {
 }
 
 static void writeEntries(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     const stream *s = streamOf(o);
     streamCursor cursor;
     streamId id;
@@ -184,6 +193,7 @@ static void writeEntries(rdbWriter *w, const robj *o) {
 
 /* Creates a stream without entries. */
 static void writeEmptyStream(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     begin(w, 7);
     word(w, SLICE("XADD"));
     word(w, objectKey(o));
@@ -195,6 +205,7 @@ static void writeEmptyStream(rdbWriter *w, const robj *o) {
 }
 
 static void writePending(rdbWriter *w, const robj *o, const streamGroup *g) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     streamPendingCursor cursor;
     streamPending p;
     streamPendingSeek(&cursor, g, NULL, STREAM_ID_MIN);
@@ -216,6 +227,7 @@ static void writePending(rdbWriter *w, const robj *o, const streamGroup *g) {
 }
 
 static void writeGroup(rdbWriter *w, const robj *o, const streamGroup *g) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     begin(w, 7);
     word(w, SLICE("XGROUP"));
     word(w, SLICE("CREATE"));
@@ -238,6 +250,7 @@ static void writeGroup(rdbWriter *w, const robj *o, const streamGroup *g) {
 }
 
 static void writeStream(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     const stream *s = streamOf(o);
     if (streamLength(s)) {
         writeEntries(w, o);

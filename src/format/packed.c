@@ -31,6 +31,7 @@ static void nameTableClear(nameTable *t) {
 
 /* False if there already is an entry with the same text. */
 static bool nameTableAdd(nameTable *t, const uint8_t *at) {
+    hotCheck(t->mask > 0);
     char digits[NUMBER_TEXT_MAX], other_digits[NUMBER_TEXT_MAX];
     slice name = listpackGetText(at, digits);
     for (size_t i = hashBytes(name.ptr, name.len) & t->mask;; i = (i + 1) & t->mask) {
@@ -43,6 +44,8 @@ static bool nameTableAdd(nameTable *t, const uint8_t *at) {
 }
 
 bool packedCheck(slice bytes, unsigned width, packedFacts *out) {
+    hotCheck(width > 0);
+    hotCheck(width <= 2);
     *out = (packedFacts){.is_canonical = true, .is_unique = true};
     if (bytes.len > LISTPACK_SIZE_MAX || !listpackIsValid(bytes.ptr, bytes.len, true, NULL, NULL))
         return false;

@@ -27,6 +27,7 @@ typedef struct cursor {
 } cursor;
 
 static const uint8_t *take(cursor *c, size_t len) {
+    hotCheck(c->at <= c->end);
     if (c->failed || len > (size_t)(c->end - c->at)) {
         c->failed = true;
         return NULL;
@@ -43,6 +44,8 @@ static uint8_t takeByte(cursor *c) {
 
 /* Reads a little-endian signed integer. */
 static int64_t takeInt(cursor *c, size_t width) {
+    hotCheck(width > 0);
+    hotCheck(width <= 8);
     const uint8_t *bytes = take(c, width);
     uint64_t v = 0;
     for (size_t i = 0; bytes && i < width; i++) v |= (uint64_t)bytes[i] << (8 * i);

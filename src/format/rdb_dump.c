@@ -11,6 +11,7 @@
 enum { VERSION_LEN = 2 };
 
 void rdbDumpAppendFooter(str *out, size_t from) {
+    hotCheck(from <= out->len);
     uint8_t version[VERSION_LEN], checksum[RDB_CHECKSUM_LEN];
     storeU16(version, RDB_VERSION);
     strAppend(out, version, sizeof(version));

@@ -172,6 +172,7 @@ static rdbKey emptyKey(void) {
 }
 
 static status readKey(fileReader *f, int type) {
+    hotCheck(type >= 0);
     f->key.type = type;
     status st = doing(f, "read-key");
     if (st != OK) return st;

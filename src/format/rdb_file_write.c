@@ -23,6 +23,7 @@ static void writeAuxInt(rdbWriter *w, const char *name, int64_t value) {
 }
 
 void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info) {
+    hotCheck(info->version > 0);
     char magic[24]; /* room for any int; RDB_MAGIC_LEN bytes are written */
     bool redis = info->version <= RDB_VERSION_REDIS_MAX;
     snprintf(magic, sizeof(magic), redis ? "REDIS%04d" : "VALKEY%03d", info->version);
@@ -62,6 +63,8 @@ void rdbFileSelect(rdbWriter *w, int id) {
 }
 
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
+    hotCheck(id >= 0);
+    hotCheck(volatile_keys <= keys);
     rdbFileSelect(w, id);
     rdbWriteByte(w, RDB_OP_RESIZE_DB);
     rdbWriteLength(w, keys);
@@ -69,6 +72,7 @@ void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
 }
 
 void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys) {
+    hotCheck(slot < SLOT_COUNT);
     char text[64];
     int len = snprintf(text, sizeof(text), "%d,%llu,%llu", slot, (unsigned long long)keys,
                        (unsigned long long)volatile_keys);
@@ -119,6 +123,7 @@ ALWAYS_INLINE bool writeShortText(rdbWriter *w, const robj *o) {
 
 /* Expiry time and access of a key. */
 static void writeAttributes(rdbWriter *w, const robj *o, rdbAccess access) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     if (objectHasExpire(o)) {
         rdbWriteByte(w, RDB_OP_EXPIRE_MS);
         rdbWriteU64(w, (uint64_t)objectExpire(o));
@@ -127,6 +132,8 @@ static void writeAttributes(rdbWriter *w, const robj *o, rdbAccess access) {
 }
 
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
+    hotCheck(version > 0);
+    hotCheck(objectType(o) < TYPE_COUNT);
     bool is_string = objectType(o) == TYPE_STRING;
     rdbType type = likely(is_string) ? RDB_TYPE_STRING : rdbTypeOf(o);
     if (!is_string && !rdbTypeInVersion(type, version)) {
@@ -143,6 +150,7 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
 
 void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count,
                        rdbAccess access) {
+    hotCheck(objectType(o) != TYPE_STRING);
     writeAttributes(w, o, access);
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));

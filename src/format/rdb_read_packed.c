@@ -77,6 +77,7 @@ static bool scoreOf(const listpackItem *item, double *score) {
 
 /* True if all scores are numbers; *sorted: the members are in order. */
 static status checkScores(valueReader *v, const packedKind *kind, const uint8_t *lp, bool *sorted) {
+    hotCheck(kind->width == 2);
     double last = 0;
     char digits[NUMBER_TEXT_MAX], last_digits[NUMBER_TEXT_MAX];
     const uint8_t *last_member = NULL;
@@ -117,6 +118,7 @@ static robj *zsetFromListpack(valueReader *v, const uint8_t *lp, size_t count) {
 }
 
 static robj *hashFromListpack(valueReader *v, const uint8_t *lp, size_t count) {
+    hotCheck(listpackCount(lp) == 2 * count);
     robj *o = hashNewLarge(v->key, count);
     for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
         char digits[2][NUMBER_TEXT_MAX];
@@ -129,6 +131,7 @@ static robj *hashFromListpack(valueReader *v, const uint8_t *lp, size_t count) {
 }
 
 static robj *setFromListpack(valueReader *v, const uint8_t *lp, size_t count) {
+    hotCheck(listpackCount(lp) == count);
     robj *o = setNewLarge(v->key, count);
     for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
         bool added;
@@ -151,6 +154,7 @@ static robj *listFromListpack(valueReader *v, const uint8_t *lp) {
 
 /* True if the value is within the limits of the packed form. */
 static bool fitsPacked(const valueReader *v, valueType type, const uint8_t *lp, size_t count) {
+    hotCheck(type < TYPE_COUNT);
     const rdbLimits *limits = &v->options->limits;
     switch (type) {
     case TYPE_HASH: return count <= limits->hash.entries;
@@ -163,6 +167,8 @@ static bool fitsPacked(const valueReader *v, valueType type, const uint8_t *lp, 
 /* Builds the object of a listpack that has passed packedCheck(). */
 static status fromListpack(valueReader *v, const packedKind *kind, const uint8_t *lp,
                            const packedFacts *facts) {
+    hotCheck(kind->width > 0);
+    hotCheck(facts->entries % kind->width == 0);
     size_t count = facts->entries / kind->width;
     bool sorted = true;
     if (kind->type == TYPE_ZSET) {

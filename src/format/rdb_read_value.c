@@ -79,6 +79,7 @@ static status readZset(valueReader *v, bool binary) {
 
 /* True if the field has expired and must not be stored. */
 static bool dropField(valueReader *v, slice field, int64_t time_ms) {
+    hotCheck(time_ms >= 0 || time_ms == HASH_NO_TIME);
     const rdbReadOptions *options = v->options;
     if (time_ms == HASH_NO_TIME || !lookIsPast(options->look, time_ms)) return false;
     v->dropped = true;

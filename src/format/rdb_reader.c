@@ -55,11 +55,14 @@ status rdbReaderFail(rdbReader *r, const char *format, ...) {
 }
 
 static void sumConsumed(rdbReader *r) {
+    hotCheck(r->summed <= r->at);
+    hotCheck(r->at <= r->end);
     if (r->checksum) r->crc = crc64(r->crc, r->buffer + r->summed, r->at - r->summed);
     r->summed = r->at;
 }
 
 uint64_t rdbReaderChecksum(rdbReader *r) {
+    hotCheck(r->summed <= r->at);
     sumConsumed(r);
     return r->crc;
 }
@@ -84,6 +87,7 @@ static status fill(rdbReader *r) {
 }
 
 status rdbReadBytes(rdbReader *r, void *dst, size_t len) {
+    hotCheck(r->at <= r->end);
     char *to = dst;
     while (unlikely(len > r->end - r->at)) {
         size_t part = r->end - r->at;
@@ -100,6 +104,7 @@ status rdbReadBytes(rdbReader *r, void *dst, size_t len) {
 }
 
 status rdbReadByte(rdbReader *r, uint8_t *out) {
+    hotCheck(r->at <= r->end);
     if (likely(r->at < r->end)) {
         *out = (uint8_t)r->buffer[r->at++];
         return OK;
@@ -123,6 +128,7 @@ status rdbReadU64(rdbReader *r, uint64_t *out) {
 
 /* Reads a big-endian integer of `width` bytes. */
 static status readBigEndian(rdbReader *r, size_t width, uint64_t *out) {
+    hotCheck(width <= 8);
     uint8_t bytes[8];
     status st = rdbReadBytes(r, bytes, width);
     if (st != OK) return st;
@@ -196,6 +202,7 @@ static status readCompressed(rdbReader *r, str *out) {
 
 /* Reads a signed integer of `width` bytes as decimal text. */
 static status readEncodedInt(rdbReader *r, size_t width, str *out) {
+    hotCheck(width == 1 || width == 2 || width == 4);
     uint8_t bytes[4] = {0};
     status st = rdbReadBytes(r, bytes, width);
     if (st != OK) return st;
@@ -223,6 +230,7 @@ status rdbReadStringInto(rdbReader *r, str *out) {
 }
 
 status rdbReadString(rdbReader *r, slice *out) {
+    hotCheck(r->at <= r->end);
     /* A plain string that is completely in the buffer is not copied. */
     if (r->at < r->end) {
         uint8_t head = (uint8_t)r->buffer[r->at];

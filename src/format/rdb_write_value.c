@@ -15,6 +15,7 @@
 enum { MEMBERS_AT_ONCE = 32 };
 
 rdbType rdbTypeOf(const robj *o) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     bool packed = objectType(o) != TYPE_STRING && objectIsPacked(o);
     switch (objectType(o)) {
     case TYPE_STRING: return RDB_TYPE_STRING;
@@ -69,6 +70,7 @@ static void writeListpack(rdbWriter *w, const uint8_t *lp) {
 }
 
 static void writeString(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_STRING);
     if (objectIsInt(o)) {
         rdbWriteIntString(w, objectInt(o));
         return;
@@ -93,6 +95,7 @@ void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node) {
 static void writeNode(void *arg, const quicklistNodeView *node) { rdbWriteNode(arg, node); }
 
 static void writeList(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (objectIsPacked(o)) {
         rdbWriteLength(w, 1);
         rdbWriteLength(w, RDB_NODE_PACKED);
@@ -106,6 +109,7 @@ static void writeList(rdbWriter *w, const robj *o) {
 }
 
 static void writeSet(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (objectForm(o) == FORM_PACKED_INTS) {
         const uint8_t *set = objectPacked(o);
         rdbWriteString(w, sliceMake((const char *)set, intsetSize(set)));
@@ -133,6 +137,7 @@ static void writeSet(rdbWriter *w, const robj *o) {
 
 /* In descending order of scores, which is faster for readers with a skip list. */
 static void writeZset(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (objectIsPacked(o)) {
         writeListpack(w, objectPacked(o));
         return;
@@ -149,6 +154,7 @@ static void writeZset(rdbWriter *w, const robj *o) {
 }
 
 static void writeHash(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) {
         writeListpack(w, objectPacked(o));
         return;

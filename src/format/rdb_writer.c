@@ -45,6 +45,7 @@ void rdbWriterClear(rdbWriter *w) {
 }
 
 static void sendOut(rdbWriter *w, const void *bytes, size_t len) {
+    hotCheck(w->used <= RDB_WRITER_BUFFER);
     if (w->failed != OK || len == 0) return;
     if (w->checksum) w->crc = crc64(w->crc, bytes, len);
     w->flushed += len;
@@ -52,6 +53,7 @@ static void sendOut(rdbWriter *w, const void *bytes, size_t len) {
 }
 
 status rdbWriterFlush(rdbWriter *w) {
+    hotCheck(w->used <= RDB_WRITER_BUFFER);
     sendOut(w, w->buffer, w->used);
     w->used = 0;
     return w->failed;
@@ -63,6 +65,7 @@ uint64_t rdbWriterChecksum(rdbWriter *w) {
 }
 
 void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len) {
+    hotCheck(w->used <= RDB_WRITER_BUFFER);
     if (unlikely(len > RDB_WRITER_BUFFER - w->used)) {
         (void)rdbWriterFlush(w); /* likewise */
         if (len >= RDB_WRITER_BUFFER / 2) {

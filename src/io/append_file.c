@@ -31,6 +31,8 @@ status appendFileOpen(appendFile *f, const char *path, bool empty, reason *why) 
 }
 
 int64_t appendFileWrite(appendFile *f, slice bytes) {
+    hotCheck(f->fd >= 0);
+    hotCheck(f->size >= 0);
     ssize_t written;
     do {
         written = sysCallsNow()->write(f->fd, bytes.ptr, bytes.len);
@@ -40,6 +42,8 @@ int64_t appendFileWrite(appendFile *f, slice bytes) {
 }
 
 int appendFileCut(appendFile *f, int64_t size) {
+    hotCheck(f->fd >= 0);
+    hotCheck(size >= 0);
     int result;
     do { result = ftruncate(f->fd, size); } while (result < 0 && errno == EINTR);
     if (result < 0) return errno;
@@ -55,6 +59,7 @@ void appendFileClose(appendFile *f) {
 }
 
 status fileCut(const char *path, int64_t size, reason *why) {
+    hotCheck(size >= 0);
     appendFile f;
     status st = appendFileOpen(&f, path, false, why);
     if (st != OK) return st;

@@ -165,6 +165,7 @@ static void *workerProc(void *arg) {
 
 /* Makes space for one more job; afterwards the first job is at index 0. */
 static void queueGrow(bioQueue *q) {
+    hotCheck(q->waiting == q->cap);
     size_t cap = q->cap ? q->cap * 2 : 16;
     bioJob *jobs = memNewArray(bioJob, cap);
     for (size_t i = 0; i < q->waiting; i++) jobs[i] = q->jobs[(q->first + i) % q->cap];

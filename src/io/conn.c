@@ -41,11 +41,13 @@ static void readableProc(loop *l, int fd, void *arg, int mask);
 static void writableProc(loop *l, int fd, void *arg, int mask);
 
 static int wantedEvents(const conn *c) {
+    hotCheck(c->state != CONN_HANDSHAKING || c->secure);
     if (c->state == CONN_HANDSHAKING) return c->secure->wants;
     return (c->on_read || c->edge ? LOOP_READ : 0) | (c->on_write ? LOOP_WRITE : 0);
 }
 
 static status watchOne(conn *c, int direction, int wanted, loopFdProc *proc) {
+    hotCheck(direction == LOOP_READ || direction == LOOP_WRITE);
     bool watched = loopWatched(c->loop, c->fd) & direction;
     if (!!(wanted & direction) == watched) return OK;
     if (watched) {
@@ -96,12 +98,14 @@ static void stopTimer(conn *c, uint64_t *timer) {
 /* Tells the owner that the connection is OPEN or FAILED: by the callback for `direction`, or else
  * the other. */
 static void notify(conn *c, int direction) {
+    hotCheck(direction == LOOP_READ || direction == LOOP_WRITE);
     connProc *proc = direction == LOOP_READ ? c->on_read : c->on_write;
     if (!proc) proc = c->on_read ? c->on_read : c->on_write;
     if (proc) proc(c); /* may free `c` */
 }
 
 static void finishHandshake(conn *c, connState state) {
+    hotCheck(c->state == CONN_HANDSHAKING);
     stopTimer(c, &c->secure->timeout_timer);
     c->state = (uint8_t)state;
     if (watch(c) != OK) c->state = CONN_FAILED; /* last_errno is set */
@@ -124,6 +128,7 @@ static int64_t handshakeTimedOut(loop *l, uint64_t id, void *arg) {
 /* The stream is connected: starts the handshake, if the type has one. The first step runs when the
  * loop reports the descriptor as writable, which it already is. */
 static void beginStream(conn *c) {
+    hotCheck(c->fd >= 0);
     c->state = CONN_OPEN;
     if (likely(!c->type->handshake)) return;
     if (!c->secure) c->secure = memNew(connSecure);
@@ -136,6 +141,7 @@ static void beginStream(conn *c) {
 
 /* False if the limit of steps in this turn of the loop is reached; the descriptor remains ready. */
 static bool mayStep(const conn *c) {
+    hotCheck(limits.steps_per_turn >= 0);
     static __thread struct {
         const loop *in;
         uint64_t turn;
@@ -176,6 +182,8 @@ void connLendHandshake(conn *c) {
 }
 
 void connReturnHandshake(conn *c, status st, int wants) {
+    hotCheck(c->secure);
+    hotCheck(c->secure->lent);
     c->secure->lent = false;
     c->secure->wants = wants;
     if (c->secure->timed_out) {
@@ -189,6 +197,7 @@ void connReturnHandshake(conn *c, status st, int wants) {
 
 /* An event of a connection that was not open. */
 static NO_INLINE void advance(conn *c, int direction) {
+    hotCheck(c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING);
     if (c->state == CONN_CONNECTING) {
         c->last_errno = netSocketError(c->fd);
         if (c->last_errno) {
@@ -273,6 +282,7 @@ void connLend(conn *c, bool reading) {
 }
 
 void connReturn(conn *c, loop *l) {
+    hotCheck(!c->loop);
     c->loop = l;
     bool more = c->hung_up || c->unread;
     if (more || (c->type->has_pending && c->state == CONN_OPEN && c->type->has_pending(c)))
@@ -312,6 +322,8 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
 }
 
 status connWait(const conn *c, int direction, int ms) {
+    hotCheck(c->fd >= 0);
+    hotCheck(direction == LOOP_READ || direction == LOOP_WRITE);
     struct pollfd fd = {.fd = c->fd, .events = direction == LOOP_READ ? POLLIN : POLLOUT};
     int ready;
     do { ready = poll(&fd, 1, ms); } while (ready < 0 && errno == EINTR);

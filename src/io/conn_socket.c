@@ -27,6 +27,7 @@ static ssize_t noteRead(conn *c, ssize_t result, bool cap_not_zero) {
 }
 
 static ssize_t socketRead(conn *c, void *dst, size_t cap) {
+    hotCheck(c->fd >= 0);
     ssize_t got;
     do {
         got = sysCallsNow()->recv(c->fd, dst, cap, 0);
@@ -35,6 +36,7 @@ static ssize_t socketRead(conn *c, void *dst, size_t cap) {
 }
 
 static ssize_t socketReadv(conn *c, const struct iovec *iov, int count) {
+    hotCheck(count > 0);
     ssize_t got;
     do {
         got = sysCallsNow()->readv(c->fd, iov, count);
@@ -43,6 +45,7 @@ static ssize_t socketReadv(conn *c, const struct iovec *iov, int count) {
 }
 
 static ssize_t socketWritev(conn *c, const struct iovec *iov, int count) {
+    hotCheck(count > 0);
     ssize_t sent;
     do {
         sent = count == 1

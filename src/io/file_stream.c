@@ -25,6 +25,7 @@ status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes, 
 }
 
 static status syncSome(fileWriter *w, reason *why) {
+    hotCheck(w->written >= w->synced);
     if (!w->sync_bytes || w->written - w->synced < w->sync_bytes) return OK;
     if (fileSync(w->fd) < 0) return reasonSetErrno(why, "fsync of '%s'", w->temporary);
     w->synced = w->written;
@@ -32,6 +33,7 @@ static status syncSome(fileWriter *w, reason *why) {
 }
 
 status fileWriterWrite(fileWriter *w, const void *bytes, size_t len, reason *why) {
+    hotCheck(w->fd >= 0);
     const char *at = bytes;
     while (len > 0) {
         ssize_t n = sysCallsNow()->write(w->fd, at, len);
@@ -45,11 +47,13 @@ status fileWriterWrite(fileWriter *w, const void *bytes, size_t len, reason *why
 }
 
 static void forget(fileWriter *w) {
+    hotCheck(w->fd < 0);
     memFree(w->temporary);
     w->temporary = NULL;
 }
 
 status fileWriterPublish(fileWriter *w, const char *path, reason *why) {
+    hotCheck(w->fd >= 0);
     status st = OK;
     if (fileSync(w->fd) < 0) st = reasonSetErrno(why, "fsync of '%s'", w->temporary);
     if (close(w->fd) < 0 && st == OK) st = reasonSetErrno(why, "close of '%s'", w->temporary);
@@ -87,6 +91,8 @@ status fileReaderOpen(fileReader *r, const char *path, reason *why) {
 }
 
 status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) {
+    hotCheck(r->fd >= 0);
+    hotCheck(cap > 0);
     ssize_t n;
     do { n = sysCallsNow()->read(r->fd, dst, cap); } while (n < 0 && errno == EINTR);
     if (n < 0) return reasonSetErrno(why, "read");

@@ -121,6 +121,7 @@ void loopWake(loop *l) {
 
 /* Waits for a wake, which is not consumed. False: the time is over, or a signal arrived. */
 static bool awaitWake(const loop *l, int timeout_ms) {
+    hotCheck(timeout_ms >= -1);
     struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
     return poll(&fd, 1, timeout_ms) > 0;
 }
@@ -183,6 +184,7 @@ const char *loopBackendName(const loop *l) { return l->backend->name; }
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
 static void fdsGrow(loop *l, size_t need) {
+    hotCheck(need > l->fd_count);
     size_t count = sizePowerOfTwo(sizeMax(need, 64));
     l->fds = memRealloc(l->fds, count * sizeof(*l->fds));
     memset(l->fds + l->fd_count, 0, (count - l->fd_count) * sizeof(*l->fds));
@@ -242,6 +244,8 @@ int loopWatched(const loop *l, int fd) {
 /* ---- timers ---------------------------------------------------------------------------------- */
 
 static void heapPut(loop *l, uint32_t index, uint32_t slot) {
+    hotCheck(index <= l->heap_count);
+    hotCheck(slot < l->timer_count);
     l->heap[index] = slot;
     l->timers[slot].heap_index = index;
 }
@@ -261,6 +265,7 @@ static void heapUp(loop *l, uint32_t index) {
 }
 
 static void heapDown(loop *l, uint32_t index) {
+    hotCheck(index < l->heap_count);
     uint32_t slot = l->heap[index];
     int64_t deadline_us = l->timers[slot].deadline_us;
     for (;;) {
@@ -276,6 +281,7 @@ static void heapDown(loop *l, uint32_t index) {
 }
 
 static void heapAdd(loop *l, uint32_t slot) {
+    hotCheck(slot < l->timer_count);
     l->heap[l->heap_count] = slot;
     heapUp(l, l->heap_count++);
 }
@@ -308,6 +314,7 @@ static uint32_t timerSlot(loop *l) {
 }
 
 static void timerRelease(loop *l, uint32_t slot) {
+    hotCheck(slot < l->timer_count);
     loopTimer *t = &l->timers[slot];
     t->proc = NULL;
     t->next_free = l->first_free;
@@ -318,6 +325,7 @@ static void timerRelease(loop *l, uint32_t slot) {
  * that run, even with delay 0: it runs in the next turn, so that descriptors are served in
  * between. */
 static void timerArm(loop *l, uint32_t slot, int64_t delay_ms) {
+    hotCheck(slot < l->timer_count);
     int64_t delay_us, deadline_us;
     if (delay_ms < 0) delay_ms = 0;
     if (__builtin_mul_overflow(delay_ms, 1000, &delay_us) ||
@@ -397,6 +405,7 @@ void loopSleepUntilWake(loop *l, int ms) { l->wake_only_ms = ms; }
 
 /* Timeout of the next wait; consumes the sleep limit. */
 static int sleepTimeout(loop *l, bool wait) {
+    hotCheck(l->sleep_limit_ms >= 0 || l->sleep_limit_ms == NO_LIMIT);
     int64_t limit_ms = l->sleep_limit_ms;
     l->sleep_limit_ms = NO_LIMIT;
     if (!wait || limit_ms == 0) return 0;
@@ -420,6 +429,8 @@ static NO_INLINE void sleepUntilWake(loop *l, int timeout_ms) {
 
 /* Calls the callbacks of a ready descriptor; returns their number. */
 static int dispatch(loop *l, const loopReady *ready) {
+    hotCheck(ready->fd >= 0);
+    hotCheck((size_t)ready->fd < l->fd_count);
     const loopFd *entry = &l->fds[ready->fd];
     if (entry->generation != ready->generation) return 0;
     int mask = entry->mask & ready->mask;
@@ -459,6 +470,7 @@ static NO_INLINE void dispatchFetched(loop *l) {
 }
 
 int loopTurn(loop *l, bool wait) {
+    hotCheck(l->depth >= 0);
     /* On the stack, because turns can be nested. */
     loopReady ready[LOOP_EVENTS_MAX];
     l->depth++;

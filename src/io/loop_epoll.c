@@ -32,6 +32,7 @@ static void epollClose(void *arg) {
 }
 
 static int epollChange(void *arg, int fd, int old_mask, int mask) {
+    hotCheck(old_mask != mask);
     const epollState *state = arg;
     struct epoll_event event = {0};
     event.data.fd = fd;

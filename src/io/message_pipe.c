@@ -11,15 +11,11 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/pipe.h"
 
 typedef struct messageHead {
     uint32_t kind, len;
 } messageHead;
-
-static void closeEnd(int *fd) {
-    if (*fd >= 0) (void)close(*fd); /* an error would have no effect */
-    *fd = -1;
-}
 
 status messagePipeOpen(messagePipe *p, reason *why) {
     int ends[2];
@@ -37,11 +33,11 @@ void messagePipeSetNonblocking(messagePipe *p) {
 }
 
 void messagePipeKeepReading(messagePipe *p) {
-    closeEnd(&p->write_fd);
+    pipeCloseEnd(&p->write_fd);
     messagePipeSetNonblocking(p);
 }
 
-void messagePipeKeepWriting(messagePipe *p) { closeEnd(&p->read_fd); }
+void messagePipeKeepWriting(messagePipe *p) { pipeCloseEnd(&p->read_fd); }
 
 status messagePipeSend(messagePipe *p, uint32_t kind, slice bytes) {
     check(p->write_fd >= 0);
@@ -64,6 +60,7 @@ status messagePipeSend(messagePipe *p, uint32_t kind, slice bytes) {
 
 /* True if something was read. */
 static bool readMore(messagePipe *p) {
+    hotCheck(p->taken <= p->received.len);
     char bytes[4096];
     if (p->read_fd < 0) return false;
     ssize_t n;
@@ -87,6 +84,7 @@ static bool takeOne(messagePipe *p, uint32_t *kind, slice *bytes) {
 }
 
 bool messagePipeReceive(messagePipe *p, uint32_t *kind, slice *bytes) {
+    hotCheck(p->taken <= p->received.len);
     while (!takeOne(p, kind, bytes)) {
         if (p->taken > 0) {
             size_t left = p->received.len - p->taken;
@@ -100,8 +98,8 @@ bool messagePipeReceive(messagePipe *p, uint32_t *kind, slice *bytes) {
 }
 
 void messagePipeClose(messagePipe *p) {
-    closeEnd(&p->read_fd);
-    closeEnd(&p->write_fd);
+    pipeCloseEnd(&p->read_fd);
+    pipeCloseEnd(&p->write_fd);
     strFree(&p->received);
     p->taken = 0;
 }

@@ -46,6 +46,7 @@ static status setOption(int fd, int level, int name, int value) {
 status netSetNoDelay(int fd, bool on) { return setOption(fd, IPPROTO_TCP, TCP_NODELAY, on); }
 
 status netSetKeepAlive(int fd, int seconds) {
+    hotCheck(fd >= 0);
     if (setOption(fd, SOL_SOCKET, SO_KEEPALIVE, seconds > 0) != OK) return ERR_IO;
     if (seconds <= 0) return OK;
 #if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
@@ -62,6 +63,7 @@ status netSetKeepAlive(int fd, int seconds) {
 }
 
 status netSetNonBlocking(int fd, bool on) {
+    hotCheck(fd >= 0);
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0) return ERR_IO;
     int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
@@ -86,6 +88,7 @@ int netSocketError(int fd) {
 }
 
 int64_t netRaiseFdLimit(int64_t want) {
+    hotCheck(want > 0);
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
     int64_t granted = limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
@@ -122,6 +125,7 @@ static int newSocket(int family, int protocol) {
 
 /* close() that preserves errno. */
 static void closeQuietly(int fd) {
+    hotCheck(fd >= 0);
     int saved = errno;
     close(fd);
     errno = saved;
@@ -241,6 +245,7 @@ fail:
 }
 
 int netAccept(int listen_fd) {
+    hotCheck(listen_fd >= 0);
     for (;;) {
 #ifdef SOCK_NONBLOCK
         int fd = sysCallsNow()->accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -19,6 +19,8 @@ status pipeOpen(bytePipe *p, int capacity, reason *why) MUST_USE;
 status pipeSetNonblocking(int fd) MUST_USE;
 void pipeCloseReading(bytePipe *p);
 void pipeCloseWriting(bytePipe *p);
+/* Closes a descriptor, if there is one, and sets it to -1. */
+void pipeCloseEnd(int *fd);
 /* As read(), repeated when interrupted: 0 at the end, -1 with errno. */
 ssize_t pipeRead(int fd, void *dst, size_t cap);
 /* Writes everything or fails. */

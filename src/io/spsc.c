@@ -22,6 +22,7 @@ void spscFree(spsc *r) {
 }
 
 bool spscPush(spsc *r, const spscItem *item) {
+    hotCheck(r->pushed - r->popped_seen <= r->mask + 1);
     if (unlikely(r->pushed - r->popped_seen > r->mask)) {
         r->popped_seen = __atomic_load_n(&r->popped, __ATOMIC_ACQUIRE);
         if (r->pushed - r->popped_seen > r->mask) return false;

@@ -26,6 +26,7 @@ typedef struct threadStartArgs {
 
 static void *trampoline(void *arg) {
     threadStartArgs *start = arg;
+    threadSetWorker();
     threadSetName(start->name);
     if (!threadSetCpus(start->cpus))
         logWarning("Can't bind thread %s to the processors '%s'", start->name, start->cpus);

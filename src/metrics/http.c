@@ -78,6 +78,7 @@ static void drop(httpConn *h) {
  * response; then the connection waits until the peer closes it or the deadline passes.
  * Returns false if the connection was freed. */
 static bool finish(httpConn *h) {
+    hotCheck(!h->lingering || h->close_after_response);
     strClear(&h->head);
     strFree(&h->response.body);
     h->sent = 0;

@@ -32,6 +32,7 @@ void batchFree(inputBatch *b) {
 }
 
 void batchKeep(client *cl, const char *bytes, size_t len) {
+    hotCheck(len > 0);
     size_t cap = clientInputCap(cl);
     if (cl->in_len + len > cap) {
         cap = sizeMax(OWN_BUFFER_MIN, sizeMax(cap * 2, cl->in_len + len));
@@ -43,6 +44,7 @@ void batchKeep(client *cl, const char *bytes, size_t len) {
 
 ssize_t batchReceiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
                           receivedInput *in) {
+    hotCheck(cap > 0);
     bool ends = cap == requestParserMissing(&cl->parser);
     struct iovec iov[2] = {{tail, cap}, {at, most}};
     ssize_t n = connReadv(&cl->conn, iov, ends ? 2 : 1);
@@ -57,6 +59,8 @@ ssize_t batchReceiveLarge(client *cl, char *tail, size_t cap, char *at, size_t m
 }
 
 inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len) {
+    hotCheck(b->run_count >= 0);
+    hotCheck(len > 0);
     inputRun *run = &b->runs[b->run_count++];
     run->cl = cl;
     run->buf = buf;
@@ -66,6 +70,7 @@ inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len) {
 }
 
 void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits) {
+    hotCheck(run->pos <= run->len);
     int max = hostileBatchMax(b->request_max);
     if (max > b->request_max || max < b->requests.count) max = b->request_max;
     /* AUTH may lift the limits for the following requests, so parse one at a time. */

@@ -20,16 +20,12 @@ static struct {
 } before_auth;
 
 void beforeAuthSubtract(client *cl) {
+    hotCheck(threadIsMain());
     check(cl->before_auth);
     cl->before_auth = 0;
     before_auth.held -= cl->counted;
     before_auth.clients--;
     memorySetBeforeAuth(before_auth.held);
-}
-
-static int compareHeld(const void *a, const void *b) {
-    const client *x = *(client *const *)a, *y = *(client *const *)b;
-    return (x->counted < y->counted) - (x->counted > y->counted);
 }
 
 static void closeVictim(client *cl) {
@@ -46,6 +42,7 @@ static void closeVictim(client *cl) {
 
 /* Closes the largest clients until an eighth of the budget is free, so that this is not repeated for each request. */
 static void closeLargest(size_t budget) {
+    hotCheck(before_auth.held > budget);
     list *all = clientAll();
     client **victims = memNewArray(client *, all->count);
     size_t count = 0, closed = 0, held = before_auth.held;
@@ -53,7 +50,7 @@ static void closeLargest(size_t budget) {
         client *cl = LIST_OWNER(n, client, all);
         if (cl->before_auth) victims[count++] = cl;
     }
-    qsort(victims, count, sizeof(*victims), compareHeld);
+    qsort(victims, count, sizeof(*victims), clientCompareCounted);
     while (closed < count && before_auth.held > budget - budget / 8) closeVictim(victims[closed++]);
     memFree(victims);
     logWarning("Closed %zu clients that have not logged in: %zu had more than "
@@ -62,6 +59,7 @@ static void closeLargest(size_t budget) {
 }
 
 void beforeAuthAdd(client *cl) {
+    hotCheck(threadIsMain());
     check(!cl->before_auth);
     cl->before_auth = 1;
     before_auth.held += cl->counted;

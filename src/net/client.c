@@ -65,6 +65,7 @@ client *clientNew(int fd, const connType *type, bool local) {
 }
 
 void clientCloseLater(client *cl) {
+    hotCheck(threadIsMain());
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
@@ -81,6 +82,7 @@ void clientCloseLater(client *cl) {
 }
 
 static void clientFree(client *cl) {
+    hotCheck(listHas(&cl->closing));
     listRemove(&clients.closing, &cl->closing);
     listRemove(&clients.all, &cl->all);
     /* The link to the primary was opened by this server. */
@@ -93,6 +95,7 @@ static void clientFree(client *cl) {
 }
 
 void clientFreeClosed(void) {
+    hotCheck(threadIsMain());
     if (!clients.closing.head.next) return;
     for (listNode *n = listFirst(&clients.closing); n;) {
         client *cl = LIST_OWNER(n, client, closing);
@@ -149,6 +152,7 @@ const sessionCarrier clientCarrier = {.describe = carrierDescribe,
                                       .hand_over = converseHandOver};
 
 void clientWalk(sessionVisitProc *visit, void *arg) {
+    hotCheck(threadIsMain());
     for (listNode *n = listFirst(clientAll()), *next; n; n = next) {
         next = listNext(&clients.all, n);
         visit(&LIST_OWNER(n, client, all)->session, arg);
@@ -172,6 +176,7 @@ session *netFindClient(uint64_t id) {
 }
 
 void netCloseAll(void) {
+    hotCheck(threadIsMain());
     ioThreadsStop();
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);

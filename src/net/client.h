@@ -128,4 +128,7 @@ netStatistics *netStats(void);
 /* Without the counts of readers and writers since the last netThreadFold(). */
 netStatistics *netTotals(void);
 
+/* For qsort() of pointers to clients: those that count for more memory come first. */
+int clientCompareCounted(const void *a, const void *b);
+
 #endif

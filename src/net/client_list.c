@@ -198,6 +198,7 @@ static slice eventsOf(const client *cl) {
 }
 
 void clientDescribe(const client *cl, str *out) {
+    hotCheck(threadIsMain());
     const session *s = &cl->session;
     if (s->flags & SESSION_LENT) ioThreadsSettle();
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
@@ -287,6 +288,7 @@ static bool wantDb(ctx *c, slice value, clientCondition *condition, const char *
 
 /* Parses all numbers from argv[*at] on; at least one. */
 static bool wantIds(ctx *c, int *at, clientCondition *condition) {
+    hotCheck(*at > 0);
     int first = *at;
     int64_t id;
     for (; *at < c->argc && numberParseInt(c->argv[*at], &id); (*at)++) {
@@ -311,6 +313,8 @@ static bool wantIds(ctx *c, int *at, clientCondition *condition) {
 
 /* IDLE and MAXAGE. */
 static bool wantSeconds(ctx *c, int i, const char *name, int64_t *seconds) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     if (!numberParseInt(c->argv[i], seconds)) {
         replyErrorFormat(c, "ERR %s is not an integer or out of range", name);
     } else if (*seconds < 1) {
@@ -354,6 +358,7 @@ static clientField fieldNamed(slice word, bool *negated) {
 
 /* Parses one filter at argv[*at] and advances *at. */
 static bool parseOne(ctx *c, int *at, clientFilter *f) {
+    hotCheck(*at > 0);
     bool negated;
     clientField field = fieldNamed(c->argv[*at], &negated);
     bool has_value = *at + 1 < c->argc;
@@ -388,6 +393,7 @@ static int compareIds(const void *a, const void *b) {
 }
 
 static void sortIds(clientCondition *condition) {
+    hotCheck(condition->id_count >= 0);
     if (condition->id_count > 1)
         qsort(condition->ids, (size_t)condition->id_count, sizeof(*condition->ids), compareIds);
 }
@@ -417,6 +423,7 @@ void clientFilterClear(clientFilter *f) {
 /* ------------------------------------------------------------------ matching */
 
 static bool isAmong(const clientCondition *condition, uint64_t id) {
+    hotCheck(condition->id_count >= 0);
     int64_t key = (int64_t)id;
     return bsearch(&key, condition->ids, (size_t)condition->id_count, sizeof(key), compareIds) !=
            NULL;
@@ -433,6 +440,7 @@ static bool hasLetters(slice have, slice wanted) {
 static bool isText(slice have, slice wanted) { return have.len && sliceEqual(have, wanted); }
 
 static bool conditionHolds(clientField field, const clientCondition *condition, const client *cl) {
+    hotCheck(field < FIELD_COUNT);
     const session *s = &cl->session;
     char text[ADDRESS_MAX];
     switch (field) {

@@ -19,6 +19,7 @@ void clientIdCommand(ctx *c) { replyInteger(c, (int64_t)c->who->id); }
 
 /* CLIENT SETNAME name. Reply: OK. An empty name removes the name. */
 void clientSetnameCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     if (!sessionNameIsValid(c->argv[2])) {
         replyError(c, ERR_SESSION_NAME_TEXT);
         return;
@@ -39,6 +40,7 @@ void clientGetnameCommand(ctx *c) {
 
 /* CLIENT SETINFO (LIB-NAME|LIB-VER) text. Reply: OK. */
 void clientSetinfoCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     slice option = c->argv[2];
     bool is_name = sliceIs(option, "lib-name");
     if (!is_name && !sliceIs(option, "lib-ver")) {
@@ -59,6 +61,8 @@ void clientSetinfoCommand(ctx *c) {
 
 /* ON or OFF in argv[2] sets or clears a flag of the session. */
 static void setFlag(ctx *c, uint32_t flag) {
+    hotCheck((flag & (flag - 1)) == 0);
+    hotCheck(c->argc > 2);
     if (ctxArgIs(c, 2, "on")) {
         c->who->flags |= flag;
     } else if (ctxArgIs(c, 2, "off")) {
@@ -78,6 +82,7 @@ void clientNoTouchCommand(ctx *c) { setFlag(c, SESSION_NO_TOUCH); }
 
 /* CLIENT CAPA capability [capability ...]. Reply: OK, even for unknown capabilities. */
 void clientCapaCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     for (int i = 2; i < c->argc; i++) {
         if (ctxArgIs(c, i, "redirect")) c->who->flags |= SESSION_CAPA_REDIRECT;
     }
@@ -161,6 +166,7 @@ static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myse
 /* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or the number of closed clients. If the caller
  * closes itself, it gets the reply first. */
 void clientKillCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     clientFilter filter;
     bool old_form = c->argc == 3, myself;
     if (old_form) {
@@ -184,6 +190,8 @@ void clientKillCommand(ctx *c) {
 
 /* Parses a timeout in ms. False: the error was replied. */
 static bool timeoutArg(ctx *c, int i, int64_t *end_ms) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     int64_t ms;
     if (!ctxArgIntIn(c, i, INT64_MIN, INT64_MAX, &ms,
                      "ERR timeout is not an integer or out of range")) {
@@ -201,6 +209,7 @@ static bool timeoutArg(ctx *c, int i, int64_t *end_ms) {
 
 /* CLIENT PAUSE ms [WRITE|ALL]. Reply: OK. */
 void clientPauseCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     pauseScope scope = PAUSE_ALL;
     if (c->argc > 3) {
         bool writes = ctxArgIs(c, 3, "write");
@@ -225,6 +234,7 @@ void clientUnpauseCommand(ctx *c) {
 /* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 if the client was blocked by a command, else 0. A paused client is
  * not blocked. */
 void clientUnblockCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     bool error = c->argc > 3 && ctxArgIs(c, 3, "error");
     if (c->argc > 3 && !error && !ctxArgIs(c, 3, "timeout")) {
         replyError(c, SLICE("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));

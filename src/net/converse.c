@@ -57,6 +57,7 @@ size_t converseReadWait(session *s, void *dst, size_t cap) {
 }
 
 void converseHandOver(session *s) {
+    hotCheck(threadIsMain());
     client *cl = clientOf(s);
     outbufClear(&s->out);
     cl->conn.state = CONN_FAILED; /* TLS sends no close_notify then */

@@ -89,6 +89,7 @@ void netListenPorts(int *tcp, int *tls) {
 }
 
 status netFitDescriptors(reason *why) {
+    hotCheck(threadIsMain());
     int64_t want = netConf.maxclients + OWN_DESCRIPTORS;
     int64_t have = netRaiseFdLimit(want);
     if (have >= want) return OK;
@@ -117,6 +118,7 @@ static void printListener(str *out, int kind, const char *name, int port) {
 }
 
 void netPrintListeners(str *out) {
+    hotCheck(threadIsMain());
     printListener(out, 0, "tcp", netConf.port);
     if (netConf.unixsocket[0])
         strAppendFormat(out, "listener1:name=unix,bind=%s\r\n", netConf.unixsocket);
@@ -134,6 +136,7 @@ size_t netClientsMemory(void) {
 }
 
 void clientDescribeForLog(const client *cl, str *out) {
+    hotCheck(threadIsMain());
     static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};
     if (!engineHidesUserData()) {
         clientDescribe(cl, out);
@@ -158,6 +161,7 @@ void clientDescribeForLog(const client *cl, str *out) {
 }
 
 void netDescribeClients(int most, bool for_log, str *out) {
+    hotCheck(threadIsMain());
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n && most > 0; n = listNext(all, n), most--) {
         const client *cl = LIST_OWNER(n, client, all);

@@ -41,9 +41,11 @@ static void sampleBuffers(int64_t budget_us) {
     samples.input_max[samples.slot] = stats->recent_input_max;
     samples.output_max[samples.slot] = stats->recent_output_max;
     stats->recent_input_max = stats->recent_output_max = 0;
+    hotCheck(samples.slot < RECENT_SECONDS);
 }
 
 void netResetStats(void) {
+    hotCheck(threadIsMain());
     netStatistics *stats = netStats();
     *stats = (netStatistics){.recent_input_max = stats->recent_input_max,
                              .recent_output_max = stats->recent_output_max};

@@ -54,6 +54,7 @@ bool ioThreadsInUse(void) { return io.active || io.lent; }
 bool netThreadsAreActive(void) { return io.active > 0; }
 
 void ioThreadsNote(client *cl, enum ioNote what) {
+    hotCheck(what != 0);
     if (!cl->conn.notes) io.noted++;
     cl->conn.notes |= (uint8_t)what;
 }
@@ -61,6 +62,8 @@ void ioThreadsNote(client *cl, enum ioNote what) {
 /* ------------------------------------------------------------------ results */
 
 static void keepResult(const spscItem *result) {
+    hotCheck(io.returned_count <= io.returned_cap);
+    hotCheck(io.returned_at <= io.returned_count);
     if (io.returned_count == io.returned_cap) {
         io.returned_cap = io.returned_cap ? io.returned_cap * 2 : 256;
         io.returned = memRealloc(io.returned, io.returned_cap * sizeof(*io.returned));
@@ -70,6 +73,7 @@ static void keepResult(const spscItem *result) {
 
 /* Takes results from the rings. True if no thread has a client any more. */
 static bool takeResults(void) {
+    hotCheck(io.started >= io.active);
     int out = 0;
     for (int i = 0; i < io.started; i++) {
         ioThread *t = io.threads[i];
@@ -105,6 +109,7 @@ static bool announceSleep(enum mainSleep how) {
 }
 
 void ioThreadsSettle(void) {
+    hotCheck(threadIsMain());
     announceJobs();
     while (!takeResults()) {
         if (announceSleep(MAIN_WAITS_FOR_ALL)) loopWaitWake(netLoop());
@@ -135,6 +140,8 @@ static bool mayBeLent(const client *cl) {
 
 /* The thread that serves the client, with space for one more job. */
 static ioThread *threadOf(const client *cl) {
+    hotCheck(io.active > 0);
+    hotCheck(io.active <= io.started);
     ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
     if (unlikely(t->out == JOBS_MAX)) ioThreadsSettle();
     return t;
@@ -169,6 +176,7 @@ bool ioThreadsHandshake(conn *c) {
 static void noteReadable(conn *c) { ioThreadsNote(CONTAINER_OF(c, client, conn), NOTE_READABLE); }
 
 static void lend(client *cl, spscItem *job) {
+    hotCheck(!(cl->session.flags & SESSION_LENT));
     if (connSetEdge(&cl->conn, true) != OK) {
         clientCloseLater(cl);
         return;
@@ -180,6 +188,7 @@ static void lend(client *cl, spscItem *job) {
 }
 
 static void lendToRead(client *cl) {
+    hotCheck(!listHas(&cl->closing));
     const session *s = &cl->session;
     requestLimits limits = readerLimits(s);
     int32_t how = (limits.authenticated ? READ_AUTHENTICATED : 0) |
@@ -203,6 +212,7 @@ static void readable(conn *c) {
 }
 
 void ioThreadsServe(client *cl) {
+    hotCheck(threadIsMain());
     uint64_t flags = cl->session.flags;
     if (flags & (SESSION_IN_BATCH | SESSION_CLOSE_SOON)) {
         check(connOnRead(&cl->conn, NULL) == OK); /* until endRun() */
@@ -215,6 +225,7 @@ void ioThreadsServe(client *cl) {
 }
 
 void ioThreadsWrite(client *cl) {
+    hotCheck(threadIsMain());
     session *s = &cl->session;
     if (s->flags & SESSION_LENT) {
         ioThreadsNote(cl, NOTE_OUTPUT);
@@ -258,6 +269,7 @@ static void handshakeBack(const spscItem *result) {
 
 /* The client is the main thread's again: what was noted is done, except reading. */
 static void takeBack(client *cl) {
+    hotCheck(cl->session.flags & SESSION_LENT);
     session *s = &cl->session;
     own(cl);
     connReturn(&cl->conn, netLoop());
@@ -268,6 +280,7 @@ static void takeBack(client *cl) {
     } else if (unlikely(!io.active)) {
         serveHere(cl);
     }
+    hotCheck(!(cl->session.flags & SESSION_LENT));
 }
 
 /* Reads on. */
@@ -321,6 +334,7 @@ static void readBack(const spscItem *result) {
 }
 
 static void batchBack(inputBatch *b) {
+    hotCheck(b->run_count > 0);
     for (int i = 0; i < b->run_count; i++) {
         const inputRun *run = &b->runs[i];
         client *cl = run->cl;
@@ -357,6 +371,7 @@ static void processResults(void) {
         }
     }
     io.returned_at = io.returned_count = 0;
+    hotCheck(io.returned_at >= io.returned_count || io.returned_count == 0);
 }
 
 /* Executes batches in steps: their lookups are prefetched together. A nested turn may execute some of them. */
@@ -375,6 +390,7 @@ static void executeBatches(void) {
 }
 
 void ioThreadsExecute(void) {
+    hotCheck(threadIsMain());
     __atomic_store_n(&io.sleep, MAIN_AWAKE, __ATOMIC_RELAXED);
     (void)takeResults(); /* the rest later */
     processResults();
@@ -385,6 +401,7 @@ void ioThreadsExecute(void) {
 
 /* True if a client that becomes readable now would only wait in the queue of its thread. */
 static bool allAreBusy(void) {
+    hotCheck(io.active <= io.started);
     for (int i = 0; i < io.active; i++) {
         if (!io.threads[i]->out) return false;
     }
@@ -392,6 +409,7 @@ static bool allAreBusy(void) {
 }
 
 void ioThreadsBeforeSleep(void) {
+    hotCheck(threadIsMain());
     announceJobs();
     bool busy = allAreBusy();
     bool all = busy || io.noted > 0 || deliverHasWaiting();
@@ -403,6 +421,7 @@ void ioThreadsBeforeSleep(void) {
 }
 
 void ioThreadsGiveBack(inputBatch *b) {
+    hotCheck(threadIsMain());
     ioThread *t = b->filled_by;
     b->arena_used = 0;
     b->output = 0;
@@ -427,6 +446,8 @@ static void setCallbacks(connProc *from, connProc *to) {
 }
 
 static void setActive(int count) {
+    hotCheck(count >= 0);
+    hotCheck(count <= io.started);
     if (count == io.active) return;
     bool was_active = io.active > 0;
     io.active = count;
@@ -484,6 +505,7 @@ static void endThreads(int count) {
 }
 
 static status startThreads(int count, reason *why) {
+    hotCheck(count >= 0);
     while (io.started < count) {
         ioThread *t = threadNew(io.started + 1, why);
         if (!t) return ERR_IO;
@@ -493,6 +515,7 @@ static status startThreads(int count, reason *why) {
 }
 
 status ioThreadsApply(reason *why) {
+    hotCheck(threadIsMain());
     if (!netIsListening()) return OK;
     int count = netConf.io_threads - 1;
     if (count != io.started)
@@ -504,6 +527,7 @@ status ioThreadsApply(reason *why) {
 }
 
 void ioThreadsStop(void) {
+    hotCheck(threadIsMain());
     setActive(0);
     ioThreadsSettle();
     processResults();
@@ -533,6 +557,8 @@ static int64_t workedUs(void) {
 /* The number of threads for a load in percent of one processor: that of the main thread, and the sum of the active ones.
  * Grows by one; the second limit of each pair is lower, so that it does not alternate. */
 static int threadsFor(int active, int64_t main_percent, int64_t worked_percent) {
+    hotCheck(active >= 0);
+    hotCheck(main_percent >= 0);
     enum { MAIN_HIGH = 60, SUM_LOW = 40, WORKED_HIGH = 80, WORKED_LOW = 50 };
     if (active == 0) return main_percent >= MAIN_HIGH ? 1 : 0;
     if (worked_percent >= WORKED_HIGH * active) return active + 1;
@@ -542,6 +568,7 @@ static int threadsFor(int active, int64_t main_percent, int64_t worked_percent) 
 }
 
 void ioThreadsTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* takes no time */
     enum { QUIET_SAMPLES = 10 };
     if (!io.started) return;
@@ -566,6 +593,7 @@ bool ioThreadsAreBusy(void) { return io.active && !netConf.io_threads_always_act
 /* ------------------------------------------------------------------ INFO */
 
 void netPrintThreadTimes(str *out) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < io.started; i++) {
         uint64_t ticks = __atomic_load_n(&io.threads[i]->busy_ticks, __ATOMIC_RELAXED);
         strAppendFormat(out, "used_active_time_io_thread_%d:%.6f\r\n", i + 1,
@@ -574,6 +602,7 @@ void netPrintThreadTimes(str *out) {
 }
 
 void ioThreadsPrintStats(str *out) {
+    hotCheck(threadIsMain());
     const struct {
         const char *name;
         uint64_t count;

@@ -33,6 +33,7 @@ static void giveBatch(ioThread *t) {
     giveResult(t, &(spscItem){.what = t->batch, .kind = RESULT_BATCH});
     t->batch = NULL;
     t->urgent = true;
+    hotCheck(!t->batch || t->batch->run_count == 0);
 }
 
 /* A batch with space for one more client; NULL if the main thread has them all. */

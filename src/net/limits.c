@@ -26,6 +26,7 @@ size_t netReplicaOutputLimit(void) { return netConf.output_limits[OUTPUT_REPLICA
 
 /* True if the soft limit has been exceeded for longer than allowed. Must see every change of `held`. */
 static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
+    hotCheck(limit->soft_seconds >= 0);
     if (!limit->soft_bytes || held < limit->soft_bytes) {
         cl->soft_limit_since_ms = 0;
         return false;
@@ -40,6 +41,7 @@ static bool isOverLimit(client *cl, const outputLimit *limit, size_t held) {
 }
 
 static void closeOverLimit(client *cl) {
+    hotCheck(!(cl->session.flags & SESSION_CLOSE_NOW));
     str line = STR_EMPTY;
     clientDescribeForLog(cl, &line);
     logWarning("Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
@@ -51,6 +53,7 @@ static void closeOverLimit(client *cl) {
 
 /* A limit below the size of the backlog would close replicas for what is kept anyway. */
 void netLimitReplica(session *s, size_t held, size_t backlog_limit) {
+    hotCheck(threadIsMain());
     client *cl = clientOf(s);
     if (s->flags & SESSION_CLOSE_NOW) return;
     outputLimit limit = netConf.output_limits[OUTPUT_REPLICA];
@@ -92,9 +95,11 @@ bool limitsCheckInput(client *cl) {
 static size_t counted_sum; /* sum of `counted` of all clients */
 
 void limitsUncount(client *cl) {
+    hotCheck(counted_sum >= cl->counted);
     if (unlikely(cl->before_auth)) beforeAuthSubtract(cl);
     counted_sum -= cl->counted;
     cl->counted = 0;
+    hotCheck(cl->counted == 0);
 }
 
 /* Bytes to send that are not in the output's own memory: messages are kept once for all their receivers, but a client
@@ -117,6 +122,7 @@ static void count(client *cl, size_t more) {
 
 /* What others decide to send to a server without knowing its password. */
 static void countBeforeAuth(client *cl) {
+    hotCheck(cl->counted == 0);
     cl->counted = sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&cl->session.out);
     counted_sum += cl->counted;
     beforeAuthAdd(cl);
@@ -140,6 +146,7 @@ void limitsRecount(client *cl) {
 }
 
 status limitsApplyClientMemory(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
@@ -155,8 +162,7 @@ static size_t clientMemoryLimit(void) {
     return (size_t)((double)engineMaxmemory() * (double)-limit / 100);
 }
 
-/* Clients that may be evicted, the largest first. */
-static int compareCounted(const void *a, const void *b) {
+int clientCompareCounted(const void *a, const void *b) {
     const client *x = *(client *const *)a, *y = *(client *const *)b;
     return (x->counted < y->counted) - (x->counted > y->counted);
 }
@@ -168,6 +174,7 @@ static bool mayBeEvicted(const client *cl) {
 
 /* Returns the memory of the closed clients. */
 static size_t evictLargest(size_t limit) {
+    hotCheck(counted_sum > limit);
     list *all = clientAll();
     client **victims = memNewArray(client *, all->count);
     size_t count = 0, other_sum = 0; /* the limit excludes clients of replication */
@@ -176,7 +183,7 @@ static size_t evictLargest(size_t limit) {
         if (mayBeEvicted(cl)) victims[count++] = cl;
         if (cl->session.flags & (SESSION_REPLAY | SESSION_REPLICA)) other_sum += cl->counted;
     }
-    qsort(victims, count, sizeof(*victims), compareCounted);
+    qsort(victims, count, sizeof(*victims), clientCompareCounted);
     size_t sum = counted_sum - other_sum, before = sum;
     for (size_t i = 0; i < count && sum > limit; i++) {
         str line = STR_EMPTY;
@@ -238,6 +245,7 @@ static bool neverIdle(const session *s) {
 
 /* Checks a share of the clients each time, so that all are checked about once per second. */
 void limitsTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* the share is small whatever the budget */
     list *all = clientAll();
     size_t share = all->count / 10 + 8;

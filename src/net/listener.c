@@ -138,6 +138,8 @@ static status watchListener(int fd, const connType *type, reason *why) {
 
 /* Closes listeners [from, to) and removes them from the list. */
 static void closeListeners(int from, int to) {
+    hotCheck(from >= 0);
+    hotCheck(from <= to);
     for (int i = from; i < to; i++) {
         loopUnwatch(listeners.loop, listeners.list[i].fd, LOOP_READ);
         close(listeners.list[i].fd);
@@ -149,6 +151,8 @@ static void closeListeners(int from, int to) {
 
 /* Listens on all addresses of `bind`; `type` is TCP or TLS. */
 static status listenPort(int port, const connType *type, reason *why) {
+    hotCheck(port >= 0);
+    hotCheck(port <= 65535);
     if (port == 0) return OK;
     netListenOptions options = {.backlog = netConf.tcp_backlog,
                                 .mark = (uint32_t)netConf.socket_mark_id,
@@ -186,6 +190,7 @@ static status listenTcp(reason *why) {
 bool netIsListening(void) { return listeners.opened; }
 
 status netRelisten(reason *why) {
+    hotCheck(threadIsMain());
     if (!listeners.opened) return OK;
     /* The old sockets are closed first: a wildcard address on the same port would conflict with them. They are
      * opened again after the registry has restored the old values. */
@@ -205,6 +210,7 @@ static status listenUnix(reason *why) {
 }
 
 status netListen(reason *why) {
+    hotCheck(threadIsMain());
     listeners.opened = true;
     connLimitHandshakes(HANDSHAKE_TIMEOUT_MS, HANDSHAKE_STEPS_PER_TURN);
     readerOpen();
@@ -218,6 +224,7 @@ status netListen(reason *why) {
 }
 
 void netLogReady(void) {
+    hotCheck(threadIsMain());
     static const connType *const types[] = {&connTcp, &connUnix, &connTls};
     for (size_t t = 0; t < COUNT_OF(types); t++) {
         int i = 0;
@@ -227,6 +234,7 @@ void netLogReady(void) {
 }
 
 void netStopListening(void) {
+    hotCheck(threadIsMain());
     bool unix_socket = false;
     for (int i = 0; i < listeners.count; i++)
         unix_socket = unix_socket || listeners.list[i].type == &connUnix;
@@ -237,6 +245,7 @@ void netStopListening(void) {
 }
 
 void listenerChildEvent(childEvent e, int kind, int exit_code, int signal) {
+    hotCheck(threadIsMain());
     (void)kind, (void)exit_code, (void)signal;
     if (e != CHILD_IN_CHILD) return;
     for (int i = 0; i < listeners.count; i++)
@@ -244,6 +253,8 @@ void listenerChildEvent(childEvent e, int kind, int exit_code, int signal) {
 }
 
 void netListenText(char *dst, size_t cap) {
+    hotCheck(cap > 0);
+    hotCheck(threadIsMain());
     const char *addr = netConf.bind_count ? netConf.bind[0] : "*";
     if (addr[0] == '-') addr++;
     if (netPort() == 0 && netConf.unixsocket[0]) {

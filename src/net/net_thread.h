@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * netThread: what reader and writer need of the thread that they run on: the batch being filled, and counters. There
- * is one today, the main thread's; an I/O thread will have one of its own. A client belongs to one at a time, which
- * alone may touch its connection, input and output; debug builds check it (netThreadOwns()). */
+ * netThread: what reader and writer need of the thread that they run on: the batch being filled, and
+ * counters. The main thread has one, and each I/O thread. A client belongs to one at a time, which
+ * alone may touch its connection and input; debug builds check it (netThreadOwns()). */
 #ifndef NET_NET_THREAD_H
 #define NET_NET_THREAD_H
 

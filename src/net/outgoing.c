@@ -29,6 +29,7 @@ void netOutgoingClose(conn *c) {
 }
 
 status netOutgoingAdopt(conn *c, session **out) {
+    hotCheck(threadIsMain());
     client *cl = CONTAINER_OF(c, client, conn);
     check(c->state == CONN_OPEN);
     status st = connOnWrite(c, NULL);
@@ -41,6 +42,7 @@ status netOutgoingAdopt(conn *c, session **out) {
 }
 
 void netOutgoingStart(session *s, slice received) {
+    hotCheck(threadIsMain());
     client *cl = clientOf(s);
     readerBegin(cl, received);
     if (cl->session.flags & SESSION_CLOSE_NOW) return;

@@ -84,6 +84,7 @@ status readerStart(client *cl) {
 }
 
 void readerRecord(client *cl) {
+    hotCheck(threadIsMain());
     size_t held = clientInputMemory(cl);
     netStatistics *counted = &netThreadOf(cl)->counted;
     if (held > counted->recent_input_max) counted->recent_input_max = held;
@@ -110,6 +111,7 @@ void readerDropInput(client *cl) {
 
 /* Copies bytes [pos, len) of the run to the client's own buffer. */
 static void keepRest(inputRun *run) {
+    hotCheck(run->pos <= run->len);
     client *cl = run->cl;
     size_t rest = run->len - run->pos;
     if (run->buf == cl->in) {
@@ -126,6 +128,8 @@ static void keepRest(inputRun *run) {
 
 /* Moves `pos` back to the first request that did not run. */
 static void rewindRun(inputBatch *b, inputRun *run, int ran) {
+    hotCheck(ran >= 0);
+    hotCheck(ran <= run->count);
     run->pos = ran ? b->requests.items[run->first + ran - 1].raw_end : run->parsed_from;
     requestPutBack(&run->cl->parser, &b->requests.items[run->first + ran]);
 }
@@ -150,6 +154,7 @@ static void logProtocolError(const inputRun *run) {
 
 /* Streams consist of arrays and blank lines only: the number of requests before the first inline one. */
 static int streamRequests(const inputRun *run, const request *requests) {
+    hotCheck(run->count >= 0);
     int count = 0;
     while (count < run->count && requests[count].raw.len) count++;
     return count;
@@ -171,6 +176,7 @@ static void refuseInline(inputRun *run) {
 
 /* Runs many requests in steps: what is prefetched in one step is still in the cache when it is used. */
 static NO_INLINE int runInSteps(session *s, request *requests, int count) {
+    hotCheck(count >= 0);
     int ran = 0;
     while (true) {
         int step = count - ran < EXECUTE_PREFETCH_MAX ? count - ran : EXECUTE_PREFETCH_MAX;
@@ -332,6 +338,7 @@ int readerPrefetch(inputBatch *first) {
 }
 
 void readerExecuteBatch(inputBatch *b, bool prefetched) {
+    hotCheck(threadIsMain());
     netThread *t = netMainThread();
     check(b->filled_by != NULL);
     b->thread = t;
@@ -391,6 +398,7 @@ static void readWaiting(netThread *t) {
 }
 
 void readerExecuteOf(netThread *t) {
+    hotCheck(threadIsMain());
     inputBatch *b = t->batch;
     if (b && !b->running) b = b->outer;
     if (unlikely(b) && engineHot.current) takeWaitingRuns(b);
@@ -401,6 +409,7 @@ void readerExecuteOf(netThread *t) {
 void readerExecute(void) { readerExecuteOf(netMainThread()); }
 
 void readerFree(netThread *t) {
+    hotCheck(threadIsMain());
     inputBatch *b = t->batch;
     if (!b) return;
     check(b->run_count == 0);
@@ -418,6 +427,7 @@ static void addRun(client *cl, char *buf, size_t len) {
 }
 
 void readerFailed(client *cl, ssize_t n, int error) {
+    hotCheck(threadIsMain());
     if (n < 0 && error == EAGAIN) return;
     if (n == 0) {
         logVerbose("Client closed connection id=%llu", (unsigned long long)cl->session.id);
@@ -429,6 +439,7 @@ void readerFailed(client *cl, ssize_t n, int error) {
 }
 
 void readerCount(client *cl, ssize_t n) {
+    hotCheck(threadIsMain());
     cl->session.bytes_in += (uint64_t)n;
     cl->session.active_ms = engineHot.now_ms;
     netStatistics *counted = &netThreadOf(cl)->counted;
@@ -446,6 +457,7 @@ static inputBatch *batchWithSpace(netThread *t) {
 }
 
 void readerReadable(conn *c) {
+    hotCheck(threadIsMain());
     client *cl = CONTAINER_OF(c, client, conn);
     session *s = &cl->session;
     if (s->flags & (SESSION_IN_BATCH | SESSION_CLOSE_SOON)) {
@@ -474,6 +486,7 @@ void readerReadable(conn *c) {
 }
 
 void readerResume(client *cl) {
+    hotCheck(threadIsMain());
     if (unlikely(cl->session.flags & SESSION_LENT)) {
         ioThreadsNote(cl, NOTE_RESUMES);
         return;
@@ -483,6 +496,7 @@ void readerResume(client *cl) {
 }
 
 void readerBegin(client *cl, slice bytes) {
+    hotCheck(threadIsMain());
     if (bytes.len == 0) return;
     keepBytes(cl, bytes.ptr, bytes.len);
     loopLimitSleep(netLoop(), 0);

@@ -20,6 +20,7 @@ size_t hostileReadMax(size_t max) {
 }
 
 void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
+    hotCheck(threadIsMain());
     size_t rest = *len - *pos;
     char *moved = memAlloc(rest + REQUEST_READ_SLACK);
     memcpy(moved, *buf + *pos, rest);
@@ -33,6 +34,7 @@ void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
 }
 
 void hostilePoison(const request *requests, int count) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < count; i++) {
         slice raw = requests[i].raw;
         if (raw.len) memset((void *)(uintptr_t)raw.ptr, 0xDB, raw.len);

@@ -80,6 +80,7 @@ static status refuse(reason *why) {
 }
 
 status netTlsApply(reason *why) {
+    hotCheck(threadIsMain());
     if (!netTlsIsOn()) return OK;
     if (netIsListening()) logDebug("Reconfiguring TLS");
     tlsSettings settings = currentSettings();
@@ -96,6 +97,7 @@ status netTlsApply(reason *why) {
 }
 
 status netTlsApplyAuth(reason *why) {
+    hotCheck(threadIsMain());
     bool has_ca = netConf.tls_ca_cert_file[0] || netConf.tls_ca_cert_dir[0];
     if (!netTlsIsOn() || has_ca || netConf.tls_auth_clients == TLS_AUTH_NO) return OK;
     logWarning("tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir: without one every "
@@ -162,6 +164,7 @@ static void finishReload(void *arg, int failed) {
 }
 
 void netTlsTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* takes no time */
     int64_t now_s = clockWallMs() / 1000;
     if (!netConf.tls_auto_reload_interval || !tls.context || tls.reloading || !netTlsIsOn()) return;
@@ -280,6 +283,7 @@ static void handshaken(conn *c) {
 }
 
 status netTlsAccept(conn *c) {
+    hotCheck(threadIsMain());
     static const tlsVerify verify[] = {[TLS_AUTH_NO] = TLS_VERIFY_NONE,
                                        [TLS_AUTH_YES] = TLS_VERIFY_REQUIRED,
                                        [TLS_AUTH_OPTIONAL] = TLS_VERIFY_OPTIONAL};
@@ -297,6 +301,7 @@ status netTlsConnect(conn *c, const char *host) {
 }
 
 status netTlsBegin(client *cl) {
+    hotCheck(threadIsMain());
     status st = netTlsAccept(&cl->conn);
     if (st != OK) return st;
     connOnHandshake(&cl->conn, ioThreadsHandshake);
@@ -306,6 +311,7 @@ status netTlsBegin(client *cl) {
 /* ------------------------------------------------------------------ INFO */
 
 void netTlsPrintInfo(str *out) {
+    hotCheck(threadIsMain());
     static const char *const names[] = {
         [TLS_SERVER] = "server", [TLS_CLIENT] = "client", [TLS_CA] = "ca"};
     int64_t now_s = clockWallMs() / 1000;

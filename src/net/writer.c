@@ -39,6 +39,7 @@ static void waitWritable(client *cl, bool full) {
 }
 
 void writerSent(client *cl, size_t written) {
+    hotCheck(threadIsMain());
     session *s = &cl->session;
     outbufConsume(&s->out, written);
     outbufReap(&s->out);
@@ -62,6 +63,7 @@ static inline void endWrite(client *cl, bool full) {
 void writerEnd(client *cl, bool full) { endWrite(cl, full); }
 
 void writerWrite(client *cl) {
+    hotCheck(threadIsMain());
     session *s = &cl->session;
     if (listHas(&cl->closing)) return;
     netThread *thread = netThreadOf(cl);
@@ -113,6 +115,7 @@ static NO_INLINE void writePushes(void (*write)(client *cl)) {
 }
 
 void writerRun(void) {
+    hotCheck(threadIsMain());
     session *s;
     if (unlikely(ioThreadsInUse())) {
         while ((s = sessionNextPending())) ioThreadsWrite(clientOf(s));

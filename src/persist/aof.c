@@ -65,25 +65,28 @@ size_t aofBufferBytes(void) { return aof.buffer.cap; }
 uint64_t aofWriteUs(void) { return aof.write_us; }
 
 void aofSetSizes(int64_t size, int64_t after_rewrite) {
+    hotCheck(size >= 0);
+    hotCheck(after_rewrite >= 0);
     aof.size = size;
     aof.size_after_rewrite = after_rewrite;
 }
 
 /* ------------------------------------------------------------------ the gate */
 
-static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE) || !strcmp(spec->name, "ping");
-}
-
 static gateVerdict refuseWrites(ctx *c) {
+    hotCheck(aof.write_error || aof.sync_error);
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
     int error = aof.write_error ? aof.write_error : aof.sync_error;
     replyErrorFormat(c, "MISCONF Errors writing to the AOF file: %s", strerror(error));
     return GATE_REFUSED;
 }
 
+bool persistSelectsWrites(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE) || !strcmp(spec->name, "ping");
+}
+
 const gate aofErrorGate = {.name = "AOF error",
-                           .selects = selectsWrites,
+                           .selects = persistSelectsWrites,
                            .admit = refuseWrites,
                            .waived_for_writer = true};
 
@@ -95,6 +98,7 @@ static void updateGate(void) {
 /* ------------------------------------------------------------------ appending */
 
 static void selectDb(int db_id) {
+    hotCheck(db_id >= 0);
     char digits[NUMBER_TEXT_MAX];
     slice words[] = {SLICE("SELECT"), sliceMake(digits, numberPrintInt(digits, db_id))};
     aofPrintCommand(&aof.buffer, 2, words);
@@ -109,6 +113,7 @@ static void annotate(void) {
 }
 
 static void append(const propagated *p) {
+    hotCheck(aof.written <= aof.appended);
     aof.appended = propagateCount();
     if (unlikely(aof.file.fd < 0)) return;
     if (unlikely(persistConf.aof_timestamp_enabled)) annotate();
@@ -129,6 +134,7 @@ typedef struct syncJob {
 } syncJob;
 
 static int runSync(void *arg) {
+    hotCheck(((const syncJob *)arg)->fd >= 0);
     syncJob *job = arg;
     int error = appendFileSync(job->fd);
     if (job->close) appendFileClose(&(appendFile){.fd = job->fd});
@@ -136,6 +142,7 @@ static int runSync(void *arg) {
 }
 
 static void syncDone(void *arg, int error) {
+    hotCheck(((const syncJob *)arg)->number <= aof.written);
     syncJob *job = arg;
     if (job->current) aof.syncing = false;
     if (error) {
@@ -153,6 +160,8 @@ static void syncDone(void *arg, int error) {
 }
 
 static void syncInBackground(int fd, bool close) {
+    hotCheck(fd >= 0);
+    hotCheck(close || !aof.syncing);
     syncJob *job = memNew(syncJob);
     *job = (syncJob){.fd = fd, .close = close, .current = !close, .number = aof.written};
     if (job->current) aof.syncing = true;
@@ -161,6 +170,7 @@ static void syncInBackground(int fd, bool close) {
 }
 
 static void syncNow(void) {
+    hotCheck(aof.file.fd >= 0);
     int64_t began_ms = clockMonoMs();
     int error = appendFileSync(aof.file.fd);
     latencyNote("aof-fsync-always", clockMonoMs() - began_ms);
@@ -178,6 +188,7 @@ static void syncNow(void) {
 
 /* Flushes what is written, if it is time. Before the first rewrite has succeeded nothing counts as durable. */
 static void trySync(void) {
+    hotCheck(aof.synced <= aof.written);
     if (aof.state != AOF_IS_ON) return;
     if (persistConf.no_appendfsync_on_rewrite && childAlive() != CHILD_NONE) return;
     if (aof.synced == aof.written) return;
@@ -199,10 +210,12 @@ static void dropBuffer(void) {
     } else {
         strClear(&aof.buffer);
     }
+    hotCheck(aof.buffer.len == 0);
 }
 
 /* Removes the first `n` bytes of the buffer. */
 static void consume(size_t n) {
+    hotCheck(n <= aof.buffer.len);
     memmove(aof.buffer.ptr, aof.buffer.ptr + n, aof.buffer.len - n);
     strCut(&aof.buffer, aof.buffer.len - n);
 }
@@ -221,6 +234,8 @@ static void logWriteError(int64_t written, size_t expected, int error) {
 
 /* A part of the buffer may have been written. */
 static void writeFailed(int64_t written, int64_t size_before) {
+    hotCheck(size_before >= 0);
+    hotCheck(written < (int64_t)aof.buffer.len);
     int error = written < 0 ? errno : ENOSPC;
     logWriteError(written, aof.buffer.len, error);
     if (written > 0) {
@@ -256,6 +271,7 @@ static void noteLatency(int64_t ms) {
 }
 
 static bool writeBuffer(void) {
+    hotCheck(aof.file.fd >= 0);
     if (unlikely(engineFlushDelay() > 0))
         (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
     int64_t before = aof.file.size, began_us = clockMonoUs();
@@ -281,6 +297,7 @@ static bool writeBuffer(void) {
 
 /* A write follows while a background fsync runs, which may block it. */
 static void noteSlowSync(void) {
+    hotCheck(aof.syncing);
     if (aof.sync_is_slow || clockMonoMs() - aof.synced_ms < SLOW_SYNC_MS) return;
     aof.sync_is_slow = true;
     aof.delayed++;
@@ -289,6 +306,7 @@ static void noteSlowSync(void) {
 }
 
 void aofFlush(bool force) {
+    hotCheck(threadIsMain());
     if (aof.file.fd < 0) return;
     if (aof.buffer.len) {
         if (!force && aof.write_error && clockMonoMs() < aof.retry_ms) return;
@@ -301,6 +319,7 @@ void aofFlush(bool force) {
 }
 
 status aofFlushAll(reason *why) {
+    hotCheck(threadIsMain());
     if (aof.file.fd < 0) return OK;
     bioDrain(BIO_FSYNC);
     bioComplete();
@@ -331,6 +350,7 @@ static const stageJob stages[] = {{STAGE_LOG, flushTurn}, {0, NULL}};
 static const feature running = {.name = "aof", .stages = stages};
 
 static void useFile(appendFile *take) {
+    hotCheck(take->fd >= 0);
     aof.file = *take;
     take->fd = -1;
     aof.db_id = -1;
@@ -338,26 +358,30 @@ static void useFile(appendFile *take) {
 }
 
 static void start(aofState state) {
+    hotCheck(aof.state == AOF_IS_OFF);
+    hotCheck(state != AOF_IS_OFF);
     aof.state = state;
     aof.synced_ms = clockMonoMs();
     aof.write_error = aof.sync_error = 0;
     aof.appended = aof.written = aof.synced = propagateCount();
     sinkArm(&aofSink, true);
     hooksAddFeature(&running);
+    hotCheck(aof.synced == aof.appended);
 }
 
 void aofBegin(appendFile *take) {
-    check(aof.state == AOF_IS_OFF);
+    hotCheck(aof.state == AOF_IS_OFF);
     start(AOF_IS_ON);
     useFile(take);
 }
 
 void aofBeginWaiting(void) {
-    check(aof.state == AOF_IS_OFF);
+    hotCheck(aof.state == AOF_IS_OFF);
     start(AOF_IS_WAITING);
 }
 
 void aofEnd(void) {
+    hotCheck(threadIsMain());
     check(aof.state != AOF_IS_OFF);
     reason why;
     if (aofFlushAll(&why) != OK) logWarning("%s", why.text);
@@ -372,6 +396,7 @@ void aofEnd(void) {
 }
 
 status aofSwitchFile(appendFile *take, reason *why) {
+    hotCheck(threadIsMain());
     aofFlush(true);
     if (aof.buffer.len && aof.file.fd >= 0)
         return reasonSet(why, ERR_IO, "Error writing to the AOF file: %s",
@@ -382,6 +407,7 @@ status aofSwitchFile(appendFile *take, reason *why) {
 }
 
 void aofRewritten(void) {
+    hotCheck(threadIsMain());
     if (aof.state == AOF_IS_OFF) return;
     aof.sync_error = 0;
     aof.state = AOF_IS_ON;
@@ -392,6 +418,7 @@ void aofRewritten(void) {
 }
 
 void aofDropFile(void) {
+    hotCheck(threadIsMain());
     check(aof.state == AOF_IS_WAITING);
     bioDrain(BIO_FSYNC);
     bioComplete();
@@ -406,6 +433,7 @@ void aofPrintStatus(str *out) {
 }
 
 void aofPrintSizes(str *out) {
+    hotCheck(threadIsMain());
     strAppendFormat(out,
                     "aof_buffer_length:%zu\r\naof_pending_bio_fsync:%zu\r\n"
                     "aof_delayed_fsync:%llu\r\n",

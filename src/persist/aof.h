@@ -71,4 +71,7 @@ uint64_t aofWriteUs(void);
 extern const gate aofErrorGate;
 extern const sink aofSink;
 
+/* For gates after a failure: commands that write, or run a queue of commands that may, and PING, by which clients notice. */
+bool persistSelectsWrites(const commandSpec *spec);
+
 #endif

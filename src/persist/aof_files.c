@@ -60,6 +60,7 @@ static str manifestPath(void) {
 }
 
 static str baseName(int64_t seq, bool as_commands) {
+    hotCheck(seq > 0);
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s.%lld.base.%s", persistConf.appendfilename, (long long)seq,
                     as_commands ? "aof" : "rdb");
@@ -67,6 +68,7 @@ static str baseName(int64_t seq, bool as_commands) {
 }
 
 static str incrName(int64_t seq) {
+    hotCheck(seq > 0);
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s.%lld.incr.aof", persistConf.appendfilename, (long long)seq);
     return name;
@@ -115,6 +117,7 @@ static void logManifestError(const aofManifestError *error) {
 }
 
 status aofFilesReadManifest(void) {
+    hotCheck(threadIsMain());
     str path = manifestPath(), content;
     reason why;
     status st = OK;
@@ -234,6 +237,7 @@ static status findFiles(found *out, reason *why) {
 }
 
 status aofFilesCheckLost(reason *why) {
+    hotCheck(threadIsMain());
     found f;
     if (files.exists) return OK;
     status st = findFiles(&f, why);
@@ -264,6 +268,7 @@ static status prepareFolder(reason *why) {
 /* ------------------------------------------------------------------ migration */
 
 status aofFilesMigrate(reason *why) {
+    hotCheck(threadIsMain());
     const char *old = persistConf.appendfilename;
     const aofFile *base = aofManifestBase(&files.manifest);
     /* After a crash between the two steps below the base is listed, but not in the folder. */
@@ -295,12 +300,14 @@ status aofFilesMigrate(reason *why) {
 /* ------------------------------------------------------------------ creating and opening */
 
 static status addToManifest(aofFileType type, const char *name, int64_t seq, reason *why) {
+    hotCheck(seq > 0);
     aofManifest next = aofManifestCopy(&files.manifest);
     aofManifestAdd(&next, type, name, seq);
     return setManifest(&next, why);
 }
 
 status aofFilesCreateBase(reason *why) {
+    hotCheck(threadIsMain());
     status st = prepareFolder(why);
     if (st != OK) return st;
     bool as_commands = !persistConf.aof_use_rdb_preamble;
@@ -344,6 +351,7 @@ static status createIncr(appendFile *out, const char *when, reason *why) {
 }
 
 status aofFilesOpenLast(appendFile *out, reason *why) {
+    hotCheck(threadIsMain());
     const aofFile *last = aofManifestLast(&files.manifest, AOF_INCR);
     if (!last) return createIncr(out, "server start", why);
     logNotice("Opening AOF incr file %s on server start", last->name);
@@ -358,6 +366,7 @@ status aofFilesCreateIncr(appendFile *out, reason *why) {
 }
 
 status aofFilesCreateTemporaryIncr(appendFile *out, reason *why) {
+    hotCheck(threadIsMain());
     status st = prepareFolder(why);
     if (st != OK) return st;
     str path = temporaryIncrPath();
@@ -369,6 +378,7 @@ status aofFilesCreateTemporaryIncr(appendFile *out, reason *why) {
 }
 
 void aofFilesRemoveTemporaryIncr(void) {
+    hotCheck(threadIsMain());
     str path = temporaryIncrPath();
     if (fileSize(strText(&path)) >= 0) {
         logNotice("Removing the temp incr aof file temp-%s.incr in the background",
@@ -391,6 +401,7 @@ static status renameFile(const char *from, const char *to, reason *why) {
 
 /* Gives the temporary incremental file its name; *name and *seq are those of the manifest. */
 static status adoptIncr(str *name, int64_t seq, reason *why) {
+    hotCheck(seq > 0);
     *name = incrName(seq);
     str from = temporaryIncrPath(), to = aofFilesPath(strText(name));
     status st = renameFile(strText(&from), strText(&to), why);
@@ -415,6 +426,7 @@ static void removeUnused(const char *base, const char *incr) {
 
 status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_incr, bool keep_incr,
                          reason *why) {
+    hotCheck(threadIsMain());
     status st = prepareFolder(why);
     if (st != OK) return st;
     aofManifest next = aofManifestCopy(&files.manifest);
@@ -457,6 +469,7 @@ static bool removeFile(const char *path) {
 }
 
 void aofFilesRemoveHistory(void) {
+    hotCheck(threadIsMain());
     if (persistConf.aof_disable_auto_gc || !aofManifestCount(&files.manifest, AOF_HISTORY)) return;
     aofManifest next = aofManifestCopy(&files.manifest);
     for (int i = 0; i < next.count;) {
@@ -527,6 +540,7 @@ static void sweepTemporary(const char *name, void *arg) {
 }
 
 void aofFilesSweep(void) {
+    hotCheck(threadIsMain());
     reason why;
     str path = manifestPath();
     /* The manifest that was read may not be on disk; until it is, files of an older one may be needed again. */

@@ -32,6 +32,7 @@ typedef struct loadedFile {
 
 /* An error means that the data differ from those of the server that wrote the file. */
 static void logError(slice text, const request *r) {
+    hotCheck(r->argc > 0);
     str behavior = STR_EMPTY;
     slice name = r->argv[0];
     logWarning(
@@ -75,6 +76,7 @@ static bool canRun(const request *r) {
 }
 
 static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
+    hotCheck(reader->argc > 0);
     request r = {.argv = reader->argv, .argc = reader->argc, .raw = reader->raw};
     executeResolve(&r);
     p->refused = canRun(&r) ? NULL : why;
@@ -86,6 +88,7 @@ static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
 }
 
 aofItem aofReplayRun(aofReplay *p, aofReader *r, reason *why) {
+    hotCheck(p->who.flags & SESSION_INTERNAL);
     for (;;) {
         aofItem item = aofReaderNext(r);
         if (item == AOF_ANNOTATION) continue;
@@ -227,6 +230,8 @@ static status totalSize(const aofManifest *m, int64_t *total) {
 }
 
 static status loadListed(const aofManifest *m, int index) {
+    hotCheck(index >= 0);
+    hotCheck(index < m->count);
     const aofFile *file = &m->files[index];
     if (file->type == AOF_HISTORY) return OK;
     str path = aofFilesPath(file->name);
@@ -245,6 +250,7 @@ static status loadListed(const aofManifest *m, int index) {
 }
 
 status aofLoad(void) {
+    hotCheck(threadIsMain());
     const aofManifest *m = aofFilesManifest();
     if (!aofManifestBase(m) && !aofManifestCount(m, AOF_INCR)) return ERR_NOT_FOUND;
     int64_t total;

@@ -74,6 +74,7 @@ static int writeBase(void *arg) {
 }
 
 static status startInline(reason *why) {
+    hotCheck(!rewrite.running);
     char temporary[64], complete[64];
     temporaryName(false, (int)getpid(), temporary, sizeof(temporary));
     temporaryName(true, (int)getpid(), complete, sizeof(complete));
@@ -88,6 +89,7 @@ static status startInline(reason *why) {
 }
 
 static void removeTemporaryFiles(int process) {
+    hotCheck(process > 0);
     char name[64];
     for (int complete = 0; complete < 2; complete++) {
         temporaryName(complete, process, name, sizeof(name));
@@ -117,6 +119,7 @@ static status openNextFile(reason *why) {
 }
 
 status aofRewriteStart(void) {
+    hotCheck(threadIsMain());
     reason why;
     if (childAlive() != CHILD_NONE) return ERR_EXISTS;
     rewrite.started_ms = clockMonoMs();
@@ -163,6 +166,7 @@ static void succeeded(void) {
 }
 
 void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
+    hotCheck(threadIsMain());
     if (kind != CHILD_AOF_REWRITE) return;
     if (e == CHILD_IN_PARENT) {
         rewrite.is_inline = childIsHere();
@@ -234,6 +238,7 @@ static int64_t growth(void) {
 }
 
 void aofRewriteTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* a fork cannot be limited */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
     int64_t percent = growth();
@@ -266,6 +271,7 @@ static void cancel(void) {
 }
 
 status aofSwitchOn(reason *why) {
+    hotCheck(threadIsMain());
     aofBeginWaiting();
     if (childAlive() != CHILD_NONE && !rewrite.running) {
         logNotice(
@@ -295,6 +301,7 @@ status aofSwitchOn(reason *why) {
 }
 
 void aofSwitchOff(void) {
+    hotCheck(threadIsMain());
     if (rewrite.scheduled) {
         rewrite.scheduled = false;
         logNotice("AOF was disabled but there is a scheduled AOF background, cancel it.");
@@ -304,6 +311,7 @@ void aofSwitchOff(void) {
 }
 
 status aofAtShutdown(uint32_t flags, reason *why) {
+    hotCheck(threadIsMain());
     if (rewrite.running) {
         if (aofStateNow() == AOF_IS_WAITING && !(flags & SHUTDOWN_FORCE)) {
             logWarning("Writing initial AOF, can't exit.");
@@ -330,6 +338,7 @@ status aofAtShutdown(uint32_t flags, reason *why) {
 }
 
 void aofRewritePrintInfo(str *out) {
+    hotCheck(threadIsMain());
     int64_t current_s = rewrite.running ? (clockMonoMs() - rewrite.started_ms) / 1000 : -1;
     bool on = aofStateNow() != AOF_IS_OFF;
     strAppendFormat(out,

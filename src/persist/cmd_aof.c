@@ -52,6 +52,7 @@ static bool isLocal(const waitAof *w) {
 }
 
 static void replyWait(ctx *c, const waitAof *w) {
+    hotCheck(w->replicas >= 0);
     if (w->local && aofStateNow() == AOF_IS_OFF) {
         replyError(
             c,
@@ -93,6 +94,7 @@ static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
 /* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on that many
  * replicas. */
 void waitaofCommand(ctx *c) {
+    hotCheck(c->argc == 4);
     waitAof w = {.number = propagateNumberOf(c->who)};
     int64_t deadline_ms;
     if (!numberParseInt(c->argv[1], &w.local)) {

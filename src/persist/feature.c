@@ -48,6 +48,7 @@ static status loadSnapshot(bool is_replica, reason *why) {
 
 /* Loads the append only file, and opens or creates the files to append to. */
 static status startAof(reason *why) {
+    hotCheck(aofStateNow() == AOF_IS_OFF);
     appendFile file;
     status st = aofFilesCheckLost(why);
     if (st == OK) st = aofFilesMigrate(why);
@@ -80,6 +81,7 @@ static status startAof(reason *why) {
 }
 
 status persistLoadAtStart(bool is_replica, reason *why) {
+    hotCheck(threadIsMain());
     /* Not before: tools wait for the process to be initialised, and then for its end. */
     if (aofFilesReadManifest() != OK)
         return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");

@@ -69,6 +69,10 @@ static void forget(bool killed) {
 }
 
 static void reportEnd(void) {
+    check(inlineSaving.runs);
+    check(inlineSaving.job.stream);
+    check(inlineSaving.job.costs.early <= inlineSaving.job.keys_done);
+    check(inlineSaving.job.costs.divided <= inlineSaving.job.keys_done);
     const inlineJob *job = &inlineSaving.job;
     snapshotStreamNumbers stream = snapshotStreamCount(job->stream);
     childNoteProgressHere(job->keys_done, job->keys_total, stream.peak);
@@ -82,6 +86,8 @@ static void reportEnd(void) {
 }
 
 static void finish(bool succeeded, const char *why) {
+    check(inlineSaving.runs);
+    check(succeeded || why);
     const inlineJob *job = &inlineSaving.job;
     bool is_base = job->save.kind == CHILD_AOF_REWRITE;
     if (succeeded && is_base) {
@@ -101,6 +107,7 @@ static void finish(bool succeeded, const char *why) {
 }
 
 static void finishForChild(void) {
+    check(inlineSaving.job.found_large);
     logNotice(
         "A value is too large to be saved without a fork in mode auto: starting again with a fork");
     inlineSaving.fallbacks++;
@@ -113,6 +120,7 @@ static void finishForChild(void) {
 static void stop(void) { forget(true); }
 
 void inlineSaveWait(void) {
+    hotCheck(threadIsMain());
     enum { PATIENCE_MS = 2000 };
     for (int i = 0; i < PATIENCE_MS && inlineSaving.ending; i++) {
         pollEnding();
@@ -123,6 +131,8 @@ void inlineSaveWait(void) {
 /* ------------------------------------------------------------------ the stage */
 
 static void pollStream(void) {
+    hotCheck(inlineSaving.runs);
+    hotCheck(inlineSaving.job.stream);
     inlineJob *job = &inlineSaving.job;
     reason why = {{0}};
     if (job->found_large) {
@@ -190,6 +200,7 @@ void inlineSaveTemporary(char *to, size_t cap) {
 }
 
 static void noteDatabases(inlineJob *job) {
+    check(!job->dbs);
     job->db_count = storeDbCount();
     job->dbs = memNewArray(savedDb, (size_t)job->db_count);
     for (int id = 0; id < job->db_count; id++) {
@@ -197,6 +208,7 @@ static void noteDatabases(inlineJob *job) {
         job->dbs[id] = (savedDb){.keys = dbSize(d), .volatile_keys = dbVolatileCount(d)};
         job->keys_total += job->dbs[id].keys;
     }
+    check(job->keys_done == 0);
 }
 
 /* Builds with checks: files have a digest of the dataset, which a load compares with what it has loaded. */
@@ -214,6 +226,7 @@ static void writeDigest(inlineJob *job) {
 }
 
 status inlineSaveStart(const inlineSave *save, reason *why) {
+    hotCheck(threadIsMain());
     inlineJob *job = &inlineSaving.job;
     if (childAlive() != CHILD_NONE) return reasonSet(why, ERR_EXISTS, "another child is running");
     check(!inlineSaving.runs);
@@ -268,6 +281,7 @@ blob *inlineSaveTake(void) {
 bool inlineSaveIsPressed(void) { return inlineSaving.job.is_pressed; }
 
 void inlineSavePrintInfo(str *out) {
+    hotCheck(threadIsMain());
     const inlineJob *job = &inlineSaving.job;
     size_t memory = job->stream ? snapshotStreamCount(job->stream).memory : 0;
     strAppendFormat(

@@ -30,6 +30,7 @@ enum {
 /* ------------------------------------------------------------------ limits */
 
 void inlineJobPause(inlineJob *job, bool on) {
+    hotCheck(inlineSaving.runs);
     if (on) {
         pauseBegin(PAUSE_FOR_SNAPSHOT, PAUSE_WRITES, engineHot.now_ms + PAUSE_MS);
     } else if (job->pauses) {
@@ -39,6 +40,7 @@ void inlineJobPause(inlineJob *job, bool on) {
 }
 
 size_t inlineJobExcess(const inlineJob *job) {
+    hotCheck(job->stream);
     return snapshotStreamExcess(job->stream) + storeSavingBytes();
 }
 
@@ -72,6 +74,7 @@ bool inlineJobCheckExcess(inlineJob *job, reason *why) {
 
 /* The microseconds that the walk may take in this turn. */
 static int64_t share(const inlineJob *job, int64_t now_us) {
+    hotCheck(now_us >= job->left_us);
     int64_t us = (now_us - job->left_us) * SHARE_PERCENT / (100 - SHARE_PERCENT);
     if (us < SHARE_US_MIN) return SHARE_US_MIN;
     return us > SHARE_US_MAX ? SHARE_US_MAX : us;
@@ -79,6 +82,7 @@ static int64_t share(const inlineJob *job, int64_t now_us) {
 
 /* Adds the buckets that the walk has to visit, because keys were added or put aside. */
 static void countOwed(inlineJob *job) {
+    hotCheck(storeSavingAdded() >= job->added_paid);
     uint64_t added = storeSavingAdded();
     size_t excess = inlineJobExcess(job);
     job->owed += (added - job->added_paid) * KEY_PAYS_BUCKETS;
@@ -91,16 +95,19 @@ static void countOwed(inlineJob *job) {
     uint64_t aside = sizeMin((excess - job->excess_paid) / BUCKET_BYTES, ASIDE_BUCKETS_MAX);
     job->excess_paid += aside * BUCKET_BYTES; /* the rest in the next turns */
     job->owed += aside;
+    hotCheck(job->excess_paid <= inlineJobExcess(job));
 }
 
 /* The microseconds that the walk may take in this turn for buckets that are owed: a turn that adds keys for long is prolonged
  * in proportion, so that the walk ends in any case. */
 static int64_t shareOwed(const inlineJob *job, int64_t now_us) {
+    hotCheck(now_us >= job->left_us);
     int64_t us = (now_us - job->left_us) / 2;
     return us > OWED_US_MAX ? us : OWED_US_MAX;
 }
 
 void inlineJobWalk(inlineJob *job, int64_t now_us) {
+    hotCheck(job->walks);
     if (now_us < job->resume_us) {
         loopLimitSleep(engineLoop(), (job->resume_us - now_us) / 1000 + 1);
         return;
@@ -133,6 +140,7 @@ void inlineJobWalk(inlineJob *job, int64_t now_us) {
 }
 
 void inlineJobClean(const inlineJob *job, int64_t now_us) {
+    hotCheck(!inlineSaving.runs);
     int64_t end_us = now_us + share(job, now_us);
     while (storeSavingStep(STEP_BUCKETS) && clockMonoUs() < end_us) {}
     loopLimitSleep(engineLoop(), 0);

@@ -40,6 +40,7 @@ static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
 /* True for values that take too long: written whole as commands, or those with too much to be copied at their first
  * change. */
 static bool isTooLarge(const robj *o, bool as_commands) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
     if (as_commands) return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
     if (objectType(o) == TYPE_STREAM) return streamGroupsEffort(streamOf(o)) > COPIED_MAX;
@@ -70,6 +71,8 @@ bool inlineJobLargeExists(largeValue *large, bool as_commands) {
 
 /* True if the job ends because of this value: found by the stage. */
 static bool leaveToChild(inlineJob *job, int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(!job->found_large);
     if (persistConf.snapshot_mode != SNAPSHOT_AUTO) return false;
     if (likely(!isTooLarge(o, job->save.job.as_commands))) return false;
     inlineSaving.large.db_id = db_id;
@@ -83,6 +86,9 @@ static bool leaveToChild(inlineJob *job, int db_id, const robj *o) {
 /* ------------------------------------------------------------------ records */
 
 static void selectDb(inlineJob *job, int db_id) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(db_id >= 0);
+    hotCheck(db_id < job->db_count);
     if (db_id == job->db_id) return;
     savedDb *d = &job->dbs[db_id];
     if (d->announced) {
@@ -92,6 +98,7 @@ static void selectDb(inlineJob *job, int db_id) {
     }
     d->announced = true;
     job->db_id = db_id;
+    hotCheck(job->dbs[db_id].announced);
 }
 
 /* The stage will find the failure. */
@@ -100,6 +107,8 @@ static void noteFailure(inlineJob *job, status st, const reason *why) {
     job->failed = st;
     job->failed_why = *why;
     inlineJobEndWalk(job);
+    hotCheck(job->failed == OK || !job->walks);
+    hotCheck(st == OK || job->failed != OK);
 }
 
 static void countKey(inlineJob *job) {
@@ -109,6 +118,8 @@ static void countKey(inlineJob *job) {
 }
 
 static void writeKey(inlineJob *job, int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(inlineSaving.runs);
     selectDb(job, db_id);
     status st = rdbRecordsKey(&job->records, db_id, o);
     noteFailure(job, st, &job->records.writer->why);
@@ -130,24 +141,28 @@ static void beginValue(void *arg, const savedValue *value) {
 }
 
 static void writeElement(void *arg, const valueElement *element) {
+    hotCheck(((const inlineJob *)arg)->in_value);
     inlineJob *job = arg;
     rdbWriteElement(snapshotStreamWriter(job->stream), job->value_type, element);
     job->elements++;
 }
 
 static void writeNode(void *arg, const quicklistNodeView *node) {
+    hotCheck(((const inlineJob *)arg)->in_value);
     inlineJob *job = arg;
     rdbWriteNode(snapshotStreamWriter(job->stream), node);
     job->elements++;
 }
 
 static void writeStreamNode(void *arg, streamId key, const streamNode *node) {
+    hotCheck(((const inlineJob *)arg)->in_value);
     inlineJob *job = arg;
     rdbWriteStreamNode(snapshotStreamWriter(job->stream), key, node);
     job->elements++;
 }
 
 static bool writeStreamRest(void *arg, const stream *rest, uint64_t count) {
+    hotCheck(((const inlineJob *)arg)->in_value);
     inlineJob *job = arg;
     job->stream_rest.from = rest;
     job->elements += count;
@@ -170,6 +185,7 @@ static void endValue(void *arg) {
 /* ------------------------------------------------------------------ calls of the walk */
 
 static bool offer(void *arg, int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
     inlineJob *job = arg;
     const char *block = job->records.writer->buffer;
     /* Small values fit a block that had room before. */
@@ -184,6 +200,7 @@ static bool offer(void *arg, int db_id, const robj *o) {
 }
 
 static void take(void *arg, int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
     inlineJob *job = arg;
     if (!job->walks || leaveToChild(job, db_id, o)) return;
     job->costs.early++;

@@ -34,6 +34,7 @@ static struct {
 static bool selectsOthers(const commandSpec *spec) { return !(spec->flags & CMD_LOADING); }
 
 static gateVerdict refuse(ctx *c) {
+    hotCheck(engineHot.loading);
     replyError(c, ERR_LOADING_TEXT);
     return GATE_REFUSED;
 }
@@ -50,6 +51,7 @@ static void signalPhase(serverEventKind kind, serverEventPhase phase, serverData
 }
 
 static void begin(serverDatasetSource source, const char *path, int64_t bytes) {
+    hotCheck(bytes >= 0);
     progressMeterBegin(&progress.meter, clockMonoMs());
     progress.path = path;
     progress.started_s = clockWallMs() / 1000;
@@ -66,12 +68,14 @@ static void begin(serverDatasetSource source, const char *path, int64_t bytes) {
 }
 
 void loadingBegin(serverDatasetSource source, const char *path, int64_t bytes) {
+    hotCheck(!engineHot.loading);
     engineHot.loading = true;
     gateArm(&loadingGate, true);
     begin(source, path, bytes);
 }
 
 void loadingBeginBeside(int64_t bytes) {
+    hotCheck(threadIsMain());
     progress.beside = true;
     engineSetLoadsBeside(true);
     gateArm(&asyncLoadingGate, true);
@@ -117,6 +121,7 @@ static void measure(int64_t *done, int64_t *total) {
     *done = used > progress.used_before ? (int64_t)(used - progress.used_before) : 0;
     *total = progress.used_when_saved;
     if (*done > *total) *done = *total; /* it may need more here than where it was saved */
+    hotCheck(*done >= 0);
 }
 
 static void signalProgress(void) {
@@ -133,6 +138,7 @@ static void signalProgress(void) {
 
 /* Clients use the main keyspace, whichever is being filled. */
 void loadingServe(void) {
+    hotCheck(threadIsMain());
     logProgress();
     keyspace *filled = keyspaceUse(keyspaceMain());
     signalProgress();
@@ -157,6 +163,7 @@ void loadingNextFile(void) { progress.files_bytes = progress.done_bytes; }
 
 /* Microseconds per key, or keys per microsecond when negative. */
 void loadingDelayKey(void) {
+    hotCheck(threadIsMain());
     static int keys;
     int delay = persistConf.key_load_delay;
     if (delay == 0) return;
@@ -177,6 +184,7 @@ int64_t persistSyncSecondsLeft(void) {
 }
 
 void loadingPrintInfo(str *out) {
+    hotCheck(threadIsMain());
     if (!engineHot.loading && !progress.beside) return;
     int64_t done, total;
     measure(&done, &total);

@@ -63,6 +63,7 @@ static void logPlace(const place *p, const rdbReader *r) {
 }
 
 void rdbDamageLog(const char *path) {
+    hotCheck(threadIsMain());
     static const rdbFileHandler handler = {.key = onKey, .doing = onStep};
     reason why;
     rdbFileSource from;

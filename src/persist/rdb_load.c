@@ -98,6 +98,7 @@ static status onDb(void *arg, rdbReader *r, uint64_t id) {
 }
 
 static status onDbSize(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile_keys) {
+    hotCheck(((const loading *)arg)->db);
     (void)r, (void)volatile_keys;
     loading *l = arg;
     dbReserve(l->db, dbSize(l->db) + (keys < RESERVE_KEYS_MAX ? keys : RESERVE_KEYS_MAX));
@@ -122,6 +123,8 @@ static status place(loading *l, rdbReader *r, const loadedKey *key) {
 
 /* Stores the values of the batch; frees those that follow a failure. */
 static status placeBatch(loading *l, rdbReader *r) {
+    hotCheck(l->batch_count >= 0);
+    hotCheck(l->batch_count <= BATCH_KEYS);
     storeWant wants[BATCH_KEYS];
     for (int i = 0; i < l->batch_count; i++)
         wants[i] = (storeWant){.db = l->batch[i].db, .hash = l->batch[i].hash};
@@ -136,11 +139,15 @@ static status placeBatch(loading *l, rdbReader *r) {
 }
 
 static void freeBatch(loading *l) {
+    hotCheck(l->batch_count <= BATCH_KEYS);
     for (int i = 0; i < l->batch_count; i++) objectFree(l->batch[i].o);
     l->batch_count = 0;
+    hotCheck(l->batch_count == 0);
 }
 
 static status addToBatch(loading *l, rdbReader *r, const rdbKey *key) {
+    hotCheck(l->batch_count < BATCH_KEYS);
+    hotCheck(key->o);
     robj *o = key->o;
     if (key->expire_ms != OBJECT_NO_EXPIRE) o = objectSetExpire(o, key->expire_ms);
     storeSetObjectAccess(o, key->idle_s, key->frequency);
@@ -154,6 +161,7 @@ void rdbLoadSetOriginProc(void (*found)(void)) { origin_found = found; }
 
 /* Replicas that continue after a restart of their primary, without a full synchronisation, have the key. */
 static void dropExpired(loading *l, const rdbKey *key) {
+    hotCheck(key->expire_ms != OBJECT_NO_EXPIRE);
     slice words[] = {keyspaceDeleteCommandName(), key->name};
     objectFree(key->o);
     if (l->expired++ == 0 && last_load.origin.id[0] && origin_found) origin_found();
@@ -320,6 +328,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
 }
 
 status rdbLoadFile(const char *path, unsigned flags, reason *why) {
+    hotCheck(threadIsMain());
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
@@ -332,6 +341,7 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
 }
 
 status rdbLoadSync(syncLoad *sync, reason *why) {
+    hotCheck(threadIsMain());
     uint64_t end;
     keyspace *before = keyspaceMain();
     if (sync->into) before = keyspaceUse(sync->into);
@@ -357,6 +367,7 @@ static status stopAtVersion(void *arg, rdbReader *r, int version) {
 }
 
 status rdbLoadCheckHeader(const char *path, reason *why) {
+    hotCheck(threadIsMain());
     static const rdbFileHandler header_only = {.version = stopAtVersion};
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
@@ -379,6 +390,7 @@ status rdbLoadCheckHeader(const char *path, reason *why) {
 }
 
 status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
+    hotCheck(threadIsMain());
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;

@@ -58,6 +58,7 @@ static status writeToPipe(rdbSink *sink, const void *bytes, size_t len, reason *
 
 /* A key that the format's version has no type for. */
 static void logRefused(const rdbRecords *r, int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
     if (engineHidesUserData()) {
         logWarning("Can't store key (db %d) in RDB version %d", db_id, r->version);
         return;
@@ -68,6 +69,9 @@ static void logRefused(const rdbRecords *r, int db_id, const robj *o) {
 }
 
 void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_keys) {
+    hotCheck(db_id >= 0);
+    hotCheck(db_id < storeDbCount());
+    hotCheck(volatile_keys <= keys);
     if (r->job->as_commands) {
         aofWriteSelect(r->writer, db_id);
     } else {
@@ -76,6 +80,8 @@ void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_key
 }
 
 void rdbRecordsSelect(rdbRecords *r, int db_id) {
+    hotCheck(db_id >= 0);
+    hotCheck(db_id < storeDbCount());
     if (r->job->as_commands) {
         aofWriteSelect(r->writer, db_id);
     } else {
@@ -84,6 +90,8 @@ void rdbRecordsSelect(rdbRecords *r, int db_id) {
 }
 
 status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) {
+    hotCheck(db_id >= 0);
+    hotCheck(db_id < storeDbCount());
     if (r->job->as_commands) {
         aofWriteKey(r->writer, o);
         return rdbWriterStatus(r->writer);
@@ -105,6 +113,7 @@ static status saveKey(void *arg, const robj *o) {
 }
 
 static status saveSlots(saving *s, const db *d) {
+    hotCheck(storeIsSlotted());
     status st = OK;
     for (int slot = 0; slot < SLOT_COUNT && st == OK; slot++) {
         uint64_t keys = dbSlotCount(d, slot);
@@ -154,6 +163,7 @@ static void temporaryName(int process, char *to, size_t cap) {
 }
 
 void rdbSaveRemoveTemporary(int process) {
+    hotCheck(process > 0);
     char name[TEMPORARY_NAME_MAX];
     temporaryName(process, name, sizeof(name));
     (void)unlink(name); /* it may not exist */
@@ -232,6 +242,7 @@ void persistRemoveUnfinished(void) {
 }
 
 status rdbSaveTo(const rdbSaveJob *job, reason *why) {
+    hotCheck(job->temporary);
     fileSink to = {.sink = {.write = writeToFile}};
     status st = fileWriterOpen(&to.file, job->temporary, job->syncs ? SYNC_BYTES : 0, why);
     if (st != OK) return st;
@@ -257,6 +268,7 @@ status rdbSaveFile(const char *name, bool in_child, const syncContent *content, 
 }
 
 status rdbSaveToPipe(int fd, const char *mark, const syncContent *content, reason *why) {
+    hotCheck(fd >= 0);
     pipeSink to = {.sink = {.write = writeToPipe}, .fd = fd};
     char line[SYNC_MARK_LEN + 16];
     int len = snprintf(line, sizeof(line), "$EOF:%.*s\r\n", SYNC_MARK_LEN, mark);

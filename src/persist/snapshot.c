@@ -42,10 +42,6 @@ static struct {
 
 /* ------------------------------------------------------------------ the gate */
 
-static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE) || !strcmp(spec->name, "ping");
-}
-
 static gateVerdict refuseWrites(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
     replyError(
@@ -60,7 +56,7 @@ static gateVerdict refuseWrites(ctx *c) {
 }
 
 const gate snapshotErrorGate = {.name = "snapshot error",
-                                .selects = selectsWrites,
+                                .selects = persistSelectsWrites,
                                 .admit = refuseWrites,
                                 .waived_for_writer = true};
 
@@ -68,18 +64,22 @@ void snapshotUpdateGate(void) {
     bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
                  persistConf.save_point_count > 0;
     if (gateIsArmed(&snapshotErrorGate) != armed) gateArm(&snapshotErrorGate, armed);
+    hotCheck(gateIsArmed(&snapshotErrorGate) == armed);
 }
 
 /* ------------------------------------------------------------------ saving */
 
 static void noteSuccess(uint64_t dirty) {
+    hotCheck(dirty <= engineHot.dirty);
     snapshot.failed = false;
     snapshot.dirty_saved = dirty;
     snapshot.last_save_s = clockWallMs() / 1000;
     snapshotUpdateGate();
+    hotCheck(!snapshot.failed);
 }
 
 status snapshotSave(reason *why) {
+    hotCheck(threadIsMain());
     if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
     snapshot.saves++;
     serverEventSaving(EVENT_BEGINS, false, true);
@@ -116,6 +116,7 @@ static int saveInChild(void *arg) {
 }
 
 static status noteStart(status st) {
+    hotCheck(!snapshot.running);
     if (st != OK) return st;
     snapshot.running = true;
     snapshot.cancelled = false;
@@ -197,6 +198,7 @@ static int sendInChild(void *arg) {
 }
 
 status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
+    hotCheck(threadIsMain());
     pipeSave save = {.to = to, .content = content};
     bool was = snapshot.to_pipe;
     snapshot.to_pipe = true;
@@ -217,6 +219,7 @@ status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
 bool syncIsInline(void) { return inlineSaveIsWanted(false); }
 
 status syncSaveInline(const syncContent *content, reason *why) {
+    hotCheck(threadIsMain());
     bool was = snapshot.to_pipe;
     snapshot.to_pipe = true;
     int64_t now_ms = clockMonoMs();
@@ -264,6 +267,7 @@ static void startAgain(void) {
 }
 
 static void pipeEnded(int exit_code, int signal_number) {
+    hotCheck(snapshot.to_pipe);
     if (exit_code == 0) {
         logNotice("Background RDB transfer terminated with success");
     } else if (signal_number && snapshot.is_inline) {
@@ -276,6 +280,7 @@ static void pipeEnded(int exit_code, int signal_number) {
 }
 
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
+    hotCheck(threadIsMain());
     if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = keyspaceKeyCount(keyspaceMain());
     if (kind != CHILD_RDB_SAVE) return;
     if (e == CHILD_IN_PARENT) {
@@ -325,6 +330,8 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
 
 /* The first save point that is due in `later_s` seconds; NULL if there is none. */
 static const savePoint *duePoint(int64_t later_s) {
+    hotCheck(snapshot.dirty_saved <= engineHot.dirty);
+    hotCheck(later_s >= 0);
     uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
     int64_t passed_s = clockWallMs() / 1000 + later_s - snapshot.last_save_s;
     for (int i = 0; i < persistConf.save_point_count; i++) {
@@ -335,6 +342,7 @@ static const savePoint *duePoint(int64_t later_s) {
 }
 
 void snapshotTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* a fork cannot be limited */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
     if (snapshot.failed && clockMonoMs() - snapshot.last_try_ms <= RETRY_MS) return;
@@ -351,6 +359,7 @@ bool snapshotIsNear(void) {
 }
 
 static void killChild(void) {
+    hotCheck(snapshot.running);
     if (snapshot.is_inline) {
         logNotice("Stopping the running snapshot");
     } else {
@@ -361,6 +370,7 @@ static void killChild(void) {
 }
 
 void snapshotKill(void) {
+    hotCheck(threadIsMain());
     if (!snapshot.running) return;
     logNotice("Replica is about to load the RDB file received from the primary, but there is a "
               "pending RDB child running. Killing process %d and removing its temp file to avoid "
@@ -371,6 +381,7 @@ void snapshotKill(void) {
 }
 
 void snapshotFlushed(void) {
+    hotCheck(threadIsMain());
     reason why;
     if (engineHot.loading) return;
     if (snapshot.running) killChild();
@@ -381,6 +392,7 @@ void snapshotFlushed(void) {
 }
 
 status snapshotAtShutdown(uint32_t flags, reason *why) {
+    hotCheck(threadIsMain());
     if (snapshot.running) {
         logWarning("There is a child saving an .rdb. Killing it!");
         killChild();
@@ -427,6 +439,7 @@ static void printChild(str *out) {
 }
 
 void snapshotPrintInfo(str *out) {
+    hotCheck(threadIsMain());
     int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
     printChild(out);
     strAppendFormat(

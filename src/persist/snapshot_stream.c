@@ -124,6 +124,7 @@ static void wake(const snapshotStream *s) {
 /* ------------------------------------------------------------------ the worker */
 
 static void relay(snapshotStream *s, const char *bytes, size_t len) {
+    hotCheck(len > 0);
     relayed *r = memNew(relayed);
     r->bytes = blobNew(len);
     memcpy(r->bytes->bytes, bytes, len);
@@ -162,6 +163,7 @@ static status writeOut(rdbSink *sink, const void *bytes, size_t len, reason *why
 }
 
 static void encode(snapshotStream *s, const block *b) {
+    hotCheck(b->used <= sizeof(b->bytes));
     rdbWriter *w = &s->encoder;
     uint32_t at = 0, longs = 0;
     for (uint32_t i = 0; i < b->string_count; i++) {
@@ -194,6 +196,8 @@ static block *nextBlock(snapshotStream *s) {
 }
 
 static void giveBack(snapshotStream *s, block *b) {
+    hotCheck(s->waiting > 0);
+    hotCheck(s->waiting_long >= b->long_bytes);
     pthread_mutex_lock(&s->lock);
     b->next = s->returned;
     s->returned = b;
@@ -258,6 +262,7 @@ static void noteMemory(snapshotStream *s) {
 }
 
 static block *takeBlock(snapshotStream *s) {
+    hotCheck(!s->free || s->block_count > 0);
     block *b = s->free;
     if (b) {
         s->free = b->next;
@@ -274,6 +279,7 @@ static block *takeBlock(snapshotStream *s) {
 
 /* Drops the block's references; `keep`: it may be used again. */
 static void freeBlock(snapshotStream *s, block *b, bool keep) {
+    hotCheck(s->block_count > 0);
     for (uint32_t i = 0; i < b->long_count; i++) {
         const longString *l = &b->longs[i];
         if (!l->from) s->copy_bytes -= l->text.len;

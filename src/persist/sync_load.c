@@ -65,6 +65,7 @@ static status adoptBase(const char *path, reason *why) {
 }
 
 void persistSyncEnd(const char *path) {
+    hotCheck(threadIsMain());
     reason why;
     if (!persistConf.appendonly || aofStateNow() != AOF_IS_OFF) return;
     if (path && persistConf.aof_use_rdb_preamble) {

@@ -28,6 +28,7 @@ static size_t blockMemory(const backlogBlock *block) {
 /* Blocks grow with the backlog: a small one costs little memory, a large one has few blocks. With the header of the blob
  * a block is a power of two, which the allocator does not round up. */
 static size_t blockCapacity(const replBacklog *b) {
+    hotCheck(backlogLength(b) >= 0);
     size_t share = sizeMin((size_t)backlogLength(b), b->limit) / BLOCKS_PER_BACKLOG;
     size_t size = BLOCK_MIN;
     while (size * 2 <= share) size *= 2;
@@ -35,6 +36,7 @@ static size_t blockCapacity(const replBacklog *b) {
 }
 
 static backlogBlock *addBlock(replBacklog *b) {
+    hotCheck(listIsEmpty(&b->blocks) || lastBlock(b)->bytes->len == lastBlock(b)->bytes->cap);
     backlogBlock *block = memNew(backlogBlock);
     block->number = listIsEmpty(&b->blocks) ? 0 : lastBlock(b)->number + 1;
     block->bytes = blobNew(blockCapacity(b));
@@ -45,12 +47,16 @@ static backlogBlock *addBlock(replBacklog *b) {
 }
 
 static void freeBlock(replBacklog *b, backlogBlock *block) {
+    hotCheck(block->holders == 0);
+
+    hotCheck(b->memory >= blockMemory(block));
     b->memory -= blockMemory(block);
     blobRelease(block->bytes);
     memFree(block);
 }
 
 static void removeBlock(replBacklog *b, backlogBlock *block) {
+    hotCheck(block->holders == 0);
     listRemove(&b->blocks, &block->node);
     if (blobIsShared(block->bytes)) {
         listAppend(&b->lent, &block->node);
@@ -77,15 +83,20 @@ static void trim(replBacklog *b) {
         removeBlock(b, block);
         b->first = firstBlock(b)->start;
     }
+    hotCheck(b->first == firstBlock(b)->start);
+    hotCheck(b->first <= b->next);
 }
 
 void backlogInit(replBacklog *b, int64_t next, size_t limit) {
+    hotCheck(next >= 0);
+    hotCheck(limit > 0);
     listInit(&b->blocks);
     listInit(&b->lent);
     b->first = b->next = next;
     b->limit = limit;
     b->memory = 0;
     addBlock(b);
+    hotCheck(backlogLength(b) == 0);
 }
 
 void backlogClear(replBacklog *b) {
@@ -100,6 +111,7 @@ void backlogClear(replBacklog *b) {
 }
 
 void backlogSetLimit(replBacklog *b, size_t limit) {
+    hotCheck(limit > 0);
     b->limit = limit;
     trim(b);
 }
@@ -128,6 +140,7 @@ void backlogAppend(replBacklog *b, const slice *spans, int count) {
 bool backlogHas(const replBacklog *b, int64_t from) { return from >= b->first && from <= b->next; }
 
 static void enter(backlogPosition *p, backlogBlock *block) {
+    hotCheck(block->holders >= 0);
     p->block = block;
     block->holders++;
 }
@@ -141,6 +154,7 @@ void backlogOpen(replBacklog *b, backlogPosition *p, int64_t from) {
 }
 
 void backlogClose(replBacklog *b, backlogPosition *p) {
+    hotCheck(!p->block || p->block->holders > 0);
     if (!p->block) return;
     p->block->holders--;
     p->block = NULL;
@@ -148,6 +162,8 @@ void backlogClose(replBacklog *b, backlogPosition *p) {
 }
 
 size_t backlogRead(replBacklog *b, backlogPosition *p, size_t most, blob **bytes, size_t *at) {
+    hotCheck(p->next >= p->block->start);
+    hotCheck(p->next <= b->next);
     size_t done = (size_t)(p->next - p->block->start);
     backlogBlock *after = nextBlock(b, p->block);
     if (done == p->block->bytes->len && after) {
@@ -164,11 +180,14 @@ size_t backlogRead(replBacklog *b, backlogPosition *p, size_t most, blob **bytes
 }
 
 size_t backlogHeld(const replBacklog *b, const backlogPosition *p, int64_t *blocks) {
+    hotCheck(p->block->number <= lastBlock(b)->number);
+    hotCheck(p->next >= b->first);
     *blocks = lastBlock(b)->number - p->block->number + 1;
     return (size_t)(b->next - p->block->start);
 }
 
 size_t backlogTail(const replBacklog *b, char *to, size_t most) {
+    hotCheck(backlogLength(b) >= 0);
     size_t len = sizeMin(most, (size_t)backlogLength(b));
     size_t left = len;
     for (backlogBlock *block = lastBlock(b); left; block = blockOf(block->node.prev)) {

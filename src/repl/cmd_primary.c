@@ -186,6 +186,9 @@ static bool setOption(ctx *c, replPeer *peer, slice name, slice value) {
 
 /* REPLCONF ACK offset [FACK fsynced]. Never replies. */
 static void acknowledge(ctx *c, int at) {
+    hotCheck(at > 0);
+    hotCheck(at <= c->argc);
+    hotCheck(at + 1 < c->argc);
     int64_t offset, fsynced = -1;
     if (!(c->who->flags & SESSION_REPLICA)) return;
     if (!numberParseInt(c->argv[at + 1], &offset)) return;
@@ -242,6 +245,7 @@ static void enlist(session *s) {
 
 /* PSYNC id offset FAILOVER of the primary that wants to become a replica of this server. False: an error was replied. */
 static bool takeOver(ctx *c) {
+    hotCheck(c->argc >= 3);
     const replHistory *h = &replThis()->history;
     if (!replicaIsOn()) {
         replyError(c, SLICE("ERR PSYNC FAILOVER can't be sent to a master."));
@@ -262,6 +266,7 @@ static bool takeOver(ctx *c) {
 
 /* PSYNC id offset [FAILOVER]: the replica has the stream `id` up to before `offset`. */
 void psyncCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (c->who->flags & (SESSION_REPLICA | SESSION_MONITOR)) return;
     replPeer *peer = replicasPeer(c->who);
     int64_t from;

@@ -33,6 +33,7 @@ static void follow(ctx *c, slice host, int port) {
 
 /* REPLICAOF (NO ONE | host port). Reply: OK. */
 void replicaofCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     if (storeIsSlotted()) {
         replyError(c, SLICE("ERR REPLICAOF not allowed in cluster mode."));
         return;

@@ -59,6 +59,7 @@ slice downloadRest(const download *d) {
 
 /* `len` bytes were added to the buffer. */
 static status take(download *d, size_t len) {
+    hotCheck(d->tail + len <= CHECKSUM_BYTES + CHUNK_BYTES + REPL_ID_LEN + CHUNK_BYTES);
     __atomic_store_n(&d->received, d->received + (int64_t)len, __ATOMIC_RELAXED);
     d->tail += len;
     if (d->tail <= d->tail_max) return OK;
@@ -71,11 +72,14 @@ static status take(download *d, size_t len) {
 }
 
 static bool isComplete(const download *d) {
+    hotCheck(d->tail <= d->tail_max);
+    hotCheck(d->what.bytes < 0 || d->received <= d->what.bytes);
     if (d->what.bytes >= 0) return d->received == d->what.bytes;
     return d->tail == d->tail_max && !memcmp(d->buffer + CHECKSUM_BYTES, d->what.mark, REPL_ID_LEN);
 }
 
 static size_t mayRead(const download *d) {
+    hotCheck(!isComplete(d));
     if (d->what.bytes < 0) return CHUNK_BYTES;
     return sizeMin(CHUNK_BYTES, (size_t)(d->what.bytes - d->received));
 }
@@ -91,6 +95,7 @@ static status readSome(download *d) {
 }
 
 static status takeFirst(download *d) {
+    hotCheck(d->first_used <= d->first.len);
     while (d->first_used < d->first.len && !isComplete(d)) {
         size_t n = sizeMin(mayRead(d), d->first.len - d->first_used);
         memcpy(d->buffer + d->tail, d->first.ptr + d->first_used, n);
@@ -103,6 +108,7 @@ static status takeFirst(download *d) {
 
 /* The tail has the checksum, which is 0 if the primary computes none. */
 static status finish(download *d) {
+    hotCheck(isComplete(d));
     if (d->tail < CHECKSUM_BYTES)
         return reasonSet(&d->why, ERR_SYNTAX, "the dataset has only %zu bytes", d->tail);
     uint64_t expected = loadU64(d->buffer);
@@ -138,6 +144,7 @@ static void *run(void *arg) {
 /* ------------------------------------------------------------------ begin and end */
 
 download *downloadStart(const linkTransfer *what, conn *c, slice received, reason *why) {
+    hotCheck(what->bytes != 0);
     char name[64];
     snprintf(name, sizeof(name), "temp-%lld.%d.rdb", (long long)time(NULL), (int)getpid());
     download *d = memNew(download);

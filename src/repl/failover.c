@@ -19,6 +19,7 @@
 static replFailover failover;
 
 const char *failoverStateName(void) {
+    hotCheck(failover.state <= FAILOVER_IN_PROGRESS);
     static const char *const names[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
     return names[failover.state];
 }
@@ -38,6 +39,7 @@ static void envPromote(void *arg) {
 }
 
 static void envChanged(void *arg, failoverState state) {
+    hotCheck(state == failover.state);
     (void)arg;
     replPrimary *p = replicasThis();
     p->is_failing_over = state != FAILOVER_NONE;
@@ -52,6 +54,7 @@ static void envChanged(void *arg, failoverState state) {
 /* ------------------------------------------------------------------ waiting for a replica */
 
 static bool isTarget(const replPeer *peer, slice host, int64_t port) {
+    hotCheck(host.len > 0);
     str ip = STR_EMPTY;
     replicasAppendIp(peer, &ip);
     bool is = peer->port == port && sliceIs(strSlice(&ip), host.ptr);
@@ -77,6 +80,7 @@ static bool hasEverything(const replPeer *peer) {
 
 /* A named target, which is in `host` and `port`. */
 static failoverTarget checkNamed(slice host, int64_t port) {
+    hotCheck(host.len > 0);
     const replPeer *peer = findReplica(host, port);
     if (!peer) return FAILOVER_TARGET_GONE;
     return hasEverything(peer) ? FAILOVER_TARGET_SYNCED : FAILOVER_TARGET_BEHIND;

@@ -17,6 +17,8 @@ static str targetName(const replFailover *f) {
 }
 
 static void enter(replFailover *f, failoverState state) {
+    hotCheck(state <= FAILOVER_IN_PROGRESS);
+    hotCheck(state != f->state);
     f->state = state;
     f->env->changed(f->arg, state);
 }
@@ -58,15 +60,20 @@ void failoverAnswered(replFailover *f, bool accepted) {
     } else {
         failoverAbort(f, "Failover target rejected psync request");
     }
+    hotCheck(f->state == FAILOVER_NONE);
 }
 
 static void proceed(replFailover *f, int64_t now_ms) {
+    hotCheck(f->state != FAILOVER_IN_PROGRESS);
+    hotCheck(f->host.len > 0);
+    hotCheck(f->limit_ms > 0);
     f->deadline_ms = now_ms + f->limit_ms;
     enter(f, FAILOVER_IN_PROGRESS);
     f->env->follow(f->arg, strSlice(&f->host), f->port);
 }
 
 static void waitForSync(replFailover *f, int64_t now_ms) {
+    hotCheck(f->state == FAILOVER_WAITING_FOR_SYNC);
     failoverTarget target = f->env->find(f->arg, &f->host, &f->port);
     bool is_late = now_ms >= f->deadline_ms;
     if (target == FAILOVER_TARGET_SYNCED) {

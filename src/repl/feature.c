@@ -23,6 +23,7 @@ replServer *replThis(void) { return &this_server; }
 
 /* A file without these fields makes a restarted server synchronise fully. */
 static bool findOrigin(syncOrigin *out) {
+    hotCheck(!this_server.has_backlog || this_server.history.offset >= 0);
     const replPrimary *p = replicasThis();
     if (!this_server.has_backlog) return false;
     out->id = this_server.history.id;

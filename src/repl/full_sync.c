@@ -88,12 +88,14 @@ static void sendShared(const replPrimary *p, blob *bytes) {
 static void unwatchPipe(void) {
     if (transfer.watched) loopUnwatch(engineLoop(), transfer.data.read_fd, LOOP_READ);
     transfer.watched = false;
+    hotCheck(!transfer.watched);
 }
 
 static void closePipe(void) {
     unwatchPipe();
     pipeCloseReading(&transfer.data);
     pipeCloseWriting(&transfer.end);
+    hotCheck(transfer.data.read_fd < 0);
 }
 
 static void pipeReadable(loop *l, int fd, void *arg, int mask) {
@@ -125,6 +127,7 @@ static void watchPipe(replPrimary *p) {
 }
 
 static status openPipes(syncPipe *to, reason *why) {
+    hotCheck(transfer.data.read_fd < 0);
     status st = pipeOpen(&to->data, RELAY_BYTES, why);
     if (st != OK) return st;
     st = pipeOpen(&to->end, 0, why);
@@ -168,6 +171,7 @@ static int takeConnection(const replPrimary *p) {
 /* The child writes to `fd`, which it alone has then. What it sends does not pass through this process, which may be busy
  * or stopped meanwhile. */
 static status startDirect(int fd, const syncContent *content, reason *why) {
+    hotCheck(fd >= 0);
     char mark[SYNC_MARK_LEN];
     syncPipe to = {.data = {-1, fd}, .mark = mark, .is_connection = true};
     status st = pipeOpen(&to.end, 0, why);
@@ -200,6 +204,7 @@ static void sendToReceivers(replPrimary *p, slice bytes) {
 
 /* Disconnects the slowest of those that lag, at most one per period: then the others may be fast enough. */
 static void dropSlowest(replPrimary *p) {
+    hotCheck(transfer.running);
     replPeer *slowest = NULL;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *peer = peerOf(n);
@@ -218,6 +223,7 @@ static void dropSlowest(replPrimary *p) {
 }
 
 static void relayInline(replPrimary *p) {
+    hotCheck(transfer.is_inline);
     blob *bytes;
     while (!(transfer.waits = receiversLag(p)) && (bytes = syncTakeInline())) {
         if (!transfer.has_begun) {
@@ -245,6 +251,7 @@ static status startInline(const syncContent *content, reason *why) {
 /* ------------------------------------------------------------------ the child */
 
 status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
+    hotCheck(!transfer.running);
     const syncContent content = {.version = save->rdb_version,
                                  .no_keys = save->filter & PEER_NO_KEYS,
                                  .no_functions = save->filter & PEER_NO_FUNCTIONS,
@@ -285,6 +292,7 @@ void fullSyncChildEvent(childEvent e, int kind, int exit_code, int signal_number
 /* ------------------------------------------------------------------ the file */
 
 status fullSyncSendFile(replPeer *to, reason *why) {
+    hotCheck(to->state == PEER_SENDING_FILE);
     replicaConn *conn = replicasConn(to);
     fileReaderClose(&conn->file);
     status st = fileReaderOpen(&conn->file, syncFile(), why);
@@ -300,6 +308,7 @@ status fullSyncSendFile(replPeer *to, reason *why) {
 
 /* Gives the connection more of the file. False: it could not be read. */
 static bool sendMore(replPrimary *p, replPeer *peer, reason *why) {
+    hotCheck(replicasConn(peer)->file_left >= 0);
     replicaConn *conn = replicasConn(peer);
     while (conn->file_left && p->env->pending(peer) < FILE_AHEAD) {
         blob *bytes = blobNew(FILE_BYTES);
@@ -318,6 +327,7 @@ static bool sendMore(replPrimary *p, replPeer *peer, reason *why) {
 }
 
 static void continueFile(replPrimary *p, replPeer *peer) {
+    hotCheck(peer->state == PEER_SENDING_FILE);
     reason why;
     if (!sendMore(p, peer, &why)) {
         logWarning("Read error sending DB to replica: %s", why.text);
@@ -349,6 +359,7 @@ void fullSyncContinue(replPrimary *p) {
             !(replicasConn(peer)->who->flags & SESSION_CLOSE_NOW))
             continueFile(p, peer);
     }
+    hotCheck(!transfer.ended);
 }
 
 /* ------------------------------------------------------------------ progress */
@@ -392,6 +403,8 @@ static void logFileProgress(const replPrimary *p, const replPeer *peer, int64_t 
 
 static void printPhase(str *out, const char *phase, const progressMeter *m, int64_t sent,
                        int64_t total) {
+    hotCheck(sent >= 0);
+    hotCheck(total >= 0);
     int64_t now_ms = clockMonoMs();
     childProgress keys = total ? (childProgress){0} : childProgressNow();
     int64_t left_s =

@@ -9,6 +9,7 @@
 static void newId(char id[REPL_ID_LEN + 1]) {
     randomHex(id, REPL_ID_LEN);
     id[REPL_ID_LEN] = 0;
+    hotCheck(strlen(id) == REPL_ID_LEN);
 }
 
 static void setId(char to[REPL_ID_LEN + 1], slice id) {
@@ -24,8 +25,10 @@ static void forgetSecond(replHistory *h) {
 }
 
 static void keepAsSecond(replHistory *h) {
+    hotCheck(h->offset >= 0);
     memcpy(h->id2, h->id, sizeof(h->id2));
     h->second_offset = h->offset + 1;
+    hotCheck(h->second_offset > 0);
 }
 
 void historyInit(replHistory *h) {
@@ -41,21 +44,27 @@ void historyRenew(replHistory *h) {
 void historyBranch(replHistory *h) {
     keepAsSecond(h);
     newId(h->id);
+    hotCheck(h->second_offset == h->offset + 1);
 }
 
 void historyAdopt(replHistory *h, slice id, int64_t offset) {
+    hotCheck(id.len == REPL_ID_LEN);
+    hotCheck(offset >= 0);
     setId(h->id, id);
     h->offset = offset;
     forgetSecond(h);
 }
 
 void historyContinueAs(replHistory *h, slice id) {
+    hotCheck(id.len == REPL_ID_LEN);
     if (sliceIs(id, h->id)) return;
     keepAsSecond(h);
     setId(h->id, id);
 }
 
 void historyRestore(replHistory *h, slice id, int64_t offset) {
+    hotCheck(id.len == REPL_ID_LEN);
+    hotCheck(offset >= 0);
     historyAdopt(h, id, offset);
     historyBranch(h);
 }

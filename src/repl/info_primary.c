@@ -16,6 +16,7 @@ static const char *typeName(const replPeer *peer) {
 }
 
 static void printReplica(const replPeer *peer, int number, str *out) {
+    hotCheck(number >= 0);
     bool acks = peer->state == PEER_ONLINE;
     int64_t lag_s = acks ? (engineHot.now_ms - peer->heard_ms) / 1000 : 0;
     strAppendFormat(out, "slave%d:ip=", number);
@@ -26,6 +27,7 @@ static void printReplica(const replPeer *peer, int number, str *out) {
 }
 
 void infoPrintReplicas(str *out) {
+    hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     int number = 0, waiting = 0;
     strAppendFormat(out, "connected_slaves:%zu\r\n", p->peers.count);
@@ -41,6 +43,7 @@ void infoPrintReplicas(str *out) {
 }
 
 void infoPrintStream(str *out) {
+    hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     const replHistory *h = &p->stream->history;
     bool active = p->stream->has_backlog;
@@ -59,6 +62,7 @@ void infoPrintStream(str *out) {
 }
 
 void infoPrintSyncs(str *out) {
+    hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     strAppendFormat(out, "sync_full:%llu\r\nsync_partial_ok:%llu\r\nsync_partial_err:%llu\r\n",
                     (unsigned long long)p->full_syncs, (unsigned long long)p->partial_syncs,

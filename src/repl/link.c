@@ -61,6 +61,7 @@ const char *linkStateName(linkState state) {
 /* ------------------------------------------------------------------ transitions */
 
 void linkEnter(replLink *link, linkState state, int64_t now_ms) {
+    hotCheck(state <= LINK_CONNECTED);
     link->state = state;
     link->since_ms = link->heard_ms = now_ms;
 }
@@ -75,6 +76,7 @@ static void disconnect(replLink *link) {
 }
 
 static void connectNow(replLink *link, int64_t now_ms) {
+    hotCheck(link->state == LINK_CONNECT);
     linkSettings s = link->env->settings(link->arg);
     if (!link->reconnects)
         logNotice("Connecting to PRIMARY %.*s:%d", (int)s.host.len, s.host.ptr, s.port);
@@ -86,10 +88,12 @@ static void connectNow(replLink *link, int64_t now_ms) {
 
 /* Connects again after `delay_ms`. */
 static void retryIn(replLink *link, int64_t delay_ms, int64_t now_ms) {
+    hotCheck(delay_ms >= 0);
     if (link->state == LINK_CONNECTED) link->down_ms = now_ms;
     disconnect(link);
     linkEnter(link, LINK_CONNECT, now_ms);
     link->retry_ms = now_ms + delay_ms;
+    hotCheck(link->state == LINK_CONNECT);
 }
 
 static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
@@ -103,6 +107,7 @@ static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
 /* The first failure is followed by another try at once, further ones by longer and longer pauses; a lost connection by
  * another try at once, or after a second. */
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
+    hotCheck(link->state > LINK_CONNECT);
     int64_t delay_ms = 0;
     if (result == LINK_CUT) {
         if (link->cuts++ == 0) {
@@ -131,6 +136,7 @@ static void endFailover(replLink *link, bool accepted) {
 }
 
 static void followStream(replLink *link, slice received, bool from_start, int64_t now_ms) {
+    hotCheck(link->state != LINK_NONE);
     linkEnter(link, LINK_CONNECTED, now_ms);
     link->failures = link->cuts = 0;
     link->can_continue = !link->sync_only;
@@ -139,11 +145,13 @@ static void followStream(replLink *link, slice received, bool from_start, int64_
     strFree(&link->received);
     link->env->stream(link->arg, strSlice(&rest), from_start);
     strFree(&rest);
+    hotCheck(link->state == LINK_CONNECTED || link->state == LINK_CONNECT);
 }
 
 /* ------------------------------------------------------------------ handshake */
 
 void linkSendWords(replLink *link, int count, const slice *words) {
+    hotCheck(count > 0);
     size_t len;
     char *bytes = respRequest(count, words, &len);
     link->env->send(link->arg, sliceMake(bytes, len));
@@ -161,6 +169,7 @@ static void sendNumber(replLink *link, slice name, int64_t value) {
 }
 
 static void sendCapabilities(replLink *link, const linkSettings *s) {
+    hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
     slice words[9] = {SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
                       SLICE("psync2")};
     int count = 5;
@@ -185,6 +194,8 @@ static void sendPassword(replLink *link, const linkSettings *s) {
 
 /* Sends what the step sends; false if it is not wanted. */
 static bool sendStep(replLink *link, linkState step, const linkSettings *s) {
+    hotCheck(step >= LINK_AUTH);
+    hotCheck(step < LINK_PSYNC);
     switch (step) {
     case LINK_AUTH:
         if (!s->password.len) return false;
@@ -213,6 +224,7 @@ static bool stepIsWanted(linkState step, const linkSettings *s) {
 }
 
 static void sendPsync(replLink *link, int64_t now_ms) {
+    hotCheck(link->state != LINK_NONE);
     char digits[NUMBER_TEXT_MAX];
     slice words[4] = {SLICE("PSYNC"), SLICE("?"), SLICE("-1"), SLICE("FAILOVER")};
     if (link->can_continue) {
@@ -229,6 +241,8 @@ static void sendPsync(replLink *link, int64_t now_ms) {
 
 /* Waits for the reply to the next step that was sent, or asks for the data after the last one. */
 static void nextStep(replLink *link, int64_t now_ms) {
+    hotCheck(link->state >= LINK_PING);
+    hotCheck(link->state < LINK_PSYNC);
     linkSettings s = link->env->settings(link->arg);
     linkState next = (linkState)(link->state + 1);
     while (next < LINK_PSYNC && !stepIsWanted(next, &s)) next = (linkState)(next + 1);
@@ -245,6 +259,7 @@ bool linkStartsWith(slice line, const char *text) {
 }
 
 static void onPingReply(replLink *link, slice line, int64_t now_ms) {
+    hotCheck(link->state == LINK_PING);
     bool known = linkStartsWith(line, "+") || linkStartsWith(line, "-NOAUTH") ||
                  linkStartsWith(line, "-NOPERM") ||
                  linkStartsWith(line, "-ERR operation not permitted");
@@ -261,6 +276,8 @@ static void onPingReply(replLink *link, slice line, int64_t now_ms) {
 }
 
 static void onStepReply(replLink *link, slice line, int64_t now_ms) {
+    hotCheck(link->state > LINK_PING);
+    hotCheck(link->state < LINK_PSYNC);
     static const char *const names[] = {[LINK_PORT] = "REPLCONF listening-port",
                                         [LINK_ADDRESS] = "REPLCONF ip-address",
                                         [LINK_CAPABILITIES] = "REPLCONF capa",
@@ -322,6 +339,7 @@ static void fallBack(replLink *link, int64_t now_ms) {
 }
 
 static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms) {
+    hotCheck(link->state == LINK_PSYNC);
     if (line.len == 0) return; /* a blank line: the primary is busy */
     bool continues = linkStartsWith(line, "+CONTINUE"), full = linkStartsWith(line, "+FULLRESYNC");
     bool dual = linkStartsWith(line, "+DUALCHANNELSYNC");
@@ -401,6 +419,7 @@ static void onLine(replLink *link, slice line, slice rest, int64_t now_ms) {
 }
 
 slice linkNextLine(const str *from, size_t *at, slice *rest) {
+    hotCheck(*at <= from->len);
     const char *begin = from->ptr + *at;
     size_t left = from->len - *at;
     const char *end = left ? memchr(begin, '\n', left) : NULL;
@@ -458,12 +477,14 @@ void linkStart(replLink *link, int64_t now_ms) {
     link->retry_ms = now_ms;
     link->down_ms = -1;
     link->failures = link->cuts = 0;
+    hotCheck(link->state == LINK_CONNECT);
 }
 
 void linkStop(replLink *link) {
     disconnect(link);
     link->state = LINK_NONE;
     link->failover = link->unanswered = false;
+    hotCheck(link->state == LINK_NONE);
 }
 
 void linkRestart(replLink *link, bool continues, int64_t now_ms) {
@@ -533,6 +554,7 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
 /* ------------------------------------------------------------------ time */
 
 void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms) {
+    hotCheck(offset >= 0);
     if (link->state != LINK_CONNECTED || link->sync_only) return;
     link->acked_ms = now_ms;
     linkSettings s = link->env->settings(link->arg);
@@ -544,6 +566,7 @@ void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms) {
 }
 
 static void onTimeout(replLink *link, int64_t now_ms) {
+    hotCheck(link->state > LINK_CONNECT);
     if (link->state == LINK_CONNECTED) {
         logWarning("PRIMARY timeout: no data nor PING received...");
         linkLost(link, NULL, now_ms);

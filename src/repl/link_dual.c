@@ -38,11 +38,14 @@ void linkBeginDual(replLink *link, int64_t now_ms) {
     linkEnter(link, LINK_SECOND, now_ms);
     link->second = SECOND_CONNECTING;
     link->env->connect_second(link->arg);
+    hotCheck(link->state == LINK_SECOND || link->second != SECOND_CONNECTING);
 }
 
 /* ------------------------------------------------------------------ the second connection */
 
 static void sendSecond(replLink *link, int count, const slice *words) {
+    hotCheck(count > 0);
+    hotCheck(link->second != SECOND_NONE);
     size_t len;
     char *bytes = respRequest(count, words, &len);
     link->env->send_second(link->arg, sliceMake(bytes, len));
@@ -83,6 +86,8 @@ void linkSecondOpened(replLink *link, int64_t now_ms) {
 }
 
 static void onSecondReply(replLink *link, slice line, int64_t now_ms) {
+    hotCheck(link->second == SECOND_REPLIES);
+    hotCheck(link->second_replies > 0);
     if (linkStartsWith(line, "-")) {
         failWithLine(link, line, now_ms);
         return;
@@ -117,6 +122,7 @@ static bool parseEnd(slice line, linkTransfer *t, int64_t *client_id) {
 }
 
 static void onEnd(replLink *link, slice line, int64_t now_ms) {
+    hotCheck(link->second == SECOND_END);
     int64_t client_id;
     if (line.len == 0) return; /* the primary prepares the dataset */
     link->dataset = (linkTransfer){.bytes = -1};
@@ -167,6 +173,7 @@ void linkSecondLost(replLink *link, const char *why, int64_t now_ms) {
 /* ------------------------------------------------------------------ the first connection */
 
 static void sendPsync(replLink *link, int64_t now_ms) {
+    hotCheck(link->state == LINK_CLIENT_ID);
     char digits[NUMBER_TEXT_MAX];
     const linkTransfer *t = &link->dataset;
     if (link->env->save_started) link->env->save_started(link->arg);

@@ -29,6 +29,8 @@ static struct {
 } tracked;
 
 static uint64_t hashOf(int db_id, slice key) {
+    hotCheck(db_id < storeDbCount());
+    hotCheck(db_id >= 0);
     const uint64_t golden_ratio = 0x9E3779B97F4A7C15;
     return hashBytes(key.ptr, key.len) + (uint64_t)db_id * golden_ratio;
 }
@@ -50,6 +52,7 @@ static bool entryIs(const void *entry, const void *key, size_t len) {
 static const hashtableType table_type = {.hash_of = hashOfEntry, .match = entryIs};
 
 static void keyChanged(db *d, slice key, const keyEvent *event) {
+    hotCheck(tracked.on);
     (void)event;
     const ctx *c = engineHot.current;
     if (!c || ctxIsReplay(c)) return;
@@ -69,6 +72,8 @@ const keyObserver localExpiryObserver = {.name = "local expiry", .changed = keyC
 
 /* Removes the key if it has expired; true if it has no TTL any more. */
 static bool expire(const trackedKey *k) {
+    hotCheck(k->db_id >= 0);
+    hotCheck(k->db_id < storeDbCount());
     db *d = storeDb(k->db_id);
     slice key = textOf(k);
     uint64_t hash = storeHash(key);
@@ -88,6 +93,7 @@ static void visit(void *context, void *entry, unsigned flags) {
 }
 
 void localExpiryTick(void) {
+    hotCheck(threadIsMain());
     enum { STEPS = 64 };
     if (!tracked.on) {
         localExpiryForget();

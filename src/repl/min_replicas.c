@@ -7,12 +7,9 @@
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "repl/repl_priv.h"
+#include "repl/rules.h"
 
 static int good_count;
-
-static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE);
-}
 
 static gateVerdict refuse(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
@@ -21,7 +18,7 @@ static gateVerdict refuse(ctx *c) {
 }
 
 const gate minReplicasGate = {.name = "min replicas",
-                              .selects = selectsWrites,
+                              .selects = replSelectsWrites,
                               .admit = refuse,
                               .again = true,
                               .waived_for_writer = true};
@@ -33,6 +30,7 @@ bool minReplicasIsOn(void) {
 int minReplicasGood(void) { return good_count; }
 
 void minReplicasUpdate(const replPrimary *p) {
+    hotCheck(threadIsMain());
     good_count = primaryCountGood(p, replConf.min_replicas_max_lag, engineHot.now_ms);
     bool refuses =
         minReplicasIsOn() && !p->is_replica && good_count < replConf.min_replicas_to_write;

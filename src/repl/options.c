@@ -57,6 +57,7 @@ static void getReplicaof(str *out) {
 
 /* A primary has no replicaof line, and in a cluster the roles are in its own file. */
 static void rewriteReplicaof(configLines *lines) {
+    hotCheck(replConf.primary_host.len == 0 || replConf.primary_port > 0);
     if (replConf.primary_host.len == 0 || storeIsSlotted()) return;
     str rest = STR_EMPTY;
     configAppendWord(&rest, strSlice(&replConf.primary_host));
@@ -72,6 +73,7 @@ enum { BACKLOG_BYTES_MIN = 16 * 1024 };
 
 /* Any size is accepted, as in Valkey; a smaller backlog could not hold one block. */
 static status applyBacklogSize(reason *why) {
+    hotCheck(replConf.repl_backlog_size >= 0);
     if (replConf.repl_backlog_size < BACKLOG_BYTES_MIN)
         replConf.repl_backlog_size = BACKLOG_BYTES_MIN;
     return replicasApplySettings(why);

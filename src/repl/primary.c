@@ -48,6 +48,7 @@ void primaryClear(replPrimary *p) {
 }
 
 void primaryApplySettings(replPrimary *p) {
+    hotCheck(p->settings.backlog_limit > 0);
     if (p->stream->has_backlog)
         backlogSetLimit(&p->stream->backlog, (size_t)p->settings.backlog_limit);
 }
@@ -83,22 +84,27 @@ void primaryOpenBacklog(replPrimary *p) {
     p->stream->has_backlog = true;
     p->stream_db = -1;
     p->env->backlog_changed(p);
+    hotCheck(p->stream->has_backlog);
 }
 
 void primaryFreeBacklog(replPrimary *p) {
+    hotCheck(p->peers.count == 0 || p->is_replica || p->stream->has_backlog);
     if (!p->stream->has_backlog) return;
     backlogClear(&p->stream->backlog);
     p->stream->has_backlog = false;
     p->without_replicas_ms = 0;
     p->env->backlog_changed(p);
+    hotCheck(!p->stream->has_backlog);
 }
 
 void primaryAppend(replPrimary *p, const slice *spans, int count) {
+    hotCheck(count >= 0);
     for (int i = 0; i < count; i++) p->stream->history.offset += (int64_t)spans[i].len;
     if (likely(p->stream->has_backlog)) backlogAppend(&p->stream->backlog, spans, count);
 }
 
 void primarySelect(replPrimary *p, int db_id) {
+    hotCheck(p->stream_db >= -1);
     if (likely(db_id == p->stream_db) || db_id < 0) return;
     char digits[NUMBER_TEXT_MAX], text[64];
     size_t digit_count = numberPrintInt(digits, db_id);
@@ -110,6 +116,8 @@ void primarySelect(replPrimary *p, int db_id) {
 }
 
 static void feedPeer(replPrimary *p, replPeer *peer) {
+    hotCheck(peer->streams);
+    hotCheck(p->stream->has_backlog);
     size_t pending = p->env->pending(peer);
     while (pending < FEED_BYTES) {
         blob *bytes;
@@ -219,6 +227,8 @@ static void releaseDatasetChannel(replPrimary *p, uint64_t id) {
 }
 
 static void continueStream(replPrimary *p, replPeer *peer, int64_t from, int64_t now_ms) {
+    hotCheck(p->stream->has_backlog);
+    hotCheck(from <= p->stream->history.offset + 1);
     char line[REPL_ID_LEN + 16];
     bool with_id = peer->capabilities & PEER_CAN_CONTINUE;
     int len = snprintf(line, sizeof(line), with_id ? "+CONTINUE %s\r\n" : "+CONTINUE\r\n",
@@ -284,6 +294,7 @@ void primaryStartAcked(replPrimary *p, replPeer *peer) {
     primarySyncSucceeded(p, peer);
     /* A first write, so that its offset differs from that of a server without any. */
     if (p->stream->history.offset == 0 && !p->is_replica) primaryAppend(p, &PING, 1);
+    hotCheck(peer->streams);
 }
 
 void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms) {
@@ -298,9 +309,11 @@ void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced,
     if (peer->state == PEER_WAITING_END) peer->acked_dataset = true;
     if (peer->starts_with_ack) primaryStartAcked(p, peer);
     p->env->changed(p);
+    hotCheck(peer->acked >= offset || peer->state == PEER_NONE);
 }
 
 int primaryCountAcked(const replPrimary *p, int64_t offset) {
+    hotCheck(offset >= 0);
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
@@ -310,6 +323,7 @@ int primaryCountAcked(const replPrimary *p, int64_t offset) {
 }
 
 int primaryCountFsynced(const replPrimary *p, int64_t offset) {
+    hotCheck(offset >= 0);
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
@@ -319,6 +333,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset) {
 }
 
 int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms) {
+    hotCheck(lag_s >= 0);
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
@@ -359,6 +374,7 @@ void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
 /* ------------------------------------------------------------------ time */
 
 static void sendPing(replPrimary *p, int64_t now_ms) {
+    hotCheck(p->pinged_ms <= now_ms);
     const int64_t early_ms = 500;             /* the period of the ticks varies */
     if (!p->pinged_ms) p->pinged_ms = now_ms; /* the first period begins at the start */
     if (p->is_replica || p->is_paused || !p->stream->has_backlog || !p->peers.count) return;
@@ -380,6 +396,7 @@ static void closeTimedOut(replPrimary *p, replPeer *peer, int64_t now_ms) {
 }
 
 static void freeUnusedBacklog(replPrimary *p, int64_t now_ms) {
+    hotCheck(p->without_replicas_ms <= now_ms);
     int64_t ttl_s = p->settings.backlog_ttl_s;
     if (!p->stream->has_backlog || p->is_replica || p->peers.count || !ttl_s) return;
     if (!p->without_replicas_ms) p->without_replicas_ms = now_ms;

@@ -34,6 +34,7 @@ logFor(const replPrimary *p, const replPeer *peer, const char *format) {
 /* ------------------------------------------------------------------ a peer that the child saves for */
 
 static void beginDualChannel(replPrimary *p, replPeer *peer) {
+    hotCheck(peer->state != PEER_ONLINE);
     char line[REPL_ID_LEN + 96];
     unsigned long long id = (unsigned long long)p->env->id(peer);
     str name = STR_EMPTY;
@@ -56,6 +57,9 @@ static void beginDualChannel(replPrimary *p, replPeer *peer) {
 
 /* The child saves for this peer, at `offset` of the stream. */
 static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_t now_ms) {
+    hotCheck(peer->state == PEER_WAITING_START || peer->state == PEER_WAITING_END);
+    hotCheck(p->stream->has_backlog);
+    hotCheck(offset <= p->stream->history.offset);
     peer->state = PEER_WAITING_END;
     peer->sync_offset = offset;
     peer->acked_dataset = false;
@@ -73,6 +77,7 @@ static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_
 
 /* A peer that the running child saves a file for, and whose result suits `peer`; NULL if there is none. */
 static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
+    hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
     if (p->save.rdb_version != RDB_VERSION_REDIS_MAX && peer->server_version &&
         rdbVersionFor(peer) != p->save.rdb_version)
@@ -128,6 +133,7 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
 }
 
 static void beginTransfers(replPrimary *p, const savePlan *plan, int64_t now_ms) {
+    hotCheck(p->stream->has_backlog);
     int64_t offset = p->stream->history.offset;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
         if (takesPart(plan, peerOf(n))) beginTransfer(p, peerOf(n), offset, now_ms);
@@ -144,6 +150,7 @@ static void giveUp(replPrimary *p, const savePlan *plan, bool begun) {
 }
 
 static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
+    hotCheck(!p->is_saving);
     logNotice("Starting BGSAVE for SYNC with target: %s using: %s%s",
               plan->save.to_file ? "disk" : "replicas sockets",
               plan->save.dual_channel ? "dual-channel" : "normal sync",
@@ -215,6 +222,7 @@ void primaryFullSync(replPrimary *p, replPeer *peer, int64_t now_ms) {
     }
     primaryStartWaiting(p, now_ms);
     if (peer->state == PEER_WAITING_START) logWaiting(p);
+    hotCheck(p->stream->has_backlog);
 }
 
 void primaryStartSoon(replPrimary *p, int64_t now_ms) {
@@ -238,6 +246,7 @@ static void closeTransmitted(replPrimary *p, replPeer *peer, int64_t now_ms) {
     } else {
         p->env->close_when_sent(peer);
     }
+    hotCheck(peer->state == PEER_TRANSMITTED);
 }
 
 /* Everything was handed to its connection. */
@@ -255,6 +264,7 @@ static void endPipeTransfer(replPrimary *p, replPeer *peer, int64_t now_ms) {
 }
 
 static void beginFileTransfer(replPrimary *p, replPeer *peer) {
+    hotCheck(peer->state == PEER_WAITING_END);
     reason why;
     peer->state = PEER_SENDING_FILE;
     status st = p->env->send_file(peer, &why);
@@ -307,6 +317,7 @@ void primarySaveLostPeer(replPrimary *p) {
 /* ------------------------------------------------------------------ waiting */
 
 void primaryNoteStream(const replPrimary *p, replPeer *peer) {
+    hotCheck(p->stream->has_backlog);
     if (backlogLength(&p->stream->backlog) == 0) return;
     peer->waits_for_stream = false;
     logDebug("Dual channel replication: Attach replica rdb client %llu to repl buf block",

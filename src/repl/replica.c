@@ -63,6 +63,7 @@ static conn *currentConn(void) {
 
 /* Sends what is left; a failure is found by the next read. */
 static void sendUnsent(void) {
+    hotCheck(replica.unsent.len <= replica.unsent.cap);
     conn *c = currentConn();
     if (!c || !replica.unsent.len) return;
     struct iovec bytes = {.iov_base = replica.unsent.ptr, .iov_len = replica.unsent.len};
@@ -111,6 +112,7 @@ static void connectEnded(conn *c) {
 }
 
 static conn *openConnection(const char *addr, connProc *ended, reason *why) {
+    hotCheck(replConf.primary_port > 0);
     char host[NET_ADDR_TEXT_MAX];
     snprintf(host, sizeof(host), "%s", strText(&replConf.primary_host));
     conn *c = netOutgoingOpen(addr, replConf.primary_port, host, replConf.repl_mptcp, why);
@@ -149,6 +151,7 @@ static void envConnect(void *arg) {
 static void stopCollecting(void) {
     replica.collects = false;
     strFree(&replica.collected);
+    hotCheck(!replica.collects);
 }
 
 static void envClose(void *arg) {
@@ -246,6 +249,8 @@ static void collectReadable(conn *c) {
 }
 
 static void envCollect(void *arg, slice received) {
+    hotCheck(replica.connection);
+    hotCheck(replica.second);
     (void)arg;
     replica.collects = true;
     strAppendSlice(&replica.collected, received);
@@ -270,6 +275,8 @@ static struct {
 } durable;
 
 static void dropMarks(int count) {
+    hotCheck(count >= 0);
+    hotCheck(count <= durable.count);
     durable.count -= count;
     memmove(durable.marks, durable.marks + count, (size_t)durable.count * sizeof(durableMark));
 }
@@ -300,6 +307,7 @@ static int64_t durableOffset(void) {
 
 /* Each 100 ms. If all marks are in use, the last one moves. */
 static void markOffset(void) {
+    hotCheck(durable.count <= (int)COUNT_OF(durable.marks));
     if (durableOffset() < 0) return;
     int64_t offset = replThis()->history.offset;
     if (offset == durable.offset) return;
@@ -413,6 +421,8 @@ static const streamOwner stream_owner = {
     .applied = applied, .failed = commandFailed, .broken = streamBroken};
 
 static void envStream(void *arg, slice received, bool from_start) {
+    hotCheck(replica.connection);
+    hotCheck(!replica.stream);
     (void)arg;
     session *s;
     conn *c = replica.connection;
@@ -492,6 +502,8 @@ static void setAddress(slice host, int port) {
 }
 
 static void follow(slice host, int port) {
+    hotCheck(host.len > 0);
+    hotCheck(port > 0);
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
@@ -523,6 +535,7 @@ void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) 
 void replicaStop(void) { linkStop(&replica.link); }
 
 void replicaPromote(void) {
+    hotCheck(threadIsMain());
     if (!replicaIsOn()) return;
     replHistory *history = &replThis()->history;
     linkStop(&replica.link);
@@ -554,6 +567,7 @@ static void restoreHistory(void) {
 }
 
 status replicaInit(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     linkInit(&replica.link, &replThis()->history, &env, NULL);
     replica.db = -1;
@@ -567,6 +581,7 @@ status replicaInit(reason *why) {
 }
 
 void replicaAfterStart(void) {
+    hotCheck(threadIsMain());
     persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
     persistOrigin origin = persistLoadedOrigin();
     replHistory *history = &replThis()->history;
@@ -579,6 +594,7 @@ void replicaAfterStart(void) {
 }
 
 void replicaTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* takes little time */
     if (keyspaceExpiresActively()) localExpiryTick();
     if (!replicaIsOn()) return;
@@ -605,6 +621,7 @@ bool replicaIsBusy(void) { return replicaIsOn() || localExpiryCount(); }
 static int64_t secondsSince(int64_t ms) { return (clockMonoMs() - ms) / 1000; }
 
 void replicaPrintInfo(str *out) {
+    hotCheck(threadIsMain());
     const replLink *link = &replica.link;
     const replHistory *history = &replThis()->history;
     bool up = replicaIsConnected(),
@@ -638,6 +655,7 @@ void replicaPrintInfo(str *out) {
 }
 
 void replicaReplyRole(ctx *c) {
+    hotCheck(threadIsMain());
     bool known = replicaIsConnected() || replica.link.can_continue;
     replyArray(c, 5);
     replyBulkText(c, "slave");

@@ -46,6 +46,7 @@ static size_t ownOutputs(const replPrimary *p) {
 }
 
 void replMeasure(replMemory *out) {
+    hotCheck(threadIsMain());
     replServer *stream = replThis();
     size_t limit = (size_t)replicas.primary.settings.backlog_limit;
     if (stream->has_backlog) backlogReclaim(&stream->backlog);
@@ -67,6 +68,7 @@ static void excludeFromLimit(void) {
 /* ------------------------------------------------------------------ the slot */
 
 static void freeConn(session *s, void *state) {
+    hotCheck(((const replicaConn *)state)->who == s);
     (void)s; /* the session ends; its output was freed */
     replicaConn *conn = state;
     primaryForget(&replicas.primary, &conn->peer, engineHot.now_ms);
@@ -98,6 +100,7 @@ replPeer *replicasFind(const session *s) {
 
 /* Known to the log after the connection was closed, too. */
 static void readIp(replicaConn *conn) {
+    hotCheck(conn->who);
     str address = STR_EMPTY;
     sessionPeer(conn->who, &address);
     slice ip = strSlice(&address);
@@ -128,6 +131,7 @@ void replicasEnlist(session *s) {
 }
 
 void replicasSettle(session *s) {
+    hotCheck(threadIsMain());
     const replPeer *peer = replicasFind(s);
     if (peer && peer->state != PEER_NONE) return;
     s->flags &= ~SESSION_REPLICA;
@@ -182,6 +186,7 @@ static slice errorText(const char *reply, size_t len) {
 }
 
 static void logError(const ctx *c, size_t from) {
+    hotCheck(from <= outbufPending(c->out));
     size_t len;
     char *replies = outbufCopy(c->out, &len);
     slice text = errorText(replies + from, len - from);
@@ -219,11 +224,13 @@ const commandObserver replicaReplyObserver = {.name = "replica's replies",
 /* ------------------------------------------------------------------ the environment */
 
 static void envSend(replPeer *to, slice bytes) {
+    hotCheck(bytes.len > 0);
     sessionDeliver(sessionOf(to), DELIVER_PUSH, bytes);
     sessionWantWrite(sessionOf(to));
 }
 
 static void envSendShared(replPeer *to, blob *bytes, size_t at, size_t len) {
+    hotCheck(at + len <= bytes->len);
     sessionDeliverShared(sessionOf(to), DELIVER_PUSH, bytes, at, len);
     sessionWantWrite(sessionOf(to));
 }
@@ -315,6 +322,7 @@ int64_t replicasOffsetOf(const session *s) {
 }
 
 static void take(const propagated *p) {
+    hotCheck(p->span_count > 0);
     primarySelect(&replicas.primary, p->db_id);
     primaryAppend(&replicas.primary, p->spans, p->span_count);
     if (!engineHot.current) return;
@@ -341,6 +349,7 @@ static void checkLimits(replPrimary *p) {
 }
 
 void replicasFeed(void) {
+    hotCheck(threadIsMain());
     replPrimary *p = &replicas.primary;
     if (unlikely(p->starts_soon) && !engineHot.current && loopDepth(engineLoop()) == 1)
         primaryStartSoon(p, engineHot.now_ms);
@@ -354,6 +363,7 @@ void replicasFeed(void) {
 
 /* A replica that has taken all it was given causes no event, so the next turn must not wait for one. */
 void replicasAfterWrite(void) {
+    hotCheck(threadIsMain());
     replPrimary *p = &replicas.primary;
     fullSyncWatchPipe(p);
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
@@ -376,6 +386,7 @@ static void noteActivity(replPeer *peer) {
 }
 
 void replicasTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* O(replicas) */
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
@@ -387,6 +398,7 @@ void replicasTick(int64_t budget_us) {
 bool replicasAreBusy(void) { return replicas.primary.peers.count; }
 
 status replicasApplySettings(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* cannot fail */
     replPrimary *p = &replicas.primary;
     primarySettings *to = &p->settings;
@@ -413,6 +425,7 @@ static void changeId(void) {
 }
 
 static void replicate(int argc, const slice *argv) {
+    hotCheck(argc > 0);
     const propagateTo to = {.db_id = -1, .targets = PROPAGATE_REPLICAS, .slot = -1};
     propagateCopy(to, argc, argv);
 }
@@ -433,6 +446,7 @@ static void report(const session *s, sessionReport *out) {
 }
 
 void replicasInit(void) {
+    hotCheck(threadIsMain());
     reason why;
     enum { DATASET_GRACE_S = 5 };
     primaryInit(&replicas.primary, &environment, replThis(), NULL);

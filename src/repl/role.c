@@ -68,6 +68,7 @@ static int64_t since(int64_t ms) {
 }
 
 void replLinkRead(replLinkInfo *out) {
+    hotCheck(threadIsMain());
     const replLink *link = replicaLink();
     *out = (replLinkInfo){.host = strSlice(&replConf.primary_host),
                           .port = replConf.primary_port,
@@ -102,6 +103,7 @@ static void describe(const replPeer *peer, replPeerInfo *out) {
 }
 
 void replPeersEach(replPeerProc *proc, void *arg) {
+    hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     replPeerInfo info;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {

@@ -54,18 +54,18 @@ const gate replicaRedirectGate = {.name = "replica redirect",
 
 /* ------------------------------------------------------------------ read only */
 
-static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE);
-}
-
 static gateVerdict refuseWrite(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !changes(c)) return GATE_PASS;
     replyError(c, SLICE("READONLY You can't write against a read only replica."));
     return GATE_REFUSED;
 }
 
+bool replSelectsWrites(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE);
+}
+
 const gate replicaReadOnlyGate = {.name = "read-only replica",
-                                  .selects = selectsWrites,
+                                  .selects = replSelectsWrites,
                                   .admit = refuseWrite,
                                   .waived_for_writer = true};
 
@@ -157,6 +157,7 @@ static void logBacklog(void) {
 }
 
 void rulesStreamError(slice command, slice error) {
+    hotCheck(threadIsMain());
     const char *dash = "-";
     if (error.len > 4 && !memcmp(error.ptr, "ERR ", 4)) {
         error = sliceMake(error.ptr + 4, error.len - 4);
@@ -209,6 +210,7 @@ void rulesTick(void) {
 }
 
 void rulesUpdate(bool is_replica, bool link_is_up) {
+    hotCheck(threadIsMain());
     role.is_replica = is_replica;
     role.link_is_up = link_is_up;
     arm(&replicaRedirectGate, is_replica);

@@ -31,4 +31,7 @@ void rulesEndBlocked(void);
  * propagation-error-behavior says so. */
 void rulesStreamError(slice command, slice error);
 
+/* For gates of commands that write, or run a queue of commands that may. */
+bool replSelectsWrites(const commandSpec *spec);
+
 #endif

@@ -43,6 +43,7 @@ static void logResult(const replPrimary *p) {
 }
 
 status shutdownWaitForReplicas(uint32_t flags, reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* never refused here */
     static bool waiting;
     replPrimary *p = replicasThis();

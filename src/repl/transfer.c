@@ -427,6 +427,7 @@ static void logBegin(const transfer *t) {
 
 void transferBegin(const linkTransfer *what, conn *c, slice received, bool same_history,
                    const transferOwner *owner) {
+    hotCheck(threadIsMain());
     check(!current);
     transfer *t = memNew(transfer);
     *t = (transfer){.what = *what, .owner = *owner, .c = c, .same_history = same_history};
@@ -447,6 +448,7 @@ void transferBegin(const linkTransfer *what, conn *c, slice received, bool same_
 }
 
 void transferCancel(void) {
+    hotCheck(threadIsMain());
     transfer *t = current;
     if (!t) return;
     current = NULL;
@@ -466,6 +468,7 @@ void transferCancel(void) {
 /* ------------------------------------------------------------------ progress */
 
 void transferTick(int64_t now_ms) {
+    hotCheck(threadIsMain());
     transfer *t = current;
     if (!t) return;
     if (t->file && !t->loading && downloadBytes(t->file) != t->received)
@@ -474,6 +477,7 @@ void transferTick(int64_t now_ms) {
 }
 
 void transferPrintInfo(str *out) {
+    hotCheck(threadIsMain());
     const transfer *t = current;
     int64_t total = t ? (t->what.bytes < 0 ? 0 : t->what.bytes) : -1;
     int64_t received = t ? t->received : 0;

@@ -46,6 +46,7 @@ static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
 /* WAIT numreplicas timeout: waits until so many replicas have acknowledged the session's changes. Reply: how many
  * have. */
 void waitCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     if (replicaIsOn()) {
         replyError(c, SLICE("ERR WAIT cannot be used with replica instances. Please also note that "
                             "if a replica is configured to be writable (which is not the default) "

@@ -32,6 +32,7 @@ static _Thread_local struct {
 /* ------------------------------------------------------------------ blocks */
 
 static outblock *blockNew(uint32_t size) {
+    hotCheck(size > 0);
     outblock *b;
     if (size == OUTBLOCK_SIZE && spare.first != NULL) {
         b = spare.first;
@@ -64,6 +65,9 @@ static void blockFree(outblock *b) {
 }
 
 static size_t poolShrink(int count) {
+    hotCheck(spare.unused <= spare.count);
+
+    hotCheck(count >= 0);
     size_t bytes = 0;
     while (spare.count > count) {
         outblock *b = spare.first;
@@ -92,6 +96,7 @@ static char *blockEnd(outblock *b) { return (char *)b + b->size; }
 
 /* The pending own bytes of a block of `o`: returns their address and sets *len. */
 static char *blockOwn(const outbuf *o, outblock *b, size_t *len) {
+    hotCheck(b->start <= b->used || b == o->last);
     if (b == o->last && o->at != NULL) {
         *len = (size_t)(o->at - o->base);
         return o->base;
@@ -108,6 +113,7 @@ static void seal(outbuf *o) {
     b->used = (uint32_t)(o->at - b->bytes);
     o->queued += b->used - b->start;
     o->at = o->end = o->base = NULL;
+    hotCheck(o->at == NULL);
 }
 
 /* Opens the last block for appending. */
@@ -131,10 +137,13 @@ static void blockAdd(outbuf *o, uint32_t size) {
     o->last = b;
     o->memory += size;
     unseal(o);
+    hotCheck(o->last);
+    hotCheck(o->at);
 }
 
 /* Removes the first block, which has been sent completely, from the chain. */
 static void blockDropFirst(outbuf *o) {
+    hotCheck(o->first);
     outblock *b = o->first;
     if (b == o->last) {
         seal(o);
@@ -159,6 +168,7 @@ void outbufReapSlow(outbuf *o) {
         b->lent = NULL;
         blockFree(b);
     }
+    hotCheck(!o->spent);
 }
 
 /* ------------------------------------------------------------------ init and clear */
@@ -201,6 +211,7 @@ static void openBlock(outbuf *o, size_t need) {
         if ((size_t)(o->end - o->at) > need) return;
     }
     blockAdd(o, OUTBLOCK_SIZE);
+    hotCheck(o->at);
 }
 
 bool outbufReserve(outbuf *o, size_t need) {
@@ -230,6 +241,8 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
 
 /* Adds a block that begins with a part of a blob, of which `counted` bytes count as memory. */
 static void lend(outbuf *o, uint32_t size, blob *b, size_t offset, size_t len, size_t counted) {
+    hotCheck(len > 0);
+    hotCheck(offset + len <= b->len);
     blockAdd(o, size);
     outblock *block = o->last;
     block->lent = blobRetain(b);
@@ -249,6 +262,7 @@ void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
 }
 
 void outbufAppendShared(outbuf *o, blob *b, size_t offset, size_t len) {
+    hotCheck(offset + len <= b->len);
     enum { COPY_MAX = 256 }; /* into a block that exists already */
     if (unlikely(o->sink != NULL)) {
         outbufAppend(o, b->bytes + offset, len);
@@ -311,6 +325,7 @@ size_t outbufBlocks(const outbuf *o) {
 }
 
 int outbufIovecs(const outbuf *o, struct iovec *iov, int max) {
+    hotCheck(max > 0);
     int count = 0;
     for (outblock *b = o->first; b && count < max; b = b->next) {
         if (b->lent_left > 0) {

@@ -32,6 +32,7 @@ static replyReadStatus refuse(replyInput *in, const char *error) {
 
 /* Reads the line after the type byte, up to CRLF. */
 static replyReadStatus readLine(replyInput *in, size_t line_max, slice *line) {
+    hotCheck(line_max > 0);
     replyReader *r = in->reader;
     size_t from = sizeMax(r->scanned, 1);
     const char *cr = memchr(in->at + from, '\r', in->len - from);
@@ -196,6 +197,8 @@ static replyReadStatus readItem(replyInput *in) {
 /* Updates the open aggregates: counts the item, opens it if it is an aggregate, and closes all
  * aggregates that end with it. */
 static void countItem(replyReader *r, replyEvent *e) {
+    hotCheck(r->depth >= 0);
+    hotCheck(r->depth <= REPLY_DEPTH_MAX);
     e->depth = r->depth;
     bool attribute = e->kind == REPLY_ATTRIBUTE;
     if (r->depth > 0 && !attribute) r->left[r->depth - 1]--;
@@ -219,6 +222,7 @@ static void countItem(replyReader *r, replyEvent *e) {
 
 /* Skip mode: skips the bytes of a bulk, the last two of which must be CRLF. */
 static replyReadStatus skipBulk(replyReader *r, const char *buf, size_t len, size_t *pos) {
+    hotCheck(*pos <= len);
     while (r->skipping > 0) {
         if (*pos == len) return REPLY_NEED_MORE;
         if (r->skipping > 2) {
@@ -248,6 +252,7 @@ static bool skipped(replyReader *r, replyEvent *event) {
 
 replyReadStatus replyRead(replyReader *r, const char *buf, size_t len, size_t *pos,
                           replyEvent *event) {
+    hotCheck(*pos <= len);
     if (r->error) return REPLY_BAD;
     while (true) {
         replyReadStatus st = skipBulk(r, buf, len, pos);

@@ -15,6 +15,7 @@ void sinkTake(const outbuf *o, const replyEvent *event) {
 }
 
 void sinkTakeText(const outbuf *o, replyKind kind, slice text) {
+    hotCheck(o->sink);
     if (!o->sink->take) return;
     replyEvent event = {.kind = kind, .text = text};
     if (kind == REPLY_BULK) event.integer = (int64_t)text.len;

@@ -22,6 +22,7 @@ ALWAYS_INLINE char *place(outbuf *o) {
 
 /* The two decimal digits of a number below 100, the first one in the lower byte. */
 ALWAYS_INLINE uint64_t twoDigits(uint32_t n) {
+    hotCheck(n < 100);
     uint32_t tens = n * 103 >> 10;
     return (tens + ((n - tens * 10) << 8)) | 0x3030;
 }
@@ -57,6 +58,7 @@ ALWAYS_INLINE char *putCrlf(char *at) {
 }
 
 static void head(outbuf *o, char kind, uint64_t n) {
+    hotCheck(n <= INT64_MAX);
     char *at = place(o);
     if (unlikely(at == NULL)) {
         sinkTakeHead(o, kind, n);
@@ -130,6 +132,7 @@ void respBulk(outbuf *o, slice bytes) {
 }
 
 void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {
+    hotCheck(offset + len <= b->len);
     if (len < RESP_BORROW_MIN || unlikely(o->sink != NULL)) {
         respBulk(o, sliceMake(b->bytes + offset, len));
         return;
@@ -140,6 +143,7 @@ void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {
 }
 
 void respNull(outbuf *o, int proto) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         outbufAppend(o, "$-1\r\n", 5);
     } else {
@@ -148,6 +152,7 @@ void respNull(outbuf *o, int proto) {
 }
 
 void respNullArray(outbuf *o, int proto) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         outbufAppend(o, "*-1\r\n", 5);
     } else {
@@ -164,6 +169,8 @@ static char kindOf(int proto, char kind, int64_t *count) {
 }
 
 static void aggregate(outbuf *o, int proto, char kind, int64_t count) {
+    hotCheck(proto == 2 || proto == 3);
+    hotCheck(count >= 0);
     kind = kindOf(proto, kind, &count);
     if (kind) head(o, kind, (uint64_t)count);
 }
@@ -175,6 +182,7 @@ void respAttribute(outbuf *o, int proto, int64_t pairs) { aggregate(o, proto, '|
 void respPush(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '>', count); }
 
 char *respRequest(int argc, const slice *argv, size_t *len) {
+    hotCheck(argc > 0);
     outbuf encoded;
     outbufInit(&encoded);
     respArray(&encoded, argc);
@@ -185,6 +193,7 @@ char *respRequest(int argc, const slice *argv, size_t *len) {
 }
 
 void respDouble(outbuf *o, int proto, double value) {
+    hotCheck(proto == 2 || proto == 3);
     char text[NUMBER_TEXT_MAX];
     size_t len = numberPrintDouble(text, value);
     char *at = place(o);
@@ -202,6 +211,7 @@ void respDouble(outbuf *o, int proto, double value) {
 }
 
 void respDoubleText(outbuf *o, int proto, slice text) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         respBulk(o, text);
     } else {
@@ -210,6 +220,7 @@ void respDoubleText(outbuf *o, int proto, slice text) {
 }
 
 void respBool(outbuf *o, int proto, bool value) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         respInteger(o, value);
     } else {
@@ -218,6 +229,7 @@ void respBool(outbuf *o, int proto, bool value) {
 }
 
 void respBigNumber(outbuf *o, int proto, slice digits) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         respBulk(o, digits);
     } else {
@@ -226,6 +238,7 @@ void respBigNumber(outbuf *o, int proto, slice digits) {
 }
 
 void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 2) {
         respBulk(o, bytes);
         return;

@@ -165,6 +165,7 @@ static requestStep refuseByte(requestInput *in, char got) {
 }
 
 bool requestArgReserve(requestPartial *s) {
+    hotCheck(s->arg_count <= s->arg_cap);
     if (s->arg_count < s->arg_cap) return true;
     int available = s->arg_cap < 32 ? 64 : s->arg_cap * 2;
     size_t size = (size_t)available * sizeof(slice);
@@ -207,6 +208,7 @@ static requestStep takeLine(requestInput *in, size_t cr, const char *bad_number,
 }
 
 static void skipLine(requestPartial *s, size_t cr) {
+    hotCheck(cr >= s->next);
     s->next = cr + 2;
     s->scanned = 0;
 }
@@ -440,6 +442,7 @@ static bool worthKeeping(const requestPartial *s, requestStep step) {
 /* Moves a parse state from the stack, whose arguments may be in the batch's pool, to a block of its
  * own. */
 static void partialKeep(requestParser *p, const requestPartial *s) {
+    hotCheck(!p->partial);
     requestPartial *kept = memNew(requestPartial);
     *kept = *s;
     if (!s->args_owned) {
@@ -541,6 +544,8 @@ static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t 
  * batch has `max`. Returns the offset after them. */
 static size_t parseUsual(requestBatch *batch, const char *buf, size_t pos, size_t len,
                          const fastLimits *limits, int max) {
+    hotCheck(pos <= len);
+    hotCheck(max >= batch->count);
     const char *at = buf + pos, *end = buf + len;
     slice *argv = batch->pool + batch->pool_used;
     request *r = &batch->items[batch->count], *last = &batch->items[max];

@@ -37,6 +37,7 @@ static struct {
 } cache;
 
 void scriptDigest(slice text, char digest[SCRIPT_DIGEST_LEN + 1]) {
+    hotCheck(threadIsMain());
     static const char hex[] = "0123456789abcdef";
     unsigned char bytes[SHA_DIGEST_LENGTH];
     const unsigned char *done = SHA1((const unsigned char *)text.ptr, text.len, bytes);
@@ -56,6 +57,7 @@ void *scriptCacheVm(bool open) {
 /* ------------------------------------------------------------------ tables */
 
 static void link(entry *e) {
+    hotCheck(cache.buckets > 0);
     entry **text = &cache.by_text[e->text_hash & (cache.buckets - 1)];
     e->next_text = *text;
     *text = e;
@@ -83,6 +85,8 @@ static void grow(void) {
 }
 
 static void removeEntry(entry *e) {
+    hotCheck(cache.count > 0);
+    hotCheck(cache.buckets > 0);
     entry **at = &cache.by_text[e->text_hash & (cache.buckets - 1)];
     while (*at != e) at = &(*at)->next_text;
     *at = e->next_text;
@@ -98,6 +102,7 @@ static void removeEntry(entry *e) {
 }
 
 static void noteUse(entry *e) {
+    hotCheck(e->pinned || cache.evictable > 0);
     if (e->pinned) return;
     listRemove(&cache.uses, &e->use);
     listAppend(&cache.uses, &e->use);
@@ -132,6 +137,7 @@ const script *scriptCacheFindDigest(slice digest) {
 /* ------------------------------------------------------------------ add, evict, flush */
 
 static void evict(void) {
+    hotCheck(cache.evictable <= cache.count);
     while (cache.evictable > SCRIPT_EVAL_MAX) {
         entry *oldest = LIST_OWNER(cache.uses.head.next, entry, use);
         removeEntry(oldest);
@@ -139,6 +145,7 @@ static void evict(void) {
         memFree(oldest);
         cache.evicted++;
     }
+    hotCheck(cache.evictable <= SCRIPT_EVAL_MAX);
 }
 
 const script *scriptCacheAdd(slice body, str *error) {
@@ -174,6 +181,7 @@ const script *scriptCacheAdd(slice body, str *error) {
 }
 
 void scriptCachePin(const script *s) {
+    hotCheck(threadIsMain());
     entry *e = (entry *)((char *)s - offsetof(entry, of));
     if (e->pinned) return;
     listRemove(&cache.uses, &e->use);
@@ -203,6 +211,7 @@ static void freeGarbage(void *state) {
 }
 
 void scriptCacheFlush(bool later) {
+    hotCheck(threadIsMain());
     cacheGarbage *g = memNew(cacheGarbage);
     *g = (cacheGarbage){cache.vm, cache.by_text, cache.by_digest, cache.buckets};
     cache.vm = NULL;

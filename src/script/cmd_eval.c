@@ -14,6 +14,7 @@
 static const slice NO_SCRIPT_TEXT = SLICE("NOSCRIPT No matching script.");
 
 bool scriptArgKeys(ctx *c, int *count, const char *not_a_number) {
+    hotCheck(c->argc >= 3);
     int64_t n;
     if (!ctxArgIntIn(c, 2, INT64_MIN, INT64_MAX, &n, not_a_number)) return false;
     if (n > c->argc - 3) {
@@ -29,6 +30,8 @@ bool scriptArgKeys(ctx *c, int *count, const char *not_a_number) {
 }
 
 static void run(ctx *c, const script *s, int key_count, bool read_only) {
+    hotCheck(key_count >= 0);
+    hotCheck(key_count <= c->argc - 3);
     scriptRun now = {.name = sliceMake(s->digest, SCRIPT_DIGEST_LEN),
                      .flags = s->flags,
                      .is_read_only = read_only};
@@ -39,6 +42,7 @@ static void run(ctx *c, const script *s, int key_count, bool read_only) {
 }
 
 static void runText(ctx *c, bool read_only) {
+    hotCheck(c->argc >= 3);
     int key_count;
     if (!scriptArgKeys(c, &key_count, NULL)) return;
     const script *s = scriptCacheFindText(c->argv[1]);
@@ -53,6 +57,7 @@ static void runText(ctx *c, bool read_only) {
 }
 
 static void runDigest(ctx *c, bool read_only) {
+    hotCheck(c->argc >= 3);
     int key_count;
     if (c->argv[1].len != SCRIPT_DIGEST_LEN) {
         replyError(c, NO_SCRIPT_TEXT);
@@ -85,6 +90,7 @@ void evalshaCommand(ctx *c) { runDigest(c, false); }
 void evalshaRoCommand(ctx *c) { runDigest(c, true); }
 
 uint64_t scriptEvalFlags(const ctx *c) {
+    hotCheck(c->argc >= 2);
     bool by_digest = c->cmd->spec->proc == evalshaCommand || c->cmd->spec->proc == evalshaRoCommand;
     if (by_digest) {
         const script *s = scriptCacheFindDigest(c->argv[1]);
@@ -99,6 +105,7 @@ uint64_t scriptEvalFlags(const ctx *c) {
 
 /* SCRIPT LOAD script. Reply: its digest. */
 void scriptLoadCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     const script *s = scriptCacheFindText(c->argv[2]);
     if (!s) {
         str error = STR_EMPTY;
@@ -113,12 +120,14 @@ void scriptLoadCommand(ctx *c) {
 
 /* SCRIPT EXISTS digest [digest ...]. Reply: an array of 0 and 1. */
 void scriptExistsCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) replyInteger(c, scriptCacheFindDigest(c->argv[i]) != NULL);
 }
 
 /* SCRIPT SHOW digest. Reply: the text of the script. */
 void scriptShowCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     const script *s = scriptCacheFindDigest(c->argv[2]);
     if (!s) {
         replyError(c, NO_SCRIPT_TEXT);
@@ -129,6 +138,7 @@ void scriptShowCommand(ctx *c) {
 
 /* SCRIPT FLUSH [ASYNC | SYNC] */
 void scriptFlushCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     bool valid =
         c->argc == 2 || (c->argc == 3 && (ctxArgIs(c, 2, "sync") || ctxArgIs(c, 2, "async")));
     if (!valid) {

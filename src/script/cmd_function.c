@@ -17,6 +17,7 @@
 /* ------------------------------------------------------------------ calls */
 
 static void call(ctx *c, bool read_only) {
+    hotCheck(c->argc >= 3);
     const function *f = functionFind(c->argv[1]);
     if (!f) {
         replyError(c, SLICE("ERR Function not found"));
@@ -39,6 +40,7 @@ void fcallCommand(ctx *c) { call(c, false); }
 void fcallRoCommand(ctx *c) { call(c, true); }
 
 uint64_t scriptCallFlags(const ctx *c) {
+    hotCheck(c->argc >= 2);
     const function *f = functionFind(c->argv[1]);
     return scriptFlagsOfCommand(c, f ? f->flags : SCRIPT_NO_HEADER);
 }
@@ -53,6 +55,7 @@ static int64_t restoreLimitMs(const ctx *c) {
 
 /* FUNCTION LOAD [REPLACE ...] code. Reply: the name of the library. */
 void functionLoadCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     bool replace = false;
     for (int i = 2; i < c->argc - 1; i++) {
         if (!ctxArgIs(c, i, "replace")) {
@@ -75,6 +78,7 @@ void functionLoadCommand(ctx *c) {
 
 /* FUNCTION DELETE library */
 void functionDeleteCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     library *l = libraryFind(c->argv[2]);
     if (!l) {
         replyError(c, SLICE("ERR Library not found"));
@@ -87,6 +91,7 @@ void functionDeleteCommand(ctx *c) {
 
 /* FUNCTION FLUSH [ASYNC | SYNC] */
 void functionFlushCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     if (c->argc > 3) {
         replyErrorSubcommand(c);
         return;
@@ -170,6 +175,7 @@ static void restore(ctx *c, slice body, restorePolicy policy) {
 /* FUNCTION RESTORE payload [FLUSH | APPEND | REPLACE]: loads all libraries of the payload, or
  * none. */
 void functionRestoreCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (c->argc > 4) {
         replyErrorSubcommand(c);
         return;
@@ -233,6 +239,7 @@ static void replyLibrary(ctx *c, const library *l, bool with_code) {
 
 /* FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE] */
 void functionListCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     bool with_code = false, has_pattern = false;
     slice pattern = {NULL, 0};
     for (int i = 2; i < c->argc; i++) {

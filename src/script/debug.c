@@ -72,6 +72,7 @@ void debugSessionEvent(session *s, sessionEvent e) {
 
 /* SCRIPT DEBUG YES | SYNC | NO [engine] */
 void scriptDebugCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     if (c->argc > 4) {
         replyErrorSubcommand(c);
         return;
@@ -101,6 +102,7 @@ void scriptDebugCommand(ctx *c) {
 /* ------------------------------------------------------------------ lines for the client */
 
 void debugAdd(debugLines *to, slice line) {
+    hotCheck(threadIsMain());
     strAppendByte(&to->lines, '+');
     size_t from = to->lines.len;
     strAppendSlice(&to->lines, line);
@@ -127,6 +129,7 @@ addFormat(debugSession *d, const char *format, ...) {
 size_t debugTextMax(const debugLines *to) { return to->cut ? to->cut + 1 : SIZE_MAX; }
 
 void debugAddCut(debugLines *to, slice line) {
+    hotCheck(threadIsMain());
     if (!to->cut || line.len <= to->cut) {
         debugAdd(to, line);
         return;
@@ -167,6 +170,7 @@ static bool send(debugSession *d) {
 /* ------------------------------------------------------------------ source and breakpoints */
 
 static int findBreakpoint(const debugSession *d, int line) {
+    hotCheck(d->breakpoint_count >= 0);
     for (int i = 0; i < d->breakpoint_count; i++) {
         if (d->breakpoints[i] == line) return i;
     }
@@ -174,6 +178,7 @@ static int findBreakpoint(const debugSession *d, int line) {
 }
 
 static void addLine(debugSession *d, int line) {
+    hotCheck(d->source_count >= 0);
     if (line < 1 || line > d->source_count) return;
     const char *mark = "   ";
     bool is_current = line == d->line, has_break = findBreakpoint(d, line) >= 0;
@@ -278,6 +283,7 @@ static void addHelp(debugSession *d) {
 }
 
 static void setCut(debugSession *d, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     if (argc == 1) {
         addFormat(d, "Current maxlen is %zu", d->out.cut);
         return;
@@ -307,6 +313,7 @@ static int64_t leadingNumber(slice text) {
 }
 
 static void listSource(debugSession *d, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     int64_t around = argc > 1 ? leadingNumber(argv[1]) : 0, context = CONTEXT_DEFAULT;
     if (argc > 2) context = leadingNumber(argv[2]);
     if (around <= 0) around = d->line;
@@ -316,6 +323,7 @@ static void listSource(debugSession *d, const slice *argv, int argc) {
 
 /* The words from the second on, separated by blanks. */
 static void joinWords(const slice *argv, int argc, str *out) {
+    hotCheck(argc > 0);
     for (int i = 1; i < argc; i++) {
         if (i > 1) strAppendByte(out, ' ');
         strAppendSlice(out, argv[i]);
@@ -339,6 +347,7 @@ typedef enum verb {
 } verb;
 
 static verb verbOf(const slice *argv, int argc) {
+    hotCheck(argc > 0);
     static const struct {
         const char *brief, *full;
         verb is;
@@ -368,6 +377,7 @@ static verb verbOf(const slice *argv, int argc) {
 }
 
 static void evaluate(debugSession *d, const slice *argv, int argc, const debugView *view) {
+    hotCheck(argc > 0);
     str code = STR_EMPTY;
     joinWords(argv, argc, &code);
     /* A forked process in which the code does not end is ended. Nothing can end it in the
@@ -383,6 +393,7 @@ static void evaluate(debugSession *d, const slice *argv, int argc, const debugVi
 /* Runs one command that does not let the script continue. */
 static void runVerb(debugSession *d, verb what, const slice *argv, int argc,
                     const debugView *view) {
+    hotCheck(argc > 0);
     switch (what) {
     case VERB_TRACE: view->trace(view->state, &d->out); break;
     case VERB_MAXLEN: setCut(d, argv, argc); break;
@@ -453,11 +464,13 @@ static debugOrder converse(debugSession *d, const debugView *view) {
 /* ------------------------------------------------------------------ the running script */
 
 bool debugStopsAt(debugSession *d, int line) {
+    hotCheck(line >= 0);
     d->line = line;
     return d->step || d->at_break || d->timed_out || findBreakpoint(d, line) >= 0;
 }
 
 debugOrder debugStop(debugSession *d, int line, const debugView *view) {
+    hotCheck(line >= 0);
     const char *why = "step over";
     if (d->timed_out) why = "timeout reached, infinite loop?";
     if (findBreakpoint(d, line) >= 0) why = "break point";
@@ -473,6 +486,7 @@ debugOrder debugStop(debugSession *d, int line, const debugView *view) {
 void debugBreak(debugSession *d) { d->at_break = true; }
 
 void debugShow(debugSession *d, slice text) {
+    hotCheck(threadIsMain());
     str line = STR_EMPTY;
     strAppendFormat(&line, "<debug> line %d: ", d->line);
     strAppendSlice(&line, text);
@@ -482,6 +496,7 @@ void debugShow(debugSession *d, slice text) {
 
 /* Without the code ERR, as Valkey shows errors that it finds before the command runs. */
 void debugShowError(debugSession *d, slice text) {
+    hotCheck(threadIsMain());
     if (!d->step) return;
     if (text.len > 4 && memcmp(text.ptr, "ERR ", 4) == 0)
         text = sliceMake(text.ptr + 4, text.len - 4);
@@ -497,6 +512,7 @@ bool debugPoll(debugSession *d) {
 }
 
 replySink *debugCommandBegins(debugSession *d, const slice *argv, int argc, replySink *sink) {
+    hotCheck(argc > 0);
     if (!d->step) return sink;
     str line = STR_EMPTY;
     strAppendText(&line, "<command>");
@@ -512,6 +528,7 @@ replySink *debugCommandBegins(debugSession *d, const slice *argv, int argc, repl
 }
 
 void debugCommandEnds(debugSession *d, bool rejected) {
+    hotCheck(threadIsMain());
     if (!d->shows_reply) return;
     d->shows_reply = false;
     addTagged(d, "<reply> ", strSlice(&d->reply.text), true);

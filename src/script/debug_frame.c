@@ -9,6 +9,8 @@
 
 /* Takes "<mark><number>\r\n" at *at; the number must be in 1..max. */
 static debugFrameState takeHead(slice all, size_t *at, char mark, int max, int *number) {
+    hotCheck(*at <= all.len);
+    hotCheck(max > 0);
     enum { HEAD_BYTES_MAX = 8 };
     if (*at == all.len) return DEBUG_FRAME_INCOMPLETE;
     if (all.ptr[*at] != mark) return DEBUG_FRAME_BAD;
@@ -28,6 +30,7 @@ static debugFrameState takeHead(slice all, size_t *at, char mark, int max, int *
 }
 
 static debugFrameState takeWord(slice all, size_t *at, slice *word) {
+    hotCheck(*at <= all.len);
     int len;
     debugFrameState state = takeHead(all, at, '$', DEBUG_WORD_BYTES_MAX, &len);
     if (state != DEBUG_FRAME_READY) return state;
@@ -39,6 +42,7 @@ static debugFrameState takeWord(slice all, size_t *at, slice *word) {
 }
 
 debugFrameState debugFrameNext(debugFrames *f) {
+    hotCheck(f->taken <= f->bytes.len);
     if (f->taken) {
         memmove(f->bytes.ptr, f->bytes.ptr + f->taken, f->bytes.len - f->taken);
         strCut(&f->bytes, f->bytes.len - f->taken);

@@ -22,6 +22,7 @@ static bool hasPairs(replyKind kind) { return kind == REPLY_MAP || kind == REPLY
 /* An item is complete: appends what separates it from the next one, and closes aggregates that are
  * full. */
 static void itemDone(debugReply *r) {
+    hotCheck(r->depth <= REPLY_DEPTH_MAX);
     while (r->depth > 0) {
         int at = r->depth - 1;
         if (--r->open[at].left > 0) {
@@ -38,6 +39,7 @@ static void itemDone(debugReply *r) {
 }
 
 static void openAggregate(debugReply *r, const replyEvent *e) {
+    hotCheck(r->depth <= REPLY_DEPTH_MAX);
     strAppendText(&r->text, openings[e->kind]);
     if (r->depth == REPLY_DEPTH_MAX) return; /* the receiver refuses it */
     r->open[r->depth].kind = e->kind;

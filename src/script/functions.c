@@ -54,6 +54,7 @@ const function *functionFind(slice name) {
 }
 
 static void insert(function *f) {
+    hotCheck(functions.bucket_count > 0);
     function **bucket = bucketOf(strSlice(&f->name));
     f->next = *bucket;
     *bucket = f;
@@ -69,6 +70,7 @@ static void reserve(size_t more) {
         library *l = LIST_OWNER(n, library, node);
         for (int i = 0; i < l->function_count; i++) insert(&l->functions[i]);
     }
+    hotCheck(functions.bucket_count >= functions.function_count + more);
 }
 
 /* ------------------------------------------------------------------ libraries */
@@ -103,6 +105,7 @@ static void freeLibrary(library *l, bool drops) {
 }
 
 static void place(library *l) {
+    hotCheck(l->function_count > 0);
     reserve((size_t)l->function_count);
     listAppend(all(), &l->node);
     for (int i = 0; i < l->function_count; i++) insert(&l->functions[i]);
@@ -111,6 +114,8 @@ static void place(library *l) {
 }
 
 void libraryDelete(library *l) {
+    hotCheck(threadIsMain());
+    hotCheck(functions.function_count >= (size_t)l->function_count);
     for (int i = 0; i < l->function_count; i++) {
         function **at = bucketOf(strSlice(&l->functions[i].name));
         while (*at != &l->functions[i]) at = &(*at)->next;
@@ -140,6 +145,7 @@ static void freeGarbage(void *state) {
 }
 
 void librariesFlush(bool later) {
+    hotCheck(threadIsMain());
     functionsGarbage *g = memNew(functionsGarbage);
     listInit(&g->libraries);
     g->vm = functions.vm;
@@ -252,6 +258,7 @@ const library *libraryLoad(slice code, bool replace, int64_t limit_ms, str *erro
 
 /* Checks a staged library against those staged before it. */
 static bool stagedApart(library **staged, int count, str *error) {
+    hotCheck(count >= 0);
     const library *l = staged[count];
     for (int i = 0; i < count; i++) {
         if (sliceEqual(strSlice(&staged[i]->name), strSlice(&l->name))) {
@@ -304,6 +311,7 @@ static void deleteReplaced(void) {
 
 bool librariesRestore(const slice *codes, int count, restorePolicy policy, int64_t limit_ms,
                       int64_t total_ms, str *error) {
+    hotCheck(count >= 0);
     library **staged = memNewArray(library *, (size_t)count + 1);
     int done = 0;
     bool ok = true;

@@ -29,6 +29,7 @@ static bool splitHeader(slice body, slice *line, slice *code) {
 
 /* "flags=a,b" */
 static bool parseFlags(slice word, unsigned *flags, str *error) {
+    hotCheck(word.len >= 6);
     slice rest = sliceMake(word.ptr + 6, word.len - 6);
     while (rest.len) {
         const char *comma = memchr(rest.ptr, ',', rest.len);
@@ -54,6 +55,7 @@ static bool parseFlags(slice word, unsigned *flags, str *error) {
 static slice engineName(const str *words) { return sliceMake(words[0].ptr + 2, words[0].len - 2); }
 
 static bool parseWords(const str *words, int count, scriptHeader *out, str *error) {
+    hotCheck(count > 0);
     slice engine = engineName(words);
     for (int i = 1; i < count; i++) {
         slice word = strSlice(&words[i]);
@@ -106,6 +108,7 @@ static bool startsWithFold(slice text, const char *with) {
 }
 
 static bool parseLibraryWords(const str *words, int count, libraryHeader *out, str *error) {
+    hotCheck(count > 0);
     bool is_named = false;
     for (int i = 1; i < count; i++) {
         slice word = strSlice(&words[i]);

@@ -150,6 +150,7 @@ static int baseUnpack(lua_State *L) {
 
 /* Frees garbage in small steps, up to the end of a cycle; true if it was reached. */
 static bool collectSteps(lua_State *L, luaVm *vm, int64_t kilobytes) {
+    hotCheck(kilobytes >= 0);
     enum { STEP = 64 };
     for (;;) {
         if (lua_gc(L, LUA_GCSTEP, kilobytes < STEP ? (int)kilobytes : STEP)) return true;
@@ -239,6 +240,7 @@ int luaErrorHandler(lua_State *L) {
 }
 
 void luaAddBase(luaVm *vm) {
+    hotCheck(threadIsMain());
     static const luaL_Reg functions[] = {{"next", baseNext},
                                          {"rawget", baseRawget},
                                          {"rawset", baseRawset},
@@ -279,6 +281,7 @@ static const char *unresumable(lua_State *L, lua_State *co) {
 /* Resumes a coroutine with the values on top. Returns the number of its values, -1: an error is on
  * top. The count of nested calls goes on in it, which bounds them all. */
 static int resume(lua_State *L, lua_State *co, int argc) {
+    hotCheck(argc >= 0);
     luaVm *vm = luaVmOf(L);
     const char *why = unresumable(L, co);
     if (!lua_checkstack(co, argc)) return luaL_error(L, "too many arguments to resume");
@@ -358,6 +361,7 @@ static int coroutineRunning(lua_State *L) {
 }
 
 void luaOpenCoroutine(lua_State *L) {
+    hotCheck(threadIsMain());
     static const luaL_Reg functions[] = {{"create", coroutineCreate},
                                          {"resume", coroutineResume},
                                          {"running", coroutineRunning},

@@ -38,6 +38,8 @@ static bool isList(lua_State *L, int index) {
 }
 
 static void printTable(printer *p, int index, int depth) {
+    hotCheck(depth >= 0);
+    hotCheck(depth < TABLE_DEPTH_MAX);
     lua_State *L = p->L;
     if (!luaPushBehindProxy(L, index)) lua_pushvalue(L, index);
     int table = lua_gettop(L);
@@ -63,6 +65,8 @@ static void printTable(printer *p, int index, int depth) {
 }
 
 static void printValue(printer *p, int index, int depth) {
+    hotCheck(depth >= 0);
+    hotCheck(depth <= TABLE_DEPTH_MAX);
     lua_State *L = p->L;
     int type = lua_type(L, index);
     if (depth == TABLE_DEPTH_MAX) {
@@ -199,6 +203,7 @@ static void evaluate(void *state, slice code, debugLines *to) {
 }
 
 static void runCommand(void *state, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     lua_State *L = state;
     luaVm *vm = luaVmOf(L);
     lua_pushcfunction(L, luaServerPcall);
@@ -213,6 +218,7 @@ static void runCommand(void *state, const slice *argv, int argc) {
 /* ------------------------------------------------------------------ the hook */
 
 void luaDebugLine(lua_State *L, lua_Debug *at) {
+    hotCheck(threadIsMain());
     debugSession *d = debugNow();
     if (!d || !lua_getinfo(L, "Sl", at) || strcmp(at->source, SOURCE) != 0) return;
     if (!debugStopsAt(d, at->currentline)) return;

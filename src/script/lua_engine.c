@@ -72,11 +72,14 @@ static size_t memoryLimitNow(void) {
 static size_t memory(const void *state) { return ((const luaVm *)state)->used; }
 
 bool luaVmHasRoom(const luaVm *vm, size_t bytes) {
+    hotCheck(bytes > 0);
     if (vm->used > vm->limit || bytes > vm->limit - vm->used) return false;
     return memHasRoom(bytes, false);
 }
 
 void luaCheckGrowth(lua_State *L, const str *text, size_t need) {
+    hotCheck(threadIsMain());
+    hotCheck(text->len <= text->cap);
     enum { SMALL = 1 << 20 };
     size_t size = text->len + need;
     if (size < SMALL || size <= text->cap) return;

@@ -58,6 +58,7 @@ static void hook(lua_State *L, lua_Debug *at) {
 }
 
 void luaGuardSetHook(luaVm *vm, lua_State *L) {
+    hotCheck(threadIsMain());
     int events = 0, count = 0;
     if (vm->debugged) events |= LUA_MASKLINE;
     if (vm->killed) count = 1;
@@ -104,6 +105,7 @@ static void setAlarm(int ms) {
 }
 
 void luaGuardBegin(luaVm *vm) {
+    hotCheck(threadIsMain());
     static bool created;
     if (unlikely(!created)) createAlarm();
     created = true;
@@ -121,6 +123,7 @@ void luaGuardBegin(luaVm *vm) {
 }
 
 void luaGuardEnd(luaVm *vm) {
+    hotCheck(threadIsMain());
     alarm_now.vm = NULL;
     alarm_now.rang = 0;
     vm->running = NULL;
@@ -142,6 +145,7 @@ static void noteKilled(luaVm *vm) {
 }
 
 void luaVmPoll(lua_State *L, luaVm *vm) {
+    hotCheck(threadIsMain());
     vm->steps_left = LUA_STEPS_PER_POLL;
     if (alarm_now.rang) {
         alarm_now.rang = 0;
@@ -193,6 +197,7 @@ int luaRaiseStackOverflow(lua_State *L) {
 }
 
 void luaNameOverflow(lua_State *L, luaVm *vm, int st) {
+    hotCheck(threadIsMain());
     if (st != LUA_ERRMEM || !vm->overflowed) return;
     vm->overflowed = false;
     lua_pop(L, 1);

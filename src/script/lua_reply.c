@@ -151,6 +151,7 @@ static size_t bytesOf(const replyEvent *e) {
 }
 
 void luaReplyTake(void *state, const replyEvent *e) {
+    hotCheck(threadIsMain());
     luaReply *r = state;
     if (r->broken || isDropped(r, e)) return;
     if (!hasRoom(r, bytesOf(e))) {
@@ -379,6 +380,7 @@ static void writeValue(writer *w) {
 }
 
 void luaReplyValue(luaVm *vm, scriptRun *run) {
+    hotCheck(threadIsMain());
     ctx *c = run->caller;
     writer w = {
         .L = vm->L, .vm = vm, .c = c, .granted = LUA_REPLY_GRANTED, .script_proto = run->proto};

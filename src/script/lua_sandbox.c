@@ -57,6 +57,7 @@ static void setBehind(lua_State *L, int index) {
 }
 
 void luaMakeProxy(luaVm *vm) {
+    hotCheck(threadIsMain());
     lua_State *L = vm->L;
     check(vm->host_count < LUA_HOSTS_MAX);
     lua_pushvalue(L, -1);
@@ -113,6 +114,7 @@ static void copyFields(lua_State *L, int from, const char *const *names) {
 }
 
 void luaSetFunctions(lua_State *L, const luaL_Reg *functions) {
+    hotCheck(threadIsMain());
     for (; functions->name; functions++) {
         lua_pushcfunction(L, functions->func);
         lua_setfield(L, -2, functions->name);
@@ -251,6 +253,7 @@ static void openLoadGlobals(luaVm *vm) {
 }
 
 void luaSandboxOpen(luaVm *vm) {
+    hotCheck(threadIsMain());
     static const lua_CFunction standard[] = {luaopen_base, luaopen_table, luaopen_string,
                                              luaopen_math};
     lua_State *L = vm->L;
@@ -294,6 +297,7 @@ void luaSandboxOpen(luaVm *vm) {
 }
 
 void luaSandboxSetLoading(luaVm *vm, bool loading) {
+    hotCheck(threadIsMain());
     lua_State *L = vm->L;
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->global_meta);
     lua_rawgeti(L, LUA_REGISTRYINDEX, loading ? vm->load_globals : vm->globals);

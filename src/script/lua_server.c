@@ -369,6 +369,7 @@ static double versionNumber(const char *version) {
 }
 
 void luaOpenServer(luaVm *vm, bool loading) {
+    hotCheck(threadIsMain());
     static const luaL_Reg usual[] = {
         {"call", serverCall},          {"pcall", luaServerPcall},      {"error_reply", errorReply},
         {"status_reply", statusReply}, {"setresp", setResp},           {"set_repl", setRepl},

@@ -226,6 +226,7 @@ static int tableSort(lua_State *L) {
 }
 
 void luaAddTable(luaVm *vm) {
+    hotCheck(threadIsMain());
     static const luaL_Reg functions[] = {
         {"concat", tableConcat}, {"foreach", tableForeach}, {"foreachi", tableForeachi},
         {"getn", tableGetn},     {"insert", tableInsert},   {"remove", tableRemove},

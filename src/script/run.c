@@ -65,6 +65,7 @@ static bool mustStayInSlot(const scriptRun *run) {
 }
 
 static bool addSlots(void *arg, const command *cmd, const slice *argv, int argc) {
+    hotCheck(argc > 0);
     int *slot = arg;
     *slot = commandSlots(*slot, cmd, argv, argc);
     return true;
@@ -101,6 +102,7 @@ bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
 }
 
 void scriptRunEnd(scriptRun *run) {
+    hotCheck(threadIsMain());
     check(now.run == run);
     session *s = run->caller->who;
     s->flags = (s->flags & ~SESSION_DENY_BLOCKING) | now.denied;
@@ -124,6 +126,7 @@ uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
 /* ------------------------------------------------------------------ commands of the script */
 
 void scriptReplyError(ctx *c, slice text, bool counted) {
+    hotCheck(threadIsMain());
     c->flags |= CTX_FAILED;
     if (!counted) {
         const char *blank = memchr(text.ptr, ' ', text.len);
@@ -199,6 +202,7 @@ static void replyUnknown(ctx *c) {
 }
 
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
+    hotCheck(argc > 0);
     ctx c;
     ctxInitInner(&c, run->caller);
     c.db = c.who->db; /* the script may have selected another one */
@@ -289,6 +293,7 @@ scriptStop scriptRunPoll(scriptRun *run) {
 }
 
 void scriptRunKill(ctx *c, bool function) {
+    hotCheck(threadIsMain());
     scriptRun *run = now.run;
     if (!run) {
         replyError(c, SLICE("NOTBUSY No scripts in execution right now."));

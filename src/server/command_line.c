@@ -73,6 +73,7 @@ static bool is(const char *arg, const char *a, const char *b) {
 }
 
 void commandLineRunEarly(int argc, char **argv) {
+    hotCheck(threadIsMain());
     if (argc < 2) return;
     if (argc == 2 && is(argv[1], "-v", "--version")) {
         printVersion();
@@ -111,6 +112,7 @@ static void printOption(const char *name, const configOption *o, void *arg) {
 }
 
 void commandLineRunConfig(int argc, char **argv) {
+    hotCheck(threadIsMain());
     bool check_only = argc > 1 && is(argv[1], "--check-config", NULL);
     bool print = argc > 1 && is(argv[1], "--print-config", NULL);
     if (!check_only && !print) return;

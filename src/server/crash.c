@@ -55,8 +55,6 @@ static struct {
     sigjmp_buf skip_region; /* jump back into the memory test from an inaccessible page */
 } crash;
 
-static int ownTid(void) { return (int)syscall(SYS_gettid); }
-
 /* ------------------------------------------------------------------ start and end */
 
 static void reportBegin(void) {
@@ -203,6 +201,7 @@ static bool isTestable(const char *line, uintptr_t *from, uintptr_t *to) {
 
 /* Tests one piece of a mapping. False: it has an inaccessible page. */
 static bool testPiece(uintptr_t at, size_t size, size_t *errors) {
+    hotCheck(size > 0);
     if (sigsetjmp(crash.skip_region, 1)) {
         crash.tests_memory = 0;
         return false;
@@ -285,7 +284,7 @@ crashAgain(int signal_number, const siginfo_t *info, const void *context) {
 
 static void onCrash(int signal_number, siginfo_t *info, void *context) {
     if (crash.report_written) endBySignal(signal_number);
-    int no_thread = 0, me = ownTid();
+    int no_thread = 0, me = traceOwnTid();
     if (!__atomic_compare_exchange_n(&crash.tid, &no_thread, me, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
         if (no_thread != me) traceFreeze();
@@ -315,7 +314,7 @@ static void onFailureBegin(void) { reportBegin(); }
 
 static void onFailure(const char *what, const char *file, int line) {
     (void)what, (void)file, (void)line; /* already logged */
-    crash.tid = ownTid();
+    crash.tid = traceOwnTid();
     if (serverConf.crash_log_enabled) {
         limitReport(SIGABRT, REPORT_MS);
         printProcess(NULL);

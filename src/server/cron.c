@@ -24,6 +24,7 @@ static struct {
 
 /* True if only the cron has woken the loop for so long that all rates in INFO have become 0. */
 static bool isQuiet(int64_t period_ms) {
+    hotCheck(period_ms > 0);
     enum { SAMPLE_MS = 100, SAMPLES = sizeof(((rate *)0)->samples) / sizeof(uint64_t) };
     uint64_t turns = serverRunNow()->turns;
     bool alone = turns - cron.turns <= 1;
@@ -35,11 +36,13 @@ static bool isQuiet(int64_t period_ms) {
 }
 
 static bool mayRest(int64_t period_ms) {
+    hotCheck(period_ms > 0);
     return isQuiet(period_ms) && !serverConf.watchdog_period && shutdownRemainingMs() < 0 &&
            !ticksAreBusy() && !serverEventIsWanted(SERVER_CRON);
 }
 
 void cronWake(void) {
+    hotCheck(threadIsMain());
     if (likely(!cron.rest_until_ms)) return;
     int64_t now_ms = clockMonoMs();
     bool is_due = now_ms >= cron.rest_until_ms;

@@ -22,6 +22,7 @@
 extern char **environ;
 
 void daemonDetach(void) {
+    hotCheck(threadIsMain());
     pid_t child = fork();
     if (child < 0) panic("cannot fork: %s", strerror(errno));
     if (child > 0) _exit(0);
@@ -41,6 +42,7 @@ static const char *pidFilePath(void) {
 }
 
 void daemonWritePidFile(void) {
+    hotCheck(threadIsMain());
     const char *path = pidFilePath();
     if (!path[0]) return;
     FILE *f = fopen(path, "w");
@@ -53,6 +55,7 @@ void daemonWritePidFile(void) {
 }
 
 void daemonRemovePidFile(void) {
+    hotCheck(threadIsMain());
     const char *path = pidFilePath();
     if (!path[0]) return;
     logNotice("Removing the pid file.");
@@ -78,6 +81,7 @@ static bool fillAddress(struct sockaddr_un *addr, socklen_t *size) {
 }
 
 void daemonNotify(const char *state) {
+    hotCheck(threadIsMain());
     struct sockaddr_un addr;
     socklen_t size;
     if (serverRunNow()->supervisor != SUPERVISED_SYSTEMD || !fillAddress(&addr, &size)) return;
@@ -100,6 +104,7 @@ static int64_t watchdogPeriodMs(void) {
 }
 
 void daemonFindSupervisor(void) {
+    hotCheck(threadIsMain());
     bool systemd = getenv("NOTIFY_SOCKET") != NULL, upstart = getenv("UPSTART_JOB") != NULL;
     int wanted = serverConf.supervised, *found = &serverRunNow()->supervisor;
     *found = SUPERVISED_NO;
@@ -125,6 +130,7 @@ void daemonFindSupervisor(void) {
 void daemonReady(void) { daemonNotify("STATUS=Ready to accept connections\nREADY=1\n"); }
 
 void daemonTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* sends at most one datagram */
     if (!watchdog.period_ms || clockMonoMs() < watchdog.due_ms) return;
     watchdog.due_ms = clockMonoMs() + watchdog.period_ms;
@@ -142,6 +148,7 @@ static struct {
 } title;
 
 void titleInit(int argc, char **argv) {
+    hotCheck(threadIsMain());
     char *end = argv[0];
     for (int i = 0; i < argc; i++) {
         if (argv[i] == end) end = argv[i] + strlen(argv[i]) + 1;
@@ -162,6 +169,7 @@ void titleInit(int argc, char **argv) {
 /* Replaces {name} by its value and {{ by a brace. Unknown names were refused when the template was
  * set. */
 static void expandTemplate(const char *from, const char *(*value)(slice name), str *to) {
+    hotCheck(to->len <= to->cap);
     while (*from) {
         if (from[0] == '{' && from[1] == '{') {
             strAppendByte(to, '{');
@@ -201,6 +209,7 @@ static const char *titleValue(slice name) {
 }
 
 void titleSet(void) {
+    hotCheck(threadIsMain());
     if (!serverConf.set_proc_title || !title.at) return;
     str text = STR_EMPTY;
     expandTemplate(serverConf.proc_title_template, titleValue, &text);

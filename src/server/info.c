@@ -99,6 +99,7 @@ static void printStats(str *out) {
 }
 
 void infoResetStats(void) {
+    hotCheck(threadIsMain());
     serverRun *run = serverRunNow();
     run->turns = run->cron_us = 0;
     run->busy_reset_us = statsBusyUs();
@@ -109,6 +110,7 @@ void infoResetStats(void) {
 }
 
 void infoLoopTick(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* takes no time */
     static int64_t next_us;
     serverRun *run = serverRunNow();

@@ -71,6 +71,7 @@ static status applyOomScore(enum oomProcess process) {
 }
 
 status kernelApplyOomScore(void) {
+    hotCheck(threadIsMain());
     engineIdentity identity;
     engineIdentify(&identity);
     bool primary = !identity.role || strcmp(identity.role, "master") == 0;
@@ -186,6 +187,7 @@ static void disableHugePages(void) {
 }
 
 void kernelPrepare(void) {
+    hotCheck(threadIsMain());
     warnIfNot(checkOvercommit);
     disableHugePages();
     if (!threadSetCpus(serverConf.server_cpulist)) {

@@ -57,6 +57,7 @@ static void printType(str *out, int db_id, valueType type, const uint64_t *bins,
 }
 
 void infoPrintKeysizes(str *out) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < storeDbCount(); i++) {
         const db *d = storeDb(i);
         if (!dbSize(d)) continue;

@@ -73,6 +73,7 @@ static void printRatio(str *out, const char *name, size_t whole, size_t part) {
 }
 
 void infoPrintMemory(str *out) {
+    hotCheck(threadIsMain());
     memoryFigures f = measure();
     const memReport *process = &f.process;
     printBytes(out, "used_memory", f.used);

@@ -151,6 +151,7 @@ static void advise(str *out, const keySample *all, const storeWaste *waste, size
 
 /* MEMORY EXPLAIN [SAMPLES count]. Reply: a report as text. */
 void memoryExplainCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
     enum { SAMPLES_DEFAULT = 10000, SAMPLES_MAX = 1000000 };
     int64_t samples = SAMPLES_DEFAULT;
     if (c->argc > 2) {

@@ -143,6 +143,7 @@ static status acceptTitle(slice text, int64_t number, reason *why) {
 /* ------------------------------------------------------------------ applying values */
 
 void serverApplyLogging(void) {
+    hotCheck(threadIsMain());
     logSetLevel((logLevel)serverConf.loglevel);
     logSetFormat((logFormat)serverConf.log_format);
     logSetTime((logTime)serverConf.log_timestamp_format);

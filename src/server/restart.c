@@ -25,6 +25,7 @@ static void closeDescriptors(void) {
 }
 
 status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
+    hotCheck(threadIsMain());
     const serverRun *run = serverRunNow();
     if (access(run->executable, X_OK)) {
         return reasonSet(why, ERR_DENIED,

@@ -55,6 +55,7 @@ static void announce(void) {
 }
 
 status shutdownNow(uint32_t flags, reason *why) {
+    hotCheck(threadIsMain());
     if (!shutdown_state.announced) {
         announce();
         daemonNotify("STATUS=Shutting down\nSTOPPING=1\n");
@@ -90,6 +91,7 @@ int64_t shutdownRemainingMs(void) {
 }
 
 status shutdownRequest(uint32_t flags, bool abort, reason *why) {
+    hotCheck(threadIsMain());
     if (!abort) return shutdownNow(flags, why);
     if (!signalsForget() && !shutdown_state.waiting)
         return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");

@@ -34,7 +34,7 @@ static struct {
 static const void *program_base;
 static const char *program_name;
 
-static int ownTid(void) { return (int)syscall(SYS_gettid); }
+int traceOwnTid(void) { return (int)syscall(SYS_gettid); }
 
 /* `is_return`: a return address, which may be in the next function if the call never returns. */
 static void printFrame(void *address, bool is_return) {
@@ -71,7 +71,7 @@ void tracePrint(const void *context) {
 
 static void onTraceRequest(int signal_number) {
     (void)signal_number; /* there is only one reason */
-    if (__atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE) != ownTid()) return;
+    if (__atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE) != traceOwnTid()) return;
     slot.count = backtrace(slot.frames, FRAMES_MAX);
     bool freeze = slot.freeze;
     __atomic_store_n(&slot.done, true, __ATOMIC_RELEASE);
@@ -137,7 +137,7 @@ void tracePrintOthers(bool freeze) {
             const folderEntry *entry = (const folderEntry *)(buffer + at);
             at += entry->len;
             int tid = (int)strtol(entry->name, NULL, 10);
-            if (tid > 0 && tid != ownTid()) printOther(tid, freeze);
+            if (tid > 0 && tid != traceOwnTid()) printOther(tid, freeze);
         }
     }
     close(fd);

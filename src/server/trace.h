@@ -27,4 +27,7 @@ void tracePrintRegisters(const void *context, bool show_stack);
 /* Prints the bytes around the instruction for disassembly. */
 void tracePrintCode(const void *context);
 
+/* The kernel's id of this thread. */
+int traceOwnTid(void);
+
 #endif

@@ -17,9 +17,11 @@ static void setClock(void) {
     } else {
         storeNow.clock = (uint32_t)(storeNow.now_ms / 1000 & OBJECT_LRU_MAX);
     }
+    hotCheck(storeNow.clock <= OBJECT_LRU_MAX);
 }
 
 void storeSetClock(int64_t now_ms) {
+    hotCheck(now_ms >= 0);
     storeNow.now_ms = now_ms;
     setClock();
 }
@@ -29,6 +31,7 @@ static void setTouch(void) {
 }
 
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes) {
+    hotCheck(threadIsMain());
     storeNow.access = mode;
     storeNow.lfu_log_factor = log_factor;
     storeNow.lfu_decay_minutes = decay_minutes;
@@ -44,6 +47,7 @@ void storeSetResizing(bool on) {
 }
 
 void storeForkBegin(void) {
+    hotCheck(threadIsMain());
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
         slabForkBegin(slabs.objects);
@@ -55,6 +59,7 @@ void storeForkBegin(void) {
 }
 
 void storeForkEnd(void) {
+    hotCheck(threadIsMain());
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
         slabForkEnd(slabs.objects);
@@ -82,6 +87,7 @@ uint8_t storeFrequency(const robj *o) {
 }
 
 void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency) {
+    hotCheck(threadIsMain());
     uint32_t lru = accessFresh();
     if (storeNow.access == ACCESS_LFU) {
         if (frequency >= 0) lru = storeNow.clock | (uint32_t)frequency;
@@ -94,6 +100,7 @@ void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency) {
 }
 
 void accessTouchSlow(robj *o) {
+    hotCheck(threadIsMain());
     if (storeNow.forked) return;
     uint32_t counter = storeFrequency(o);
     if (counter < LFU_MAX) {

@@ -46,6 +46,7 @@ static void collectKeys(void *context, void *entry, unsigned flags) {
 
 /* The table of a slot of the keyspace, before its first buckets are visited. */
 static void moveTable(compactWalk *walk) {
+    hotCheck(walk->db < walk->in->count);
     int moved = kvstoreCompactAt(walk->in->dbs[walk->db]->keys, walk->cursor);
     if (moved < 0) return;
     walk->by.moved += (uint64_t)moved;
@@ -54,6 +55,7 @@ static void moveTable(compactWalk *walk) {
 
 /* The next buckets of the keyspace. */
 static void stepKeyspace(compactWalk *walk) {
+    hotCheck(walk->db < walk->in->count);
     if (walk->by.heap) moveTable(walk);
     strClear(&walk->keys);
     walk->at = 0;
@@ -64,6 +66,7 @@ static void stepKeyspace(compactWalk *walk) {
 
 /* Moves the next elements of the current collection; continues after it when it is finished or was removed. */
 static void stepCollection(compactWalk *walk, size_t fields) {
+    hotCheck(walk->at < walk->keys.len);
     const db *d = walk->in->dbs[walk->keys_db];
     size_t len;
     memcpy(&len, walk->keys.ptr + walk->at, sizeof(len));
@@ -84,10 +87,12 @@ static void stepCollection(compactWalk *walk, size_t fields) {
 static void end(compactWalk *walk) {
     strFree(&walk->keys);
     *walk = (compactWalk){.in = walk->in, .pause = PAUSE_TURNS};
+    hotCheck(walk->keys.len == 0);
 }
 
 /* One collection's piece, or some steps of the keyspace. False at the end of the walk. */
 static bool stepSome(compactWalk *walk, size_t fields) {
+    hotCheck(walk->at <= walk->keys.len);
     if (walk->at < walk->keys.len) {
         stepCollection(walk, fields);
         return true;

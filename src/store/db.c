@@ -17,6 +17,7 @@ storeState storeNow;
 /* ------------------------------------------------------------------ the store */
 
 static NO_INLINE uint64_t hashWithSlot(slice key) {
+    hotCheck(storeNow.slotted);
     uint64_t hash = hashBytes(key.ptr, key.len);
     return (hash & ~(uint64_t)(SLOT_COUNT - 1)) | (uint64_t)hashSlot(key);
 }
@@ -53,6 +54,7 @@ const hashtableType dbKeysType = {
     .hash_of = hashOfObject, .match = objectHasKey, .prefetch_rest = prefetchRest};
 
 void dbMakeTables(db *d) {
+    hotCheck(threadIsMain());
     d->keys = kvstoreNew(&dbKeysType, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     d->table = storeNow.slotted ? NULL : kvstoreTable(d->keys, 0);
     itemsForget(d);
@@ -75,6 +77,7 @@ void storeHideSlot(keyspace *k, int slot, bool hide) {
 }
 
 void storeInit(int count, bool slotted) {
+    hotCheck(threadIsMain());
     _Static_assert(1 << KVSTORE_SLOT_BITS_MAX == SLOT_COUNT, "one table for each slot");
     check(!storeNow.main.dbs);
     storeNow.slotted = slotted;
@@ -96,6 +99,7 @@ static status checkAddress(const void *address, const char *of, reason *why) {
 }
 
 status storeCheckAddresses(reason *why) {
+    hotCheck(threadIsMain());
     enum { SMALL = 64, LARGE = 8 << 20 }; /* from the heap, and mapped by itself */
     void *blocks[] = {memAlloc(SMALL), memAlloc(LARGE), slabAlloc(SMALL),
                       slabAllocFrom(slabElements(), SMALL)};
@@ -112,6 +116,7 @@ status storeCheckAddresses(reason *why) {
 }
 
 void storeShutdown(void) {
+    hotCheck(threadIsMain());
     keyspace *k = &storeNow.main;
     check(storeNow.used == k);
     check(storeNow.keyspaces == k);
@@ -135,6 +140,7 @@ db *storeDb(int id) { return keyspaceDb(&storeNow.main, id); }
 db **storeDbs(void) { return storeNow.main.dbs; }
 
 void dbExchange(db *a, db *b) {
+    hotCheck(threadIsMain());
     hotCheck(mayChange(a));
     hotCheck(mayChange(b));
     db old_a = *a, old_b = *b;
@@ -156,6 +162,7 @@ void storeSwap(db *a, db *b) {
 }
 
 bool storeWork(keyspace *k, int64_t budget_us) {
+    hotCheck(budget_us >= 0);
     enum { BUCKETS_A_STEP = 256 };
     int64_t deadline_us = clockMonoUs() + budget_us;
     for (int i = 0; i < k->count; i++) {
@@ -209,6 +216,7 @@ static void removeAt(db *d, const dbPosition *at) {
 }
 
 unsigned dbWordFlags(const robj *o) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     return (objectHasExpire(o) ? HASHTABLE_VOLATILE : 0) |
            (objectForm(o) == FORM_POINTER ? HASHTABLE_MARK : 0);
 }
@@ -221,6 +229,7 @@ static void freeExpired(db *d, robj *o) {
 }
 
 void dbRemoveExpired(db *d, robj *o) {
+    hotCheck(threadIsMain());
     uint64_t hash = hashOfObject(o);
     beforeRemoval(d, hash, o, REMOVAL_EXPIRED);
     check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
@@ -409,6 +418,7 @@ static NO_INLINE void prefetchTexts(const storeWant *wants, int count) {
 }
 
 void storePrefetch(storeWant *wants, int count) {
+    hotCheck(threadIsMain());
     tableHint hints[STORE_WANTS_MAX];
     uint64_t flags = 0; /* of all words */
     hotCheck(count <= STORE_WANTS_MAX);
@@ -426,6 +436,7 @@ void storePrefetch(storeWant *wants, int count) {
 }
 
 void storePrefetchItems(storeItemWant *wants, int count) {
+    hotCheck(threadIsMain());
     struct {
         const valueElements *elements;
         const void *value;
@@ -479,6 +490,7 @@ static NO_INLINE void setString(db *d, slice key, const dbPosition *at, robj *ol
 
 void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms) {
+    hotCheck(threadIsMain());
     hotCheck(at->at.hash == storeHash(key));
     bool plain = old && !take && expire_ms == OBJECT_NO_EXPIRE &&
                  !(objectHasExpire(old) | storeNow.tells_removals);
@@ -506,11 +518,13 @@ static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned fl
 }
 
 static NO_INLINE void setFlagsAt(db *d, const dbPosition *at, const robj *o, unsigned flags) {
+    hotCheck(at->at.word);
     kvstoreSetFlagsAt(d->keys, slotOf(at->at.hash), &at->at, flags);
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
 }
 
 void dbPlace(db *d, const dbPosition *at, robj *o) {
+    hotCheck(threadIsMain());
     hotCheck(at->at.hash == hashOfObject(o));
     hotCheck(storeNow.used == d->in);
     unsigned flags = dbWordFlags(o);
@@ -528,6 +542,7 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
 }
 
 void dbPlaceReplacing(db *d, const dbPosition *at, robj *o) {
+    hotCheck(threadIsMain());
     bool notes = storeNow.notes_added;
     storeNow.notes_added = false;
     dbPlace(d, at, o);
@@ -604,6 +619,7 @@ static void add(const dbKey *to, robj *o) {
 }
 
 void dbMove(const dbKey *from, const dbKey *to) {
+    hotCheck(from->db != to->db || !sliceEqual(from->key, to->key));
     robj *o = takeKey(from->db, from->key, from->hash, REMOVAL_MOVED);
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
@@ -657,6 +673,8 @@ uint64_t storeFlush(keyspace *k, bool later) {
 /* ------------------------------------------------------------------ many keys */
 
 void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(threadIsMain());
     kvstoreIterator it;
     kvstoreIteratorInit(&it, d->keys, slot, false);
     const robj *o;
@@ -665,6 +683,8 @@ void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg) {
 }
 
 status dbWalk(const db *d, int slot, dbWalkProc *visit, void *arg) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(threadIsMain());
     kvstoreIterator it;
     kvstoreIteratorInit(&it, d->keys, slot, false);
     const robj *o;
@@ -686,6 +706,7 @@ static void visitEntry(void *context, void *entry, unsigned flags) {
 }
 
 uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg) {
+    hotCheck(slot < SLOT_COUNT);
     unsigned bits = HASHTABLE_CURSOR_BITS + (storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     cursor &= (UINT64_C(1) << bits) - 1;
     visitor v = {visit, arg};
@@ -722,6 +743,8 @@ uint64_t dbSlotVolatileCount(const db *d, int slot) {
 static void tellFlushed(void *arg, const robj *o) { removalTell(arg, o, REMOVAL_DELETED); }
 
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
+    hotCheck(slot >= 0);
+    hotCheck(slot < SLOT_COUNT);
     uint64_t count = dbSlotCount(d, slot);
     savingTakeSlot(d, slot);
     if (unlikely(storeNow.tells_removals)) dbEach(d, slot, tellFlushed, d);
@@ -745,6 +768,7 @@ typedef struct digestSum {
 
 /* Adds the expiry times of a key and its fields. */
 static void mixTimes(const robj *o, digest *to) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     int64_t time_ms = objectHasExpire(o) ? objectExpire(o) : -1;
     digestMix(to, sliceMake(&time_ms, sizeof(time_ms)));
     if (objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;

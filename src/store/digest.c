@@ -50,6 +50,7 @@ void digestMixNumber(digest *d, uint32_t number) {
 }
 
 void digestPrint(const digest *d, char out[DIGEST_HEX]) {
+    hotCheck(threadIsMain());
     static const char digits[] = "0123456789abcdef";
     for (int i = 0; i < DIGEST_BYTES; i++) {
         out[2 * i] = digits[d->byte[i] >> 4];

@@ -29,6 +29,7 @@ uint64_t elementNameHash(slice name) {
 }
 
 void elementFree(void *element, size_t size, valueFreer *by) {
+    hotCheck(size > 0);
     if (!by || (!by->remote && !by->whole)) {
         slabFreeTo(slabElements(), element, size);
     } else if (by->remote) {
@@ -76,6 +77,7 @@ static void moveEntry(void *context, void *entry, unsigned flags) {
 
 uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
                          uint64_t cursor, compaction *by) {
+    hotCheck(*body);
     mover m = {.table = {*body}, .type = type, .move = move, .by = by};
     if (cursor == 0) elementMoveTable(&m.table, by);
     do {

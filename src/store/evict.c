@@ -25,6 +25,7 @@ struct evictPool {
 
 /* The object with the highest score is evicted first. */
 static uint64_t scoreOf(const robj *o, evictOrder order) {
+    hotCheck(order != EVICT_TTL || objectHasExpire(o));
     switch (order) {
     case EVICT_LFU: return 255u - storeFrequency(o);
     case EVICT_TTL: return UINT64_MAX - (uint64_t)objectExpire(o);
@@ -38,6 +39,7 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 
 /* The place an object of this score may take: its own, a free one, or that of the worst. NULL: none. */
 static candidate *poolEntryFor(evictPool *pool, const robj *o, uint64_t score) {
+    hotCheck(o);
     candidate *worst = &pool->at[0];
     for (candidate *c = pool->at; c < pool->at + POOL_SIZE; c++) {
         if (c->o == o) return c;
@@ -47,6 +49,7 @@ static candidate *poolEntryFor(evictPool *pool, const robj *o, uint64_t score) {
 }
 
 static void addSample(db *d, const evictRule *rule) {
+    hotCheck(rule->samples > 0);
     void *found[SAMPLES_MAX];
     size_t want = sizeMin((size_t)rule->samples, SAMPLES_MAX);
     size_t count = rule->only_volatile ? kvstoreSampleVolatile(d->keys, found, want)
@@ -68,6 +71,7 @@ static bool isStillStored(const candidate *c) {
 }
 
 static void addSamples(const keyspace *k, const evictRule *rule) {
+    hotCheck(rule->samples > 0);
     for (int i = 0; i < k->count; i++) {
         if (dbSize(k->dbs[i])) addSample(k->dbs[i], rule);
     }
@@ -84,6 +88,7 @@ static candidate *bestOfPool(evictPool *pool) {
 /* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get the score of now;
  * they had kept others out of the pool, so a sample is taken again before one of the rest is the best. */
 static candidate takeBest(const keyspace *k, const evictRule *rule) {
+    hotCheck(k->pool);
     bool outdated = false, sampled = false;
     candidate *best;
     while ((best = bestOfPool(k->pool))) {

@@ -92,6 +92,7 @@ static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_u
 void storeSetExpiry(keyspace *k, storeExpiry mode) { k->expiry = mode; }
 
 void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort) {
+    hotCheck(threadIsMain());
     check(effort > 0);
     if (k->expiry != EXPIRY_DELETE) return;
     int64_t started_us = clockMonoUs();

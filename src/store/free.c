@@ -47,6 +47,7 @@ static struct {
 /* ------------------------------------------------------------------ any thread */
 
 static void freeValue(garbage *g, const typeOps *ops, void *value) {
+    hotCheck(g->shared_count <= g->shared_cap);
     if (!ops->is_shared || !ops->is_shared(value)) {
         ops->free_value(value, &g->freer);
         return;
@@ -98,12 +99,14 @@ static void freeHere(void *context, void *entry, unsigned flags) {
 }
 
 static void submit(garbage *g) {
+    hotCheck(g->objects > 0);
     __atomic_fetch_add(&freeing.pending, g->objects, __ATOMIC_RELAXED);
     storeNow.free_later(freeInBackground, g);
 }
 
 /* What is freed belongs to keyspace `k`. */
 static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint64_t objects) {
+    hotCheck(count >= 0);
     slabPair slabs = keyspaceSlabs(k);
     garbage *g = memNew(garbage);
     g->stores = memNewArray(kvstore *, (size_t)count);
@@ -148,6 +151,7 @@ static void freeOrSubmit(garbage *g, bool background) {
 }
 
 void freeStores(kvstore *const *stores, int count, bool all, bool later) {
+    hotCheck(count >= 0);
     uint64_t objects = 0;
     for (int i = 0; i < count; i++) objects += kvstoreCountAll(stores[i]);
     bool background = later && storeNow.free_later && objects >= LATER_MIN;
@@ -210,6 +214,7 @@ static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, v
 
 /* The same for the value of an object, which is freed then. */
 static NO_INLINE bool freeValueLater(const db *d, robj *o) {
+    hotCheck(objectForm(o) == FORM_POINTER);
     if (unlikely(storeNow.saving_values) && savingValueIsOpen(objectPointer(o))) return false;
     valuePlace at = {d->id, objectKey(o)};
     if (!submitValue(d->in, typeOf(o), &at, objectPointer(o))) return false;
@@ -327,6 +332,7 @@ bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
 }
 
 bool storeTidy(int64_t budget_us) {
+    hotCheck(budget_us >= 0);
     enum { FIELDS = 128 };
     storeCompaction plan = {.budget_us = budget_us, .fields_max = FIELDS, .only_if_worth = true};
     storeCompactReport unasked = {0};

@@ -32,6 +32,7 @@ static const hashtableType items_type = {.hash_of = keyHash, .match = keyMatches
 static bool hasItems(const robj *o) { return objectType(o) == TYPE_HASH && hashTimedCount(o) > 0; }
 
 void itemsNote(db *d, uint64_t hash, const robj *o) {
+    hotCheck(threadIsMain());
     if (!hasItems(o)) return;
     slice key = objectKey(o);
     hashtablePosition position;
@@ -51,6 +52,7 @@ static void freeKey(void *context, void *entry, unsigned flags) {
 void itemsForget(db *d) {
     hashtableFree(&d->items, freeKey, NULL);
     d->items_cursor = d->field_cursor = d->field_key = 0;
+    hotCheck(hashtableCount(&d->items) == 0);
 }
 
 static void drop(db *d, itemKey *k) {
@@ -74,6 +76,7 @@ typedef struct batch {
 } batch;
 
 static void collect(void *context, void *entry, unsigned flags) {
+    hotCheck(((const batch *)context)->count <= BATCH);
     (void)flags; /* no flags */
     batch *b = context;
     if (b->count < BATCH) b->keys[b->count++] = entry;
@@ -111,6 +114,8 @@ static bool timeIsOver(const walk *w) {
 
 /* Removes fields, and the key with the last of them: returns true then. */
 static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired) {
+    hotCheck(expired->count > 0);
+    hotCheck(expired->count <= hashLength(o));
     slice key = sliceMake(k->bytes, k->len);
     bool emptied = hashLength(o) == expired->count;
     d->in->stats.expired_fields += expired->count;
@@ -173,6 +178,8 @@ static bool expireItems(db *d, walk *w) {
 
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
                      int stale_max) {
+    hotCheck(k->count > 0);
+    hotCheck(stale_max >= 0);
     bool through = true;
     for (int i = 0; i < k->count && through; i++) {
         k->items_next = (k->items_next + 1) % k->count;

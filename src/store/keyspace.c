@@ -13,6 +13,7 @@
 keyspace *keyspaceMain(void) { return &storeNow.main; }
 
 void keyspaceInit(keyspace *k, int count) {
+    hotCheck(threadIsMain());
     check(count > 0);
     k->dbs = memNewArray(db *, (size_t)count);
     k->count = count;
@@ -27,6 +28,7 @@ void keyspaceInit(keyspace *k, int count) {
 }
 
 void keyspaceClear(keyspace *k) {
+    hotCheck(threadIsMain());
     keyspace **link = &storeNow.keyspaces;
     while (*link != k) link = &(*link)->next;
     *link = k->next;
@@ -50,6 +52,7 @@ keyspace *keyspaceNew(void) {
 }
 
 void keyspaceFree(keyspace *k, bool later) {
+    hotCheck(threadIsMain());
     if (!k) return;
     check(k != &storeNow.main);
     check(k != storeNow.used);
@@ -59,6 +62,7 @@ void keyspaceFree(keyspace *k, bool later) {
 }
 
 keyspace *keyspaceUse(keyspace *k) {
+    hotCheck(storeNow.used);
     keyspace *before = storeNow.used;
     if (k == before) return before;
     before->slabs = slabUse(k->slabs);
@@ -75,6 +79,7 @@ slabPair keyspaceSlabs(keyspace *k) {
 }
 
 void keyspaceSwap(keyspace *a, keyspace *b) {
+    hotCheck(threadIsMain());
     check(a->count == b->count);
     if (a == b) return;
     storeSavingAbandon(); /* what is passed on belongs to the main keyspace */

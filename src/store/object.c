@@ -40,6 +40,7 @@ char *objectWriteLength(char *at, size_t len) {
 }
 
 static void writeExpire(char *at, int form, int64_t expire_ms) {
+    hotCheck(form == EXPIRE_NONE || form == EXPIRE_SHORT || form == EXPIRE_WIDE);
     uint64_t bits = (uint64_t)expire_ms;
     if (form != EXPIRE_NONE) memcpy(at, &bits, expireBytes(form));
 }
@@ -84,6 +85,8 @@ static inline void storeInt(char *at, valueForm form, int64_t value) {
  * the value. */
 static robj *build(slice key, int64_t expire_ms, uint32_t access, valueType type, valueForm form,
                    size_t value_bytes, char **value_at) {
+    hotCheck(type < TYPE_COUNT);
+    hotCheck(value_bytes > 0);
     int expire_form = expireForm(expire_ms);
     size_t size = 4 + expireBytes(expire_form) + objectLengthBytes(key.len) + key.len + value_bytes;
     robj *o = slabAlloc(size);
@@ -104,6 +107,7 @@ size_t objectTextSize(slice key, size_t len, int64_t expire_ms) {
 /* An object with embedded text; its bytes are to be written to *text. */
 static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t access, valueForm form,
                        char **text) {
+    hotCheck(form <= FORM_EMBED_RAW);
     char *at;
     robj *o = build(key, expire_ms, access, TYPE_STRING, form, objectLengthBytes(len) + len, &at);
     *text = objectWriteLength(at, len);
@@ -115,6 +119,7 @@ _Static_assert(OBJECT_EMBED_MAX >= SLAB_SIZE_MAX, "text gains by all classes of 
 /* True if `len` bytes of text take at most as much memory in an object of `size` bytes as in a blob. Mostly they do: the
  * classes of the slab are 2 to 6 % apart, those of the allocator up to 25 %. But a blob may just fit its class. */
 static NO_INLINE bool embedsLong(size_t len, size_t size) {
+    hotCheck(size > len);
     if (size > OBJECT_EMBED_MAX) return false;
     size_t with_pointer = size - objectLengthBytes(len) - len + sizeof(uint64_t);
     return slabClassSize(size) <= slabClassSize(with_pointer) + blobGoodSize(len);
@@ -139,6 +144,7 @@ robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access
 }
 
 robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t access) {
+    hotCheck(int_bytes[intForm(value)] <= sizeof(value));
     char *at;
     valueForm form = intForm(value);
     robj *o = build(key, expire_ms, access, TYPE_STRING, form, int_bytes[form], &at);
@@ -204,6 +210,8 @@ static inline bool mayStay(void) {
 
 /* True if a block of the old size can hold an object of the new size in the same size class. */
 static inline bool fitsInPlace(size_t old_size, size_t new_size) {
+    hotCheck(old_size > 0);
+    hotCheck(new_size > 0);
     if (!mayStay()) return false;
     if (new_size == old_size) return true;
     return new_size <= OBJECT_EMBED_MAX && slabSameClass(old_size, new_size);
@@ -241,6 +249,7 @@ bool objectOverwrite(robj *o, slice value) {
 }
 
 bool objectOverwriteInt(robj *o, int64_t value) {
+    hotCheck(objectType(o) < TYPE_COUNT);
     valueForm old_form = objectForm(o), form = intForm(value);
     if (likely(old_form == form) && mayStay()) {
         storeInt((char *)(uintptr_t)objectValuePlace(o), form, value);
@@ -285,6 +294,7 @@ static bool isEmbstrSize(size_t key_len, size_t value_len, bool expires) {
 /* Applies the rule to a value with a TTL. If the key alone is too long with a TTL, adding a TTL does not change the
  * encoding. */
 static bool isEmbstr(const robj *o, bool expires) {
+    hotCheck(objectType(o) == TYPE_STRING);
     enum { KEY_BESIDE_TIME_MAX = 107 };
     size_t key_len = objectKey(o).len;
     return isEmbstrSize(key_len, objectText(o, NULL).len,
@@ -371,6 +381,7 @@ robj *objectCopy(const robj *o, slice key, uint32_t access) {
 }
 
 void objectFree(robj *o) {
+    hotCheck(threadIsMain());
     valueFreer here = {0};
     if (objectForm(o) == FORM_POINTER) {
         void *value = objectPointer(o);
@@ -390,6 +401,7 @@ enum {
 
 /* Capacity of a packed value of `size` bytes after a header of `head` bytes, using the whole allocator block. */
 static size_t packedCapacity(size_t head, size_t size) {
+    hotCheck(size > 0);
     size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);
     size_t block = slabUsableSize(head + objectLengthBytes(wanted) + wanted);
     size_t capacity = block - head - objectLengthBytes(wanted);

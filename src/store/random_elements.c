@@ -8,6 +8,7 @@
 
 void randomFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
                         listpackGroupProc *pick, void *arg) {
+    hotCheck(threadIsMain());
     if (unique) {
         listpackRandomUnique(lp, width, count, pick, arg);
         return;
@@ -69,6 +70,7 @@ static void randomByDrawing(const hashtable *t, const hashtableType *type, size_
 
 void randomFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
                      randomElementProc *pick, void *arg) {
+    hotCheck(threadIsMain());
     enum { FEW = 3 }; /* above 1/3 of all entries, drawing would repeat too often */
     size_t size = hashtableCount(t);
     if (!size) return;

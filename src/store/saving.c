@@ -73,6 +73,7 @@ static bool isLeftOut(int slot) {
 
 /* True if the walk will still come to objects of this database with this hash. */
 static bool isAhead(const db *d, uint64_t hash) {
+    hotCheck(d->saved_as >= 0);
     int number = d->saved_as - 1;
     if (number < saving.at) return false;
     int slot = slotOf(hash);
@@ -84,6 +85,7 @@ static bool isAhead(const db *d, uint64_t hash) {
 
 /* Opens the value of an object if it is to be passed on in parts. */
 static bool divide(int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
     if (likely(objectForm(o) != FORM_POINTER)) return false;
     if (objectType(o) == TYPE_STRING || objectType(o) == TYPE_MODULE) return false;
     if (!saving.to->divides(saving.to->arg, o)) return false;
@@ -92,6 +94,7 @@ static bool divide(int db_id, const robj *o) {
 }
 
 void savingBefore(const db *d, uint64_t hash, robj *o) {
+    hotCheck(threadIsMain());
     if (unlikely(storeNow.saving_values) && objectForm(o) == FORM_POINTER)
         saving.to->limit(saving.to->arg);
     if (objectIsMarked(o) || !isAhead(d, hash)) return;
@@ -121,6 +124,7 @@ static void noteVisited(robj *o) {
 }
 
 static bool visit(void *context, void *entry, unsigned flags) {
+    hotCheck(saving.runs);
     (void)context, (void)flags; /* everything is in `saving` */
     robj *o = entry;
     if (objectIsMarked(o)) {
@@ -135,6 +139,7 @@ static bool visit(void *context, void *entry, unsigned flags) {
 
 /* Visits all objects of a table that are ahead: it is going to be removed. */
 static bool visitAtOnce(void *context, void *entry, unsigned flags) {
+    hotCheck(saving.runs);
     (void)context, (void)flags; /* everything is in `saving` */
     if (!objectIsMarked(entry) && !divide(saving.db_id, entry))
         saving.to->take(saving.to->arg, saving.db_id, entry);
@@ -180,6 +185,7 @@ static void endWalk(void) {
 }
 
 static void stepTable(const hashtable *t, uint64_t buckets) {
+    hotCheck(buckets > 0);
     saving.visited_count = 0;
     if (!saving.begun) {
         hashtableCutBegin(&saving.cut, t);
@@ -198,6 +204,7 @@ static void stepTable(const hashtable *t, uint64_t buckets) {
 }
 
 bool storeSavingStep(uint64_t buckets) {
+    hotCheck(buckets > 0);
     if (savingValuesStep(buckets)) return true;
     freeEmptied();
     while (saving.runs) {
@@ -232,6 +239,7 @@ void savingFreeDetached(void) {
 }
 
 void savingStop(void) {
+    hotCheck(threadIsMain());
     if (!saving.runs) return;
     storeSavingAbandon();
     savingFreeDetached();
@@ -270,6 +278,8 @@ bool savingDetach(db *d) {
 }
 
 void savingTakeSlot(const db *d, int slot) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(threadIsMain());
     int number = d->saved_as - 1;
     if (!storeNow.saving || number < saving.at) return;
     if (number == saving.at && slot < saving.slot) return;

@@ -122,6 +122,7 @@ static void openTable(openValue *v) {
 }
 
 void savingValueOpen(int db_id, const robj *o) {
+    hotCheck(db_id < storeDbCount());
     openValue *v = memNew(openValue);
     v->ops = typeOf(o);
     v->value = objectPointer(o);

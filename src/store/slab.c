@@ -59,6 +59,7 @@ bool slabOwns(const slabStore *s, const void *ptr) { return slabHas(s, ptr); }
 /* ---- classes ---- */
 
 static uint32_t classUnits(uint32_t index) {
+    hotCheck(index < SLAB_CLASSES);
     if (index <= SLAB_LINEAR) return index ? index : 1;
     return SLAB_UNITS / (SLAB_LINEAR + 1 + SLAB_LINEAR_SLOTS - index);
 }
@@ -87,6 +88,8 @@ static void classInit(slabClass *c, uint32_t index) {
     c->recip = (uint32_t)(((1ull << 31) + units - 1) / units);
     c->scarce = (uint16_t)(c->slots / 64 + (c->slots < 64));
     for (unsigned bin = 0; bin < SLAB_BINS; bin++) c->bins[bin] = SLAB_NONE;
+    hotCheck(c->size >= 8);
+    hotCheck(c->slots > 0);
 }
 
 /* ---- stores ---- */
@@ -199,6 +202,7 @@ void slabForkEnd(slabStore *s) {
     s->unused_hint = 0;
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
         slabBinDissolve(s, c, SLAB_YOUNG);
+    hotCheck(!s->forked);
 }
 
 bool slabForkActive(const slabStore *s) { return s->forked; }

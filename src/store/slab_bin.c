@@ -39,6 +39,7 @@ void slabBinInsert(slabStore *s, slabClass *c, uint32_t id, unsigned bin) {
 
 /* The bin for a slab that is not empty; sets the number of free slots at which it is to be moved next. */
 static unsigned binFor(const slabStore *s, const slabClass *c, slabMeta *m) {
+    hotCheck(m->free <= m->slots);
     uint32_t slots = m->slots;
     m->file_at = (uint16_t)slots;
     if (m->free == 0) {
@@ -58,6 +59,9 @@ static unsigned binFor(const slabStore *s, const slabClass *c, slabMeta *m) {
 }
 
 static void slabRetire(slabStore *s, slabClass *c, uint32_t id) {
+    hotCheck(s->meta[id].free == s->meta[id].slots);
+    hotCheck(c->slabs > 0);
+    hotCheck(c->free >= s->meta[id].slots);
     slabMeta *m = &s->meta[id];
     s->bits_bytes -= memSizeOf(m->bits);
     memFree(m->bits);
@@ -67,6 +71,7 @@ static void slabRetire(slabStore *s, slabClass *c, uint32_t id) {
 }
 
 void slabFile(slabStore *s, slabClass *c, uint32_t id) {
+    hotCheck(s->meta[id].free <= s->meta[id].slots);
     slabMeta *m = &s->meta[id];
     if (m->free == m->slots) {
         if (m->where < SLAB_BINS) slabBinRemove(s, c, id);
@@ -84,11 +89,13 @@ void slabFile(slabStore *s, slabClass *c, uint32_t id) {
 }
 
 void slabBinDissolve(slabStore *s, slabClass *c, unsigned bin) {
+    hotCheck(bin < SLAB_BINS);
     while (c->bins[bin] != SLAB_NONE) {
         uint32_t id = c->bins[bin];
         slabBinRemove(s, c, id);
         slabFile(s, c, id);
     }
+    hotCheck(c->bins[bin] == SLAB_NONE);
 }
 
 /* ---- allocating slots ---- */
@@ -159,6 +166,8 @@ static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32
 #endif
 
 uint32_t slabSlotsTake(slabStore *s, slabClass *c, void **slots, uint32_t want) {
+    hotCheck(want > 0);
+    hotCheck(want <= SLAB_HOT_MAX);
     uint32_t id = slabPick(s, c);
     if (id == SLAB_NONE) return 0;
     slabMeta *m = &s->meta[id];
@@ -177,6 +186,7 @@ typedef struct slotPlace {
 } slotPlace;
 
 static slotPlace placeOf(const slabStore *s, const void *ptr) {
+    hotCheck(slabHas(s, ptr));
     uint32_t id = slabIdOf(s, ptr);
     size_t offset = (size_t)((const char *)ptr - s->base) & (SLAB_BYTES - 1);
     uint64_t slot = (uint64_t)(offset / 8) * s->meta[id].recip >> 31;
@@ -201,6 +211,7 @@ static void slotRelease(slabStore *s, slabClass *c, const void *ptr) {
 }
 
 void slabSlotsRelease(slabStore *s, slabClass *c, void *const *slots, uint32_t count) {
+    hotCheck(count > 0);
     /* Two prefetch passes, so that the cache misses of all slots overlap. */
     for (uint32_t i = 0; i < count; i++) prefetchWrite(&s->meta[slabIdOf(s, slots[i])]);
     for (uint32_t i = 0; i < count; i++) {

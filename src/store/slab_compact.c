@@ -34,6 +34,8 @@ static void cycleEnd(slabStore *s) {
     s->cycle = s->cycle == UINT8_MAX ? 1 : s->cycle + 1; /* 0 means never */
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
         slabBinDissolve(s, c, SLAB_PINNED);
+    hotCheck(s->cycle > 0);
+    hotCheck(!s->cycle_active);
 }
 
 /* Chooses the emptiest slab of all classes: most memory for fewest moves. */
@@ -57,14 +59,18 @@ static bool victimChoose(slabStore *s) {
 }
 
 static void victimDrop(slabStore *s, bool pinned) {
+    hotCheck(s->victim != SLAB_NONE);
     uint32_t id = s->victim;
     s->victim = SLAB_NONE;
     if (pinned) s->meta[id].pinned_in = s->cycle;
     slabFile(s, slabClassAt(s, id), id);
+    hotCheck(s->victim == SLAB_NONE);
 }
 
 /* Collects the next blocks of the victim. */
 static unsigned victimGather(slabStore *s, void **blocks) {
+    hotCheck(s->victim != SLAB_NONE);
+    hotCheck(s->victim_pos <= s->meta[s->victim].slots);
     const slabMeta *m = &s->meta[s->victim];
     size_t size = slabClassAt(s, s->victim)->size;
     unsigned count = 0;
@@ -111,6 +117,7 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
 }
 
 static void victimStep(slabStore *s, slabRelocateProc *proc, void *arg, slabCompactReport *report) {
+    hotCheck(s->victim != SLAB_NONE);
     slabClass *c = slabClassAt(s, s->victim);
     slabHotFlush(s, c, SLAB_HOT_MAX); /* hot slots must not look live */
     if (slabClassExcess(c) == 0) {    /* the class has no spare slots any more */
@@ -129,6 +136,7 @@ static void victimStep(slabStore *s, slabRelocateProc *proc, void *arg, slabComp
 
 bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget_us,
                  slabCompactReport *report) {
+    hotCheck(budget_us >= 0);
     if (s->forked) return false;
     slabCompactReport unasked = {0};
     int64_t deadline_ns = clockMonoNs() + budget_us * 1000;

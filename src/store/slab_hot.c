@@ -9,20 +9,24 @@
 #include "store/slab_priv.h"
 
 NO_INLINE bool slabHotRefill(slabStore *s, slabClass *c) {
+    hotCheck(c->hot_count == 0);
     c->hot_count = slabSlotsTake(s, c, c->hot, SLAB_HOT_REFILL);
     return c->hot_count > 0;
 }
 
 NO_INLINE void slabHotOverflow(slabStore *s, slabClass *c, void *ptr) {
+    hotCheck(c->hot_count >= s->hot_limit);
     if (s->hot_limit == 0) {
         slabSlotsRelease(s, c, &ptr, 1);
         return;
     }
     slabHotFlush(s, c, SLAB_HOT_MAX / 2);
     c->hot[c->hot_count++] = ptr;
+    hotCheck(c->hot_count <= SLAB_HOT_MAX);
 }
 
 void slabHotFlush(slabStore *s, slabClass *c, uint32_t count) {
+    hotCheck(c->hot_count <= SLAB_HOT_MAX);
     if (count > c->hot_count) count = c->hot_count;
     if (count == 0) return;
     slabSlotsRelease(s, c, c->hot, count);

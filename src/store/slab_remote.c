@@ -26,6 +26,7 @@ void slabRemoteFlush(slabRemote *r) {
 }
 
 void slabRemoteFree(slabRemote *r, void *ptr, size_t size) {
+    hotCheck(size > 0);
     if (!slabHas(r->store, ptr)) {
         memFree(ptr);
         return;
@@ -47,12 +48,15 @@ static struct slabBatch *batchFirst(slabStore *s) {
 }
 
 static void batchFree(slabStore *s) {
+    hotCheck(s->arrived);
+    hotCheck(s->arrived->count == 0);
     struct slabBatch *b = s->arrived;
     s->arrived = b->next;
     memFree(b);
 }
 
 size_t slabDrain(slabStore *s, size_t max) {
+    hotCheck(max > 0);
     const size_t ahead = 8;
     size_t done = 0;
     struct slabBatch *b;

@@ -47,6 +47,7 @@ void slabSpaceClear(slabStore *s) {
 
 /* Commits the metadata of one more chunk. */
 static bool metaOpen(slabStore *s) {
+    hotCheck(s->chunk_count * SLAB_CHUNK_BYTES <= s->bytes_max);
     size_t needed = (s->chunk_count + 1) * CHUNK_METAS;
     if (needed <= s->meta_open) return true;
     size_t open = sizeRoundUp(needed, MAP_PAGE);
@@ -57,6 +58,7 @@ static bool metaOpen(slabStore *s) {
 }
 
 static bool chunkOpen(slabStore *s) {
+    hotCheck(s->chunk_count * SLAB_CHUNK_BYTES <= s->bytes_max);
     size_t end = s->chunk_count * SLAB_CHUNK_BYTES;
     if (end == s->bytes_max) return false;
     if (!metaOpen(s)) return false;
@@ -77,6 +79,7 @@ static uint64_t chunkOffers(const slabStore *s, const slabChunk *k) {
 }
 
 uint32_t slabSpaceTake(slabStore *s, bool fill) {
+    hotCheck(s->unused_hint <= s->chunk_count);
     while (s->unused_hint < s->chunk_count && !chunkOffers(s, &s->chunks[s->unused_hint]))
         s->unused_hint++;
     if (s->unused_hint == s->chunk_count && !chunkOpen(s)) return SLAB_NONE;
@@ -114,6 +117,8 @@ void slabSpaceGive(slabStore *s, uint32_t id) {
 
 /* Purges up to `max` dirty slabs of a chunk, adjacent ones with one call. */
 static uint32_t chunkPurge(slabStore *s, uint32_t at, uint32_t max) {
+    hotCheck(at < s->chunk_count);
+    hotCheck(max > 0);
     slabChunk *k = &s->chunks[at];
     uint32_t done = 0;
     while (k->dirty && done < max) {

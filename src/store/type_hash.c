@@ -125,6 +125,7 @@ robj *hashNewLarge(slice key, size_t count) {
 }
 
 size_t hashLength(const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return listpackCount(objectPacked(o)) / 2;
     hashtable t = tableOf(o);
     return hashtableCount(&t);
@@ -137,6 +138,7 @@ static inline const uint8_t *findPacked(const uint8_t *lp, slice field) {
 }
 
 bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) {
         const uint8_t *lp = objectPacked(o), *at = findPacked(lp, field);
         if (at) *value = listpackGetText(listpackNext(lp, at), digits);
@@ -156,6 +158,7 @@ static void *findElement(const hashtable *t, slice field) {
 }
 
 int64_t hashTime(const robj *o, slice field, storeLook look) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
     hashtable t = tableOf(o);
     const void *element = findElement(&t, field);
@@ -163,6 +166,7 @@ int64_t hashTime(const robj *o, slice field, storeLook look) {
 }
 
 uint64_t hashTimedCount(const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return 0;
     hashtable t = tableOf(o);
     return hashtableVolatileCount(&t);
@@ -172,6 +176,8 @@ uint64_t hashTimedCount(const robj *o) {
 
 /* Converts a packed hash to a table with space for `count` fields. */
 static robj *toTable(robj *o, size_t count) {
+    hotCheck(objectIsPacked(o));
+    hotCheck(objectType(o) == TYPE_HASH);
     hashtable t = {NULL};
     hashtableReserve(&t, &fields_type, count);
     hashIterator it;
@@ -187,6 +193,8 @@ static robj *toTable(robj *o, size_t count) {
 }
 
 robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    hotCheck(count % 2 == 0);
     if (!objectIsPacked(o)) return o;
     size_t bytes = 0;
     bool fits = count / 2 <= limits->entries;
@@ -199,6 +207,8 @@ robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *l
 }
 
 static robj *setPacked(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
+    hotCheck(objectIsPacked(o));
+    hotCheck(objectType(o) == TYPE_HASH);
     objectBuffer r;
     objectBufferInit(&r, o);
     listpackItem pair[2] = {listpackItemOf(field), listpackItemOf(value)};
@@ -236,6 +246,7 @@ static void changeElement(hashtable *t, const hashtablePosition *position, void 
 
 robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
                    const packLimits *limits, hashOutcome *outcome) {
+    hotCheck(objectType(o) == TYPE_HASH);
     *outcome = HASH_CREATED;
     if (objectIsPacked(o)) {
         size_t most = sizeMax(field.len, value.len);
@@ -269,6 +280,7 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
 }
 
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
+    hotCheck(objectType(o) == TYPE_HASH);
     hashOutcome outcome;
     o = hashSetTimed(o, field, value, HASH_NO_TIME, lookAtAll(), limits, &outcome);
     *created = outcome != HASH_UPDATED;
@@ -302,6 +314,7 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
 }
 
 bool hashDelete(robj **o, slice field, storeLook look) {
+    hotCheck(objectType(*o) == TYPE_HASH);
     if (objectIsPacked(*o)) {
         const uint8_t *at = findPacked(objectPacked(*o), field);
         if (!at) return false;
@@ -326,6 +339,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
 /* ------------------------------------------------------------------ iteration */
 
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
+    hotCheck(objectType(o) == TYPE_HASH);
     it->o = o;
     it->look = look;
     if (objectIsPacked(o)) {
@@ -401,6 +415,7 @@ static void visitElement(void *context, void *element, unsigned flags) {
 }
 
 uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (!objectIsPacked(o)) {
         hashtable t = tableOf(o);
         visitor v = {visit, arg, look};
@@ -453,6 +468,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
 
 void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVisitProc *visit,
                 void *arg) {
+    hotCheck(objectType(o) == TYPE_HASH);
     visitor v = {visit, arg, look};
     if (objectIsPacked(o)) {
         randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
@@ -469,6 +485,7 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
 /* ------------------------------------------------------------------ expired fields */
 
 uint64_t hashVisibleCount(const robj *o, storeLook look) {
+    hotCheck(objectType(o) == TYPE_HASH);
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
     hashPair pair;
@@ -485,6 +502,8 @@ typedef struct expiredFields {
 } expiredFields;
 
 static void collectExpired(void *context, void *element, unsigned flags) {
+    hotCheck(((const expiredFields *)context)->out->count <= HASH_EXPIRED_MAX);
+    hotCheck(elementHasTime(element));
     (void)flags; /* always volatile */
     const expiredFields *d = context;
     d->out->visited++;
@@ -494,6 +513,7 @@ static void collectExpired(void *context, void *element, unsigned flags) {
 }
 
 uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out) {
+    hotCheck(objectType(o) == TYPE_HASH);
     out->count = out->visited = 0;
     if (!hashTimedCount(o)) return 0;
     hashtable t = tableOf(o);
@@ -502,6 +522,7 @@ uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExp
 }
 
 void hashRemoveExpired(robj *o, const hashExpired *expired) {
+    hotCheck(objectType(o) == TYPE_HASH);
     hashtable t = tableOf(o);
     for (unsigned i = 0; i < expired->count; i++) {
         void *element = expired->elements[i];

@@ -27,6 +27,7 @@ size_t listLength(const robj *o) {
 }
 
 robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *limits) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (!objectIsPacked(o)) return o;
     const uint8_t *lp = objectPacked(o);
     size_t size = listpackSize(lp), entries = listpackCount(lp), more = 0;
@@ -42,6 +43,7 @@ robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *l
 }
 
 robj *listTryPack(robj *o, const listLimits *limits) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (objectIsPacked(o)) return o;
     const uint8_t *lp = quicklistOnlyListpack(quicklistOf(o));
     if (likely(!lp)) return o;
@@ -55,6 +57,9 @@ robj *listTryPack(robj *o, const listLimits *limits) {
 
 /* Adds texts to a listpack in groups. */
 static robj *pushPacked(robj *o, const slice *texts, size_t count, bool front) {
+    hotCheck(objectType(o) == TYPE_LIST);
+    hotCheck(objectIsPacked(o));
+    hotCheck(count > 0);
     enum { TOGETHER = 16 };
     listpackItem items[TOGETHER];
     objectBuffer r;
@@ -74,6 +79,8 @@ static robj *pushPacked(robj *o, const slice *texts, size_t count, bool front) {
 }
 
 robj *listPush(robj *o, const slice *texts, size_t count, bool front) {
+    hotCheck(objectType(o) == TYPE_LIST);
+    hotCheck(count > 0);
     if (objectIsPacked(o)) return pushPacked(o, texts, count, front);
     quicklist *q = quicklistOf(o);
     for (size_t i = 0; i < count; i++) quicklistPush(q, texts[i], front);
@@ -81,6 +88,7 @@ robj *listPush(robj *o, const slice *texts, size_t count, bool front) {
 }
 
 robj *listInsert(robj *o, size_t index, slice text, bool after) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (!objectIsPacked(o)) {
         quicklistInsert(quicklistOf(o), index, text, after);
         return o;
@@ -96,6 +104,7 @@ robj *listInsert(robj *o, size_t index, slice text, bool after) {
 }
 
 robj *listSet(robj *o, size_t index, slice text) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (!objectIsPacked(o)) {
         quicklistSet(quicklistOf(o), index, text);
         return o;
@@ -110,6 +119,7 @@ robj *listSet(robj *o, size_t index, slice text) {
 }
 
 robj *listDelete(robj *o, size_t index, size_t count) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (!objectIsPacked(o)) {
         quicklistDelete(quicklistOf(o), index, count);
         return o;
@@ -145,6 +155,7 @@ static const uint8_t **findPositions(const uint8_t *lp, const listpackItem *item
 
 robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back,
                       size_t *removed) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (!objectIsPacked(o)) {
         *removed = quicklistRemove(quicklistOf(o), item, most, from_back);
         return o;
@@ -162,6 +173,7 @@ robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_
 /* ------------------------------------------------------------------ iteration */
 
 void listCursorInit(listCursor *c, const robj *o, size_t index, bool backwards) {
+    hotCheck(objectType(o) == TYPE_LIST);
     if (objectIsPacked(o)) {
         c->lp = objectPacked(o);
         c->at = listpackSeek(c->lp, (int64_t)index);

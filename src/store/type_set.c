@@ -39,6 +39,7 @@ static inline int64_t entryInt(const void *entry) {
 }
 
 static inline slice entryText(const void *entry) {
+    hotCheck(!isIntEntry(entry));
     const char *at = entry;
     size_t len = objectReadLength(&at);
     return sliceMake(at, len);
@@ -120,6 +121,7 @@ static inline void putTable(robj *o, const hashtable *t) { putValue(o, t->body);
 /* ------------------------------------------------------------------ creation */
 
 static robj *newPacked(slice key, valueForm form) {
+    hotCheck(form == FORM_PACKED || form == FORM_PACKED_INTS);
     uint8_t empty[INTSET_HEADER];
     size_t size = INTSET_HEADER;
     if (form == FORM_PACKED) {
@@ -150,6 +152,7 @@ robj *setNewLike(slice key, const robj *like) {
 }
 
 size_t setLength(const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (objectForm(o) == FORM_PACKED) return listpackCount(objectPacked(o));
     if (objectForm(o) == FORM_PACKED_INTS) return intsetCount(objectPacked(o));
     hashtable t = tableOf(o);
@@ -159,11 +162,14 @@ size_t setLength(const robj *o) {
 /* ------------------------------------------------------------------ queries */
 
 static bool packedHas(const robj *o, const listpackItem *member) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(objectIsPacked(o));
     if (objectForm(o) == FORM_PACKED) return listpackFind(objectPacked(o), NULL, member, 0) != NULL;
     return !member->ptr && intsetFind(objectPacked(o), member->number, NULL);
 }
 
 bool setHas(const robj *o, const listpackItem *member) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (objectIsPacked(o)) return packedHas(o, member);
     tableKey k;
     makeKey(&k, member);
@@ -174,6 +180,7 @@ bool setHas(const robj *o, const listpackItem *member) {
 enum { MANY = 32 };
 
 uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) {
+    hotCheck(objectType(o) == TYPE_SET);
     check(count <= MANY);
     uint32_t found = 0;
     if (objectIsPacked(o)) {
@@ -208,6 +215,8 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
 
 /* Converts a packed set to a table with space for `count` members. */
 static robj *toTable(robj *o, size_t count) {
+    hotCheck(objectIsPacked(o));
+    hotCheck(objectType(o) == TYPE_SET);
     hashtable t = {NULL};
     hashtableReserve(&t, &members_type, count);
     setIterator it;
@@ -224,6 +233,8 @@ static robj *toTable(robj *o, size_t count) {
 
 /* Converts an intset to a listpack. */
 static robj *toListpack(robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(objectForm(o) == FORM_PACKED_INTS);
     packBuffer buffer = packBufferHeap(listpackNew());
     setIterator it;
     listpackItem member;
@@ -237,12 +248,15 @@ static robj *toListpack(robj *o) {
 }
 
 robj *setPrepare(robj *o, size_t count, const setLimits *limits) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (!objectIsPacked(o)) return o;
     size_t most = objectForm(o) == FORM_PACKED ? limits->packed.entries : limits->ints;
     return likely(count <= most) ? o : toTable(o, setLength(o) + count);
 }
 
 static robj *addToTable(robj *o, const listpackItem *member, bool *added) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(objectForm(o) == FORM_POINTER);
     tableKey k;
     makeKey(&k, member);
     hashtable t = tableOf(o);
@@ -264,6 +278,8 @@ static size_t itemTextLen(const listpackItem *member) {
 
 static robj *addToListpack(robj *o, const listpackItem *member, const setLimits *limits,
                            bool *added) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(objectForm(o) == FORM_PACKED);
     const uint8_t *lp = objectPacked(o);
     *added = !listpackFind(lp, NULL, member, 0);
     if (!*added) return o;
@@ -291,6 +307,8 @@ static bool fitsListpack(const uint8_t *set, const listpackItem *member, const s
 
 static robj *addToIntset(robj *o, const listpackItem *member, const setLimits *limits,
                          bool *added) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(objectForm(o) == FORM_PACKED_INTS);
     size_t count = intsetCount(objectPacked(o));
     if (member->ptr) {
         if (fitsListpack(objectPacked(o), member, limits))
@@ -304,6 +322,7 @@ static robj *addToIntset(robj *o, const listpackItem *member, const setLimits *l
 }
 
 robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool *added) {
+    hotCheck(objectType(o) == TYPE_SET);
     switch (objectForm(o)) {
     case FORM_PACKED: return addToListpack(o, member, limits, added);
     case FORM_PACKED_INTS: return addToIntset(o, member, limits, added);
@@ -312,6 +331,7 @@ robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool 
 }
 
 static bool removePacked(robj **o, const listpackItem *member) {
+    hotCheck(objectIsPacked(*o));
     objectBuffer r;
     objectBufferInit(&r, *o);
     bool removed;
@@ -327,6 +347,7 @@ static bool removePacked(robj **o, const listpackItem *member) {
 }
 
 bool setRemove(robj **o, const listpackItem *member) {
+    hotCheck(objectType(*o) == TYPE_SET);
     if (objectIsPacked(*o)) return removePacked(o, member);
     tableKey k;
     makeKey(&k, member);
@@ -340,6 +361,7 @@ bool setRemove(robj **o, const listpackItem *member) {
 }
 
 robj *setTryIntset(robj *o, const setLimits *limits) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
     uint8_t *empty = memAlloc(INTSET_HEADER);
     intsetInit(empty);
@@ -367,6 +389,7 @@ robj *setTryIntset(robj *o, const setLimits *limits) {
 /* ------------------------------------------------------------------ iteration */
 
 void setIteratorInit(setIterator *it, const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     it->o = o;
     it->index = 0;
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
@@ -377,6 +400,7 @@ void setIteratorInit(setIterator *it, const robj *o) {
 }
 
 void setIteratorInitUnordered(setIterator *it, const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     setIteratorInit(it, o);
     it->unordered = true;
     it->position = 0;
@@ -435,6 +459,7 @@ static void visitEntry(void *context, void *entry, unsigned flags) {
 }
 
 uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_SET);
     if (!objectIsPacked(o)) {
         hashtable t = tableOf(o);
         visitor v = {visit, arg};
@@ -483,6 +508,7 @@ static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitPr
 }
 
 void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_SET);
     visitor v = {visit, arg};
     if (objectForm(o) == FORM_PACKED) {
         randomFromListpack(objectPacked(o), 1, count, unique, visitPacked, &v);
@@ -534,6 +560,7 @@ static void popFromInts(objectBuffer *r, size_t count, setVisitProc *visit, void
 }
 
 static void popFromTable(robj *o, size_t count, setVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_SET);
     hashtable t = tableOf(o);
     for (; count > 0; count--) {
         void *entry = hashtablePop(&t, &members_type);
@@ -565,6 +592,7 @@ void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
 /* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
+    hotCheck(objectType(o) == TYPE_SET);
     switch (objectForm(o)) {
     case FORM_PACKED: return "listpack";
     case FORM_PACKED_INTS: return "intset";

@@ -27,6 +27,7 @@ robj *streamObjectNew(slice key) {
 /* ------------------------------------------------------------------ operations of the type */
 
 static const char *encodingOf(const robj *o) {
+    hotCheck(objectType(o) == TYPE_STREAM);
     (void)o; /* there is only one */
     return "stream";
 }

@@ -107,6 +107,7 @@ static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32
 }
 
 status stringStretch(robj **o, size_t len, char **bytes) {
+    hotCheck(threadIsMain());
     char digits[NUMBER_TEXT_MAX];
     robj *was = *o;
     if (objectForm(was) == FORM_POINTER) return stretchBlob(was, len, bytes);
@@ -126,6 +127,7 @@ status stringStretch(robj **o, size_t len, char **bytes) {
 }
 
 void stringCut(robj **o, size_t len) {
+    hotCheck(threadIsMain());
     robj *was = *o;
     check(len <= stringLen(was));
     if (objectForm(was) == FORM_POINTER) {
@@ -147,6 +149,7 @@ robj *stringSetTake(robj *o, blob *take) {
 }
 
 status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
+    hotCheck(threadIsMain());
     if (objectTextSize(key, len, OBJECT_NO_EXPIRE) <= EMBED_GROWN_MAX) {
         *out = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
         return OK;

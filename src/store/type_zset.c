@@ -30,6 +30,7 @@ const hashtableType zset_members = {.hash_of = hashOfElement, .match = elementHa
 const orderedType zset_order = {.rank_of = rankOfElement, .text_of = zsetElementMember};
 
 void *zsetElementNew(slice member, double score) {
+    hotCheck(score == score);
     char *element = elementAlloc(SCORE_BYTES + objectLengthBytes(member.len) + member.len);
     zsetElementSetScore(element, score);
     memcpy(objectWriteLength(element + SCORE_BYTES, member.len), member.ptr, member.len);
@@ -114,6 +115,7 @@ static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
 
 /* A large set with the given sorted elements and space for `capacity` members. */
 static zsetLarge *largeNew(void *const *sorted, size_t count, size_t capacity) {
+    hotCheck(count <= capacity);
     zsetLarge *z = memNew(zsetLarge);
     hashtableReserve(&z->members, &zset_members, sizeMax(count, capacity));
     for (size_t i = 0; i < count; i++)
@@ -132,6 +134,7 @@ robj *zsetNew(slice key, size_t count, size_t longest, const packLimits *limits)
 }
 
 static robj *toLarge(robj *o, size_t capacity) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     size_t count = zsetLength(o), n = 0;
     void **sorted = memNewArray(void *, sizeMax(count, 1));
     zsetCursor cursor;
@@ -147,12 +150,14 @@ static robj *toLarge(robj *o, size_t capacity) {
 }
 
 robj *zsetPrepare(robj *o, size_t count, size_t longest, const packLimits *limits) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (!objectIsPacked(o)) return o;
     if (likely(count <= limits->entries) && likely(longest <= limits->bytes)) return o;
     return toLarge(o, zsetLength(o) + count);
 }
 
 size_t zsetLength(const robj *o) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (objectIsPacked(o)) return listpackCount(objectPacked(o)) / 2;
     return largeOf(o)->order.count;
 }
@@ -160,6 +165,7 @@ size_t zsetLength(const robj *o) {
 /* ------------------------------------------------------------------ single members */
 
 bool zsetScore(const robj *o, slice member, double *score) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (objectIsPacked(o)) {
         const uint8_t *at = findPacked(objectPacked(o), member);
         if (at) *score = scoreAfter(at);
@@ -171,6 +177,7 @@ bool zsetScore(const robj *o, slice member, double *score) {
 }
 
 uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, double *scores) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     check(count <= ZSET_MANY);
     uint32_t found = 0;
     if (objectIsPacked(o)) {
@@ -204,6 +211,7 @@ uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, dou
 
 /* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
 static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
+    hotCheck((flags & (ZSET_NX | ZSET_XX)) != (ZSET_NX | ZSET_XX));
     if (flags & ZSET_NX) return ZSET_REFUSED;
     double score = flags & ZSET_INCR ? old + pair->score : pair->score;
     if (isnan(score)) return ZSET_NAN;
@@ -214,6 +222,7 @@ static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
 }
 
 static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     zsetLarge *z = largeOf(o);
     slice member = pair->member;
     hashtablePosition position;
@@ -246,6 +255,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
 }
 
 static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     objectBuffer r;
     objectBufferInit(&r, o);
     (void)listpackDelete(&r.buffer, at, 2); /* the position is searched again */
@@ -254,6 +264,7 @@ static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
 }
 
 robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits, zsetAdded *added) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (!objectIsPacked(o)) return addLarge(o, pair, flags, added);
     const uint8_t *lp = objectPacked(o), *at = findPacked(lp, pair->member);
     if (at) {
@@ -296,6 +307,7 @@ bool zsetRemove(robj **o, slice member) {
 /* ------------------------------------------------------------------ ranks and ranges */
 
 bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (!objectIsPacked(o)) {
         const zsetLarge *z = largeOf(o);
         const void *element = findElement(z, member);
@@ -328,6 +340,7 @@ static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) 
 
 /* Number of members before a bound. */
 static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (bound->by == ZSET_FIRST) return 0;
     if (bound->by == ZSET_LAST) return zsetLength(o);
     if (objectIsPacked(o)) {
@@ -347,11 +360,13 @@ static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
 }
 
 zsetRange zsetFindRange(const robj *o, const zsetBound *min, const zsetBound *max) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     uint64_t begin = countBefore(o, min, min->excluded), end = countBefore(o, max, !max->excluded);
     return (zsetRange){begin, end > begin ? end - begin : 0};
 }
 
 void zsetSeek(zsetCursor *cursor, const robj *o, uint64_t index, bool reverse) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     check(index < zsetLength(o));
     cursor->o = o;
     cursor->reverse = reverse;
@@ -428,6 +443,7 @@ static void visitElement(void *context, void *element, unsigned flags) {
 }
 
 static void visitAll(const robj *o, zsetVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     zsetCursor cursor;
     zsetPair pair;
     if (zsetLength(o) == 0) return;
@@ -436,6 +452,7 @@ static void visitAll(const robj *o, zsetVisitProc *visit, void *arg) {
 }
 
 uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     if (objectIsPacked(o)) {
         visitAll(o, visit, arg);
         return 0;
@@ -462,6 +479,7 @@ static bool visitRandom(void *context, const void *element) {
 }
 
 void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, void *arg) {
+    hotCheck(objectType(o) == TYPE_ZSET);
     visitor v = {visit, arg};
     if (objectIsPacked(o)) {
         randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);

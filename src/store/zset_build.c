@@ -15,6 +15,7 @@ void zsetBuilderReserve(zsetBuilder *b, size_t count) {
 }
 
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
+    hotCheck(threadIsMain());
     hashtablePosition position;
     void *element =
         hashtableInlineFindPosition(&b->members, &zset_members, hashBytes(member.ptr, member.len),
@@ -33,6 +34,7 @@ double zsetBuilderRead(const void *place) { return zsetElementScore(place); }
 void zsetBuilderWrite(void *place, double score) { zsetElementSetScore(place, score); }
 
 void zsetBuilderAppend(zsetBuilder *b, const zsetPair *pair) {
+    hotCheck(threadIsMain());
     enum { CAP_MIN = 32 };
     check(!b->sorted);
     check(hashtableCount(&b->members) == 0);
@@ -83,6 +85,7 @@ static void sortAll(zsetBuilder *b) {
 }
 
 void zsetBuilderVisit(zsetBuilder *b, zsetVisitProc *visit, void *arg) {
+    hotCheck(threadIsMain());
     sortAll(b);
     size_t count = zsetBuilderCount(b);
     for (size_t i = 0; i < count; i++) {
@@ -157,6 +160,7 @@ static void freeBuilt(void *context, void *element, unsigned flags) {
 }
 
 void zsetBuilderClear(zsetBuilder *b) {
+    hotCheck(threadIsMain());
     for (size_t i = 0; i < b->count; i++) freeBuilt(NULL, b->appended[i], 0);
     memFree(b->appended);
     hashtableFree(&b->members, freeBuilt, NULL);
