@@ -12,7 +12,7 @@
 #include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
-#include "pubsub/topics.h"
+#include "pubsub/channels.h"
 #include "pubsub/tracking.h"
 #include "store/store.h"
 
@@ -59,21 +59,23 @@ const gate pubsubContextGate = {.name = "pubsub-context",
 
 static const struct {
     const char *subscribed, *unsubscribed;
-} words[TOPIC_KINDS] = {
-    [TOPIC_CHANNEL] = {"subscribe", "unsubscribe"},
-    [TOPIC_PATTERN] = {"psubscribe", "punsubscribe"},
-    [TOPIC_SHARD] = {"ssubscribe", "sunsubscribe"},
+} words[CHANNEL_KINDS] = {
+    [CHANNEL_PLAIN] = {"subscribe", "unsubscribe"},
+    [CHANNEL_PATTERN] = {"psubscribe", "punsubscribe"},
+    [CHANNEL_SHARD] = {"ssubscribe", "sunsubscribe"},
 };
 
 /* The count of a confirmation: shard channels are counted separately. */
-static uint64_t countFor(const session *s, topicKind kind) {
-    if (kind == TOPIC_SHARD) return subscriptionCount(s, TOPIC_SHARD);
-    return subscriptionCount(s, TOPIC_CHANNEL) + subscriptionCount(s, TOPIC_PATTERN);
+static uint64_t countFor(const session *s, channelKind kind) {
+    hotCheck(kind < CHANNEL_KINDS);
+    if (kind == CHANNEL_SHARD) return subscriptionCount(s, CHANNEL_SHARD);
+    return subscriptionCount(s, CHANNEL_PLAIN) + subscriptionCount(s, CHANNEL_PATTERN);
 }
 
 /* [word, name, count]; a name without pointer is null. */
 static void appendConfirmation(outbuf *out, int proto, const char *word, slice name,
                                uint64_t count) {
+    hotCheck(proto == 2 || proto == 3);
     respPush(out, proto, 3);
     respBulk(out, sliceOf(word));
     if (name.ptr) {
@@ -98,7 +100,8 @@ static void deliverConfirmation(session *s, const char *word, slice name, uint64
 /* Confirms the change number `index` of a command. CLIENT REPLY does not suppress confirmations. In a transaction the
  * first one is the element of EXEC's array, and the others follow that reply: an element more would desynchronize the
  * client. */
-static void confirm(ctx *c, int index, const char *word, slice name, topicKind kind) {
+static void confirm(ctx *c, int index, const char *word, slice name, channelKind kind) {
+    hotCheck(index >= 0);
     uint64_t count = countFor(c->who, kind);
     bool apart = (index > 0 && c->flags & CTX_IN_MULTI) || outbufIsNull(c->out);
     if (unlikely(apart)) {
@@ -110,7 +113,9 @@ static void confirm(ctx *c, int index, const char *word, slice name, topicKind k
 
 /* ------------------------------------------------------------------ subscribing */
 
-static void subscribe(ctx *c, topicKind kind) {
+static void subscribe(ctx *c, channelKind kind) {
+    hotCheck(c->argc > 1);
+    hotCheck(kind < CHANNEL_KINDS);
     for (int i = 1; i < c->argc; i++) {
         (void)subscriptionAdd(c->who, kind, c->argv[i]); /* confirmed again if it exists */
         confirm(c, i - 1, words[kind].subscribed, c->argv[i], kind);
@@ -118,10 +123,10 @@ static void subscribe(ctx *c, topicKind kind) {
 }
 
 /* SUBSCRIBE channel [channel ...]. Reply: a confirmation for each. */
-void subscribeCommand(ctx *c) { subscribe(c, TOPIC_CHANNEL); }
+void subscribeCommand(ctx *c) { subscribe(c, CHANNEL_PLAIN); }
 
 /* PSUBSCRIBE pattern [pattern ...]. Reply: a confirmation for each. */
-void psubscribeCommand(ctx *c) { subscribe(c, TOPIC_PATTERN); }
+void psubscribeCommand(ctx *c) { subscribe(c, CHANNEL_PATTERN); }
 
 /* SSUBSCRIBE channel [channel ...]. Reply: a confirmation for each. */
 void ssubscribeCommand(ctx *c) {
@@ -129,25 +134,26 @@ void ssubscribeCommand(ctx *c) {
         replyError(c, SLICE("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
         return;
     }
-    subscribe(c, TOPIC_SHARD);
+    subscribe(c, CHANNEL_SHARD);
 }
 
 /* Messages published before are sent before the confirmation; within EXEC after its reply. */
-static void finishDeliveries(ctx *c, const topic *t) {
+static void finishDeliveries(ctx *c, const pubsubChannel *t) {
     if (likely(!t || !t->walks) || !subscriptionHas(c->who, t)) return;
     publishFinish(t);
     sessionDeliverBeforeReply(c);
 }
 
-/* Without arguments: from all topics of the kind. */
-static void unsubscribeAll(ctx *c, topicKind kind) {
+/* Without arguments: from all channels of the kind. */
+static void unsubscribeAll(ctx *c, channelKind kind) {
+    hotCheck(kind < CHANNEL_KINDS);
     str name = STR_EMPTY;
-    topic *t;
+    pubsubChannel *t;
     int index = 0;
     for (; (t = subscriptionAny(c->who, kind)) != NULL; index++) {
         finishDeliveries(c, t);
         strClear(&name);
-        strAppendSlice(&name, topicName(t));
+        strAppendSlice(&name, channelName(t));
         (void)subscriptionRemove(c->who, kind, strSlice(&name)); /* it exists */
         confirm(c, index, words[kind].unsubscribed, strSlice(&name), kind);
     }
@@ -155,38 +161,40 @@ static void unsubscribeAll(ctx *c, topicKind kind) {
     if (!index) confirm(c, 0, words[kind].unsubscribed, sliceMake(NULL, 0), kind);
 }
 
-static void unsubscribe(ctx *c, topicKind kind) {
+static void unsubscribe(ctx *c, channelKind kind) {
+    hotCheck(kind < CHANNEL_KINDS);
     if (c->argc == 1) {
         unsubscribeAll(c, kind);
         return;
     }
     for (int i = 1; i < c->argc; i++) {
-        finishDeliveries(c, topicFind(kind, c->argv[i]));
+        finishDeliveries(c, channelFind(kind, c->argv[i]));
         (void)subscriptionRemove(c->who, kind, c->argv[i]); /* confirmed in any case */
         confirm(c, i - 1, words[kind].unsubscribed, c->argv[i], kind);
     }
 }
 
 /* UNSUBSCRIBE [channel ...]. Reply: a confirmation for each; without arguments for each subscription. */
-void unsubscribeCommand(ctx *c) { unsubscribe(c, TOPIC_CHANNEL); }
+void unsubscribeCommand(ctx *c) { unsubscribe(c, CHANNEL_PLAIN); }
 
 /* PUNSUBSCRIBE [pattern ...]. Reply: as UNSUBSCRIBE. */
-void punsubscribeCommand(ctx *c) { unsubscribe(c, TOPIC_PATTERN); }
+void punsubscribeCommand(ctx *c) { unsubscribe(c, CHANNEL_PATTERN); }
 
 /* SUNSUBSCRIBE [channel ...]. Reply: as UNSUBSCRIBE. */
-void sunsubscribeCommand(ctx *c) { unsubscribe(c, TOPIC_SHARD); }
+void sunsubscribeCommand(ctx *c) { unsubscribe(c, CHANNEL_SHARD); }
 
 /* ------------------------------------------------------------------ slots */
 
 typedef struct lostSlots {
     bool (*is_served)(int slot);
-    topic **lost;
+    pubsubChannel **lost;
     size_t count, cap;
 } lostSlots;
 
-static void collectLost(void *arg, topic *t) {
+static void collectLost(void *arg, pubsubChannel *t) {
+    hotCheck(((const lostSlots *)arg)->count <= ((const lostSlots *)arg)->cap);
     lostSlots *l = arg;
-    if (l->is_served(hashSlot(topicName(t)))) return;
+    if (l->is_served(hashSlot(channelName(t)))) return;
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
         l->lost = memRealloc(l->lost, l->cap * sizeof(*l->lost));
@@ -194,28 +202,29 @@ static void collectLost(void *arg, topic *t) {
     l->lost[l->count++] = t;
 }
 
-/* Unsubscribes everyone from a shard channel. The topic is freed with its last subscriber. */
-static void endTopic(topic *t) {
-    str name = strNew(topicName(t));
+/* Unsubscribes everyone from a shard channel. The channel is freed with its last subscriber. */
+static void endChannel(pubsubChannel *t) {
+    str name = strNew(channelName(t));
     publishFinish(t);
     for (uint32_t left = t->count; left > 0; left--) {
-        const subscriber *by = topicSubscriber(t, left - 1);
+        const subscriber *by = channelSubscriber(t, left - 1);
         if (!by->who) continue; /* its subscriptions are being removed */
         session *s = by->who;
-        (void)subscriptionRemove(s, TOPIC_SHARD, strSlice(&name)); /* it exists */
-        deliverConfirmation(s, words[TOPIC_SHARD].unsubscribed, strSlice(&name),
-                            subscriptionCount(s, TOPIC_SHARD));
+        (void)subscriptionRemove(s, CHANNEL_SHARD, strSlice(&name)); /* it exists */
+        deliverConfirmation(s, words[CHANNEL_SHARD].unsubscribed, strSlice(&name),
+                            subscriptionCount(s, CHANNEL_SHARD));
     }
     strFree(&name);
 }
 
 void pubsubSlotsChanged(bool (*is_served)(int slot)) {
+    hotCheck(threadIsMain());
     trackingSlotsChanged(is_served);
-    if (!topicsOfKind(TOPIC_SHARD)) return;
+    if (!channelsOfKind(CHANNEL_SHARD)) return;
     publishFinish(NULL);
     lostSlots l = {.is_served = is_served};
-    topicsEach(TOPIC_SHARD, collectLost, &l);
-    for (size_t i = 0; i < l.count; i++) endTopic(l.lost[i]);
+    channelsEach(CHANNEL_SHARD, collectLost, &l);
+    for (size_t i = 0; i < l.count; i++) endChannel(l.lost[i]);
     memFree(l.lost);
 }
 
@@ -228,6 +237,7 @@ static void propagateMessage(ctx *c) {
 
 /* PUBLISH channel message. Reply: the number of deliveries. */
 void publishCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     uint64_t receivers = publishToChannel(c->argv[1], c->argv[2]);
     propagateMessage(c);
     replyInteger(c, (int64_t)receivers);
@@ -235,6 +245,7 @@ void publishCommand(ctx *c) {
 
 /* SPUBLISH channel message. Reply: the number of deliveries. */
 void spublishCommand(ctx *c) {
+    hotCheck(c->argc == 3);
     uint64_t receivers = publishToShard(c->argv[1], c->argv[2]);
     propagateMessage(c);
     replyInteger(c, (int64_t)receivers);
@@ -242,55 +253,56 @@ void spublishCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ PUBSUB */
 
-typedef struct topicList {
+typedef struct channelList {
     ctx *c;
     slice pattern; /* ptr NULL: all */
     int64_t count;
-} topicList;
+} channelList;
 
-static void replyTopic(void *arg, topic *t) {
-    topicList *list = arg;
-    if (!topicCount(t)) return; /* the last subscriber has left during a walk */
-    if (list->pattern.ptr && !globMatch(list->pattern, topicName(t))) return;
-    replyBulk(list->c, topicName(t));
+static void replyChannel(void *arg, pubsubChannel *t) {
+    channelList *list = arg;
+    if (!channelCount(t)) return; /* the last subscriber has left during a walk */
+    if (list->pattern.ptr && !globMatch(list->pattern, channelName(t))) return;
+    replyBulk(list->c, channelName(t));
     list->count++;
 }
 
-static void replyTopics(ctx *c, topicKind kind) {
+static void replyChannels(ctx *c, channelKind kind) {
     if (c->argc > 3) {
         replyErrorSubcommand(c);
         return;
     }
-    topicList list = {.c = c};
+    channelList list = {.c = c};
     if (c->argc == 3) list.pattern = c->argv[2];
     respDeferred mark = respDeferBegin(c->out);
-    topicsEach(kind, replyTopic, &list);
+    channelsEach(kind, replyChannel, &list);
     respDeferEnd(c->out, mark, '*', c->proto, list.count);
 }
 
 /* PUBSUB CHANNELS [pattern]. Reply: the channels with subscribers. */
-void pubsubChannelsCommand(ctx *c) { replyTopics(c, TOPIC_CHANNEL); }
+void pubsubChannelsCommand(ctx *c) { replyChannels(c, CHANNEL_PLAIN); }
 
 /* PUBSUB SHARDCHANNELS [pattern]. Reply: the shard channels with subscribers. */
-void pubsubShardchannelsCommand(ctx *c) { replyTopics(c, TOPIC_SHARD); }
+void pubsubShardchannelsCommand(ctx *c) { replyChannels(c, CHANNEL_SHARD); }
 
-static void replyCounts(ctx *c, topicKind kind) {
+static void replyCounts(ctx *c, channelKind kind) {
+    hotCheck(c->argc >= 2);
     replyArray(c, 2 * (int64_t)(c->argc - 2));
     for (int i = 2; i < c->argc; i++) {
-        const topic *t = topicFind(kind, c->argv[i]);
+        const pubsubChannel *t = channelFind(kind, c->argv[i]);
         replyBulk(c, c->argv[i]);
-        replyInteger(c, t ? (int64_t)topicCount(t) : 0);
+        replyInteger(c, t ? (int64_t)channelCount(t) : 0);
     }
 }
 
 /* PUBSUB NUMSUB [channel ...]. Reply: each channel and its number of subscribers. */
-void pubsubNumsubCommand(ctx *c) { replyCounts(c, TOPIC_CHANNEL); }
+void pubsubNumsubCommand(ctx *c) { replyCounts(c, CHANNEL_PLAIN); }
 
 /* PUBSUB SHARDNUMSUB [channel ...]. Reply: each shard channel and its number of subscribers. */
-void pubsubShardnumsubCommand(ctx *c) { replyCounts(c, TOPIC_SHARD); }
+void pubsubShardnumsubCommand(ctx *c) { replyCounts(c, CHANNEL_SHARD); }
 
 /* PUBSUB NUMPAT. Reply: the number of different patterns. */
-void pubsubNumpatCommand(ctx *c) { replyInteger(c, (int64_t)topicsOfKind(TOPIC_PATTERN)); }
+void pubsubNumpatCommand(ctx *c) { replyInteger(c, (int64_t)channelsOfKind(CHANNEL_PATTERN)); }
 
 /* PUBSUB HELP. Reply: lines of text. */
 void pubsubHelpCommand(ctx *c) {

@@ -19,6 +19,8 @@ typedef struct trackOptions {
 /* ------------------------------------------------------------------ options */
 
 static bool parseRedirect(ctx *c, int i, trackOptions *o) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
     int64_t id;
     if (o->target) {
         replyError(c, SLICE("ERR A client can only redirect to a single other client"));
@@ -97,6 +99,7 @@ static int comparePrefixes(const void *a, const void *b) {
 
 /* True if some of them overlap: in sorted order such a pair is adjacent. */
 static bool anyOverlap(const tracker *t, const trackOptions *o) {
+    hotCheck(o->prefix_count > 0);
     size_t held = t ? t->prefix_count : 0, count = held + (size_t)o->prefix_count;
     slice *all = memNewArray(slice, count + 1);
     for (size_t i = 0; i < held; i++) all[i] = prefixName(t->prefixes[i]);
@@ -149,6 +152,7 @@ static void switchOn(ctx *c, const trackOptions *o) {
 
 /* CLIENT TRACKING (ON|OFF) [REDIRECT id] [PREFIX prefix]... [BCAST] [OPTIN] [OPTOUT] [NOLOOP]. Reply: OK. */
 void clientTrackingCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
     trackOptions o = {.prefixes = memNewArray(slice, (size_t)c->argc)};
     if (!parseOptions(c, &o)) {
         /* The error was replied. */

@@ -22,14 +22,15 @@ static const slice KEYSPACE_START = SLICE("__keyspace@");
 static const slice KEYEVENT_START = SLICE("__keyevent@");
 
 static struct {
-    uint64_t keyspace_topics, keyevent_topics; /* that could receive such a message */
-    str text;                                  /* reused */
+    uint64_t keyspace_channels, keyevent_channels; /* that could receive such a message */
+    str text;                                      /* reused */
     uint32_t wanted; /* notifyFlag bits of what is enabled and has listeners */
 } events;
 
 /* ------------------------------------------------------------------ publishing */
 
 static void publishOne(slice start, const db *d, slice of, slice message) {
+    hotCheck(start.len > 0);
     strClear(&events.text);
     strAppendSlice(&events.text, start);
     strAppendInt(&events.text, dbId(d));
@@ -56,10 +57,11 @@ static const keyObserver observer = {
 /* ------------------------------------------------------------------ arming */
 
 void eventsApply(void) {
+    hotCheck(threadIsMain());
     const uint32_t channels = NOTIFY_KEYSPACE | NOTIFY_KEYEVENT;
     uint32_t wanted = pubsubConf.notify_keyspace_events;
-    if (!events.keyspace_topics) wanted &= ~(uint32_t)NOTIFY_KEYSPACE;
-    if (!events.keyevent_topics) wanted &= ~(uint32_t)NOTIFY_KEYEVENT;
+    if (!events.keyspace_channels) wanted &= ~(uint32_t)NOTIFY_KEYSPACE;
+    if (!events.keyevent_channels) wanted &= ~(uint32_t)NOTIFY_KEYEVENT;
     if (!(wanted & channels) || !(wanted & ~channels)) wanted = 0;
     if (wanted == events.wanted) return;
     events.wanted = wanted;
@@ -68,10 +70,11 @@ void eventsApply(void) {
 }
 
 /* True if names that start with `start` can equal a channel, or match a pattern. */
-static bool couldReceive(const topic *t, slice start) {
+static bool couldReceive(const pubsubChannel *t, slice start) {
+    hotCheck(t->kind != CHANNEL_SHARD);
     char prefix[PATTERN_PREFIX_MAX];
-    slice name = topicName(t);
-    if (t->kind == TOPIC_PATTERN) {
+    slice name = channelName(t);
+    if (t->kind == CHANNEL_PATTERN) {
         name = sliceMake(prefix, patternPrefix(name, prefix));
     } else if (name.len < start.len) {
         return false;
@@ -79,13 +82,13 @@ static bool couldReceive(const topic *t, slice start) {
     return memcmp(name.ptr, start.ptr, sizeMin(name.len, start.len)) == 0;
 }
 
-static void count(const topic *t, uint64_t change) {
-    if (t->kind == TOPIC_SHARD) return;
-    events.keyspace_topics += couldReceive(t, KEYSPACE_START) ? change : 0;
-    events.keyevent_topics += couldReceive(t, KEYEVENT_START) ? change : 0;
+static void count(const pubsubChannel *t, uint64_t change) {
+    if (t->kind == CHANNEL_SHARD) return;
+    events.keyspace_channels += couldReceive(t, KEYSPACE_START) ? change : 0;
+    events.keyevent_channels += couldReceive(t, KEYEVENT_START) ? change : 0;
     if (pubsubConf.notify_keyspace_events) eventsApply();
 }
 
-void eventsTopicAdded(const topic *t) { count(t, 1); }
+void eventsChannelAdded(const pubsubChannel *t) { count(t, 1); }
 
-void eventsTopicRemoved(const topic *t) { count(t, (uint64_t)-1); }
+void eventsChannelRemoved(const pubsubChannel *t) { count(t, (uint64_t)-1); }

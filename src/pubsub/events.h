@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-#include "pubsub/topics.h"
+#include "pubsub/channels.h"
 
 /* notify-keyspace-events has changed. */
 void eventsApply(void);
 /* A channel or pattern came into being, or is about to be freed. */
-void eventsTopicAdded(const topic *t);
-void eventsTopicRemoved(const topic *t);
+void eventsChannelAdded(const pubsubChannel *t);
+void eventsChannelRemoved(const pubsubChannel *t);
 
 #endif

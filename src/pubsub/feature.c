@@ -11,7 +11,7 @@
 #include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
-#include "pubsub/topics.h"
+#include "pubsub/channels.h"
 #include "pubsub/tracking.h"
 
 static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
@@ -45,8 +45,8 @@ static status shutdown(uint32_t flags, reason *why) {
 
 /* ------------------------------------------------------------------ sessions */
 
-static bool isAllowed(session *s, topicKind kind, slice name) {
-    return userMayReceive(s, name, kind == TOPIC_PATTERN);
+static bool isAllowed(session *s, channelKind kind, slice name) {
+    return userMayReceive(s, name, kind == CHANNEL_PATTERN);
 }
 
 static void onSession(session *s, sessionEvent e) {
@@ -59,9 +59,9 @@ static void onSession(session *s, sessionEvent e) {
 }
 
 static void report(const session *s, sessionReport *out) {
-    out->channels = subscriptionCount(s, TOPIC_CHANNEL);
-    out->patterns = subscriptionCount(s, TOPIC_PATTERN);
-    out->shard_channels = subscriptionCount(s, TOPIC_SHARD);
+    out->channels = subscriptionCount(s, CHANNEL_PLAIN);
+    out->patterns = subscriptionCount(s, CHANNEL_PATTERN);
+    out->shard_channels = subscriptionCount(s, CHANNEL_SHARD);
     trackingReport(s, out);
 }
 
@@ -75,10 +75,10 @@ static status init(reason *why) {
 
 static void printStats(str *out) {
     strAppendFormat(out, "pubsub_channels:%llu\r\npubsub_patterns:%llu\r\n",
-                    (unsigned long long)topicsOfKind(TOPIC_CHANNEL),
-                    (unsigned long long)topicsOfKind(TOPIC_PATTERN));
+                    (unsigned long long)channelsOfKind(CHANNEL_PLAIN),
+                    (unsigned long long)channelsOfKind(CHANNEL_PATTERN));
     strAppendFormat(out, "pubsubshard_channels:%llu\r\n",
-                    (unsigned long long)topicsOfKind(TOPIC_SHARD));
+                    (unsigned long long)channelsOfKind(CHANNEL_SHARD));
     trackingPrintStats(out);
 }
 

@@ -27,6 +27,7 @@ session *invalidationTarget(tracker *t) {
 }
 
 static void append(outbuf *out, int proto, const slice *keys, int64_t count) {
+    hotCheck(proto == 2 || proto == 3);
     if (proto == 3) {
         respPush(out, 3, 2);
         respBulk(out, SLICE("invalidate"));
@@ -44,6 +45,7 @@ static void append(outbuf *out, int proto, const slice *keys, int64_t count) {
 }
 
 blob *invalidationEncode(int proto, const slice *keys, int64_t count) {
+    hotCheck(proto == 2 || proto == 3);
     outbuf out;
     outbufInit(&out);
     append(&out, proto, keys, count);
@@ -64,6 +66,7 @@ blob *invalidationEncode(int proto, const slice *keys, int64_t count) {
 }
 
 void invalidate(tracker *t, const slice *keys, int64_t count) {
+    hotCheck(count >= -1);
     session *target = invalidationTarget(t);
     if (!target) return;
     blob *bytes = invalidationEncode(target->proto, keys, count);

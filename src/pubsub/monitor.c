@@ -37,6 +37,7 @@ static void appendPeer(const session *s, str *out) {
 
 /* 1500000000.123456 [0 127.0.0.1:1234] "get" "key" */
 static void appendLine(const ctx *c, str *out) {
+    hotCheck(c->argc > 0);
     char digits[NUMBER_TEXT_MAX];
     const session *s = c->who;
     int64_t now_us = clockWallUs();
@@ -66,6 +67,7 @@ static void appendLine(const ctx *c, str *out) {
 
 /* Sends the command's line to all of them. */
 static void sendLine(const ctx *c) {
+    hotCheck(monitors.count > 0);
     strClear(&monitors.line);
     strAppendByte(&monitors.line, '+');
     appendLine(c, &monitors.line);
@@ -111,6 +113,7 @@ const gate monitorGate = {
     .name = "monitor", .selects = touchesKeys, .admit = refuse, .origins = GATE_FOR_CLIENTS};
 
 static void leave(session *s) {
+    hotCheck(s->flags & SESSION_MONITOR);
     int at = 0;
     while (at < monitors.count && monitors.list[at] != s) at++;
     if (at == monitors.count) return;

@@ -11,7 +11,7 @@
 
 /* The patterns with the same prefix. */
 typedef struct prefixGroup {
-    topic **patterns;
+    pubsubChannel **patterns;
     uint32_t count, cap;
     uint32_t len;
     char prefix[];
@@ -37,6 +37,7 @@ static bool groupMatches(const void *entry, const void *prefix, size_t len) {
 static const hashtableType groups_type = {.hash_of = hashOfGroup, .match = groupMatches};
 
 static prefixGroup *findGroup(const char *prefix, size_t len) {
+    hotCheck(len <= PATTERN_PREFIX_MAX);
     if (!len) return &unprefixed;
     return hashtableFind(&prefixes.groups, &groups_type, hashBytes(prefix, len), prefix, len);
 }
@@ -53,6 +54,8 @@ size_t patternPrefix(slice pattern, char prefix[PATTERN_PREFIX_MAX]) {
 }
 
 static prefixGroup *newGroup(const char *prefix, size_t len) {
+    hotCheck(len > 0);
+    hotCheck(len <= PATTERN_PREFIX_MAX);
     prefixGroup *g = memCalloc(1, sizeof(*g) + len);
     g->len = (uint32_t)len;
     memcpy(g->prefix, prefix, len);
@@ -69,9 +72,10 @@ static void freeGroup(prefixGroup *g) {
     memFree(g);
 }
 
-void patternIndexAdd(topic *pattern) {
+void patternIndexAdd(pubsubChannel *pattern) {
+    hotCheck(threadIsMain());
     char prefix[PATTERN_PREFIX_MAX];
-    size_t len = patternPrefix(topicName(pattern), prefix);
+    size_t len = patternPrefix(channelName(pattern), prefix);
     prefixGroup *g = findGroup(prefix, len);
     if (!g) g = newGroup(prefix, len);
     if (g->count == g->cap) {
@@ -82,9 +86,10 @@ void patternIndexAdd(topic *pattern) {
     g->patterns[g->count++] = pattern;
 }
 
-void patternIndexRemove(topic *pattern) {
+void patternIndexRemove(pubsubChannel *pattern) {
+    hotCheck(threadIsMain());
     char prefix[PATTERN_PREFIX_MAX];
-    size_t len = patternPrefix(topicName(pattern), prefix);
+    size_t len = patternPrefix(channelName(pattern), prefix);
     prefixGroup *g = findGroup(prefix, len);
     uint32_t at = pattern->index_at;
     check(g->patterns[at] == pattern);
@@ -100,13 +105,15 @@ void patternIndexRemove(topic *pattern) {
     g->cap = 0;
 }
 
-static void matchGroup(const prefixGroup *g, slice channel, topicVisitProc *visit, void *arg) {
+static void matchGroup(const prefixGroup *g, slice channel, channelVisitProc *visit, void *arg) {
+    hotCheck(g->len <= channel.len);
     for (uint32_t i = 0; i < g->count; i++) {
-        if (globMatch(topicName(g->patterns[i]), channel)) visit(arg, g->patterns[i]);
+        if (globMatch(channelName(g->patterns[i]), channel)) visit(arg, g->patterns[i]);
     }
 }
 
-void patternIndexMatch(slice channel, topicVisitProc *visit, void *arg) {
+void patternIndexMatch(slice channel, channelVisitProc *visit, void *arg) {
+    hotCheck(threadIsMain());
     matchGroup(&unprefixed, channel, visit, arg);
     for (uint64_t left = prefixes.lengths; left; left &= left - 1) {
         size_t len = (size_t)__builtin_ctzll(left);

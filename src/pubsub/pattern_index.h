@@ -5,7 +5,7 @@
 #ifndef PUBSUB_PATTERN_INDEX_H
 #define PUBSUB_PATTERN_INDEX_H
 
-#include "pubsub/topics.h"
+#include "pubsub/channels.h"
 
 /* Prefixes are cut at this length. */
 enum { PATTERN_PREFIX_MAX = 63 };
@@ -13,10 +13,10 @@ enum { PATTERN_PREFIX_MAX = 63 };
 /* Stores the literal prefix of a pattern; returns its length. */
 size_t patternPrefix(slice pattern, char prefix[PATTERN_PREFIX_MAX]);
 /* A pattern came into being, or is about to be freed. */
-void patternIndexAdd(topic *pattern);
-void patternIndexRemove(topic *pattern);
+void patternIndexAdd(pubsubChannel *pattern);
+void patternIndexRemove(pubsubChannel *pattern);
 /* Visits the patterns that match a channel; `visit` must not change subscriptions. Takes one lookup for each length of
  * a prefix that exists (PATTERN_PREFIX_MAX at most), and a comparison for each pattern with that prefix. */
-void patternIndexMatch(slice channel, topicVisitProc *visit, void *arg);
+void patternIndexMatch(slice channel, channelVisitProc *visit, void *arg);
 
 #endif

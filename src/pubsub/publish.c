@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Publishing. A message is encoded at most once per protocol, into a block that the outputs of the receivers share.
- * Messages of one topic follow each other in such a block, so that a receiver which has several of them pending needs
+ * Messages of one channel follow each other in such a block, so that a receiver which has several of them pending needs
  * one reference and sends them as one piece.
  *
  * Up to FANOUT_AT_ONCE receivers get it at once. For more, a delivery is queued that continues in the following turns,
  * FANOUT_STEP receivers at a time; while one is queued all later messages are queued after it, so every receiver gets
  * them in order. The receivers of a delivery are those at the time of the command: later ones are appended to the array
- * of the topic, after the end of the delivery. The queue is bounded: a publisher that exceeds the bounds completes the
+ * of the channel, after the end of the delivery. The queue is bounded: a publisher that exceeds the bounds completes the
  * oldest deliveries itself. */
 #include "pubsub/publish.h"
 
@@ -38,22 +38,22 @@ typedef struct part {
 typedef struct message {
     slice words[WORDS_MAX];
     int count;
-    const topic *to;
+    const pubsubChannel *to;
     part encoded[2]; /* RESP2, RESP3; encoded when needed */
 } message;
 
-/* A message that is being delivered to a topic. Owns references to the encoded parts. */
+/* A message that is being delivered to a channel. Owns references to the encoded parts. */
 typedef struct delivery {
     listNode queued;
-    topic *to;
+    pubsubChannel *to;
     uint32_t next, end; /* positions in its array */
     part encoded[2];
 } delivery;
 
-/* The block to which messages of a topic are appended, for each protocol: a receiver that has not got the previous one
+/* The block to which messages of a channel are appended, for each protocol: a receiver that has not got the previous one
  * yet then sends both from one part. */
 typedef struct messageLog {
-    const topic *of;
+    const pubsubChannel *of;
     blob *chunk[2];
     bool used; /* since the last publishLogsAge() */
 } messageLog;
@@ -79,6 +79,7 @@ enum { HEAD_MAX = NUMBER_TEXT_MAX + 3 };
 
 /* An upper bound of the encoded size. */
 static size_t sizeOf(const message *m) {
+    hotCheck(m->count >= 3);
     size_t most = HEAD_MAX;
     for (int i = 0; i < m->count; i++) most += HEAD_MAX + m->words[i].len + 2;
     return most;
@@ -86,6 +87,7 @@ static size_t sizeOf(const message *m) {
 
 /* Returns the encoded size. */
 static size_t encodeTo(char *to, const message *m, bool resp3) {
+    hotCheck(m->count >= 3);
     char *at = to;
     at += appendHead(at, resp3 ? '>' : '*', (size_t)m->count);
     for (int i = 0; i < m->count; i++) {
@@ -99,7 +101,7 @@ static size_t encodeTo(char *to, const message *m, bool resp3) {
     return (size_t)(at - to);
 }
 
-static messageLog *logOf(const topic *t) {
+static messageLog *logOf(const pubsubChannel *t) {
     uint64_t mixed = (uint64_t)(uintptr_t)t * UINT64_C(0x9e3779b97f4a7c15);
     return &logs[mixed >> 32 & (LOGS - 1)];
 }
@@ -113,6 +115,7 @@ static void releaseLog(messageLog *l) {
 }
 
 void publishLogsAge(int64_t budget_us) {
+    hotCheck(threadIsMain());
     (void)budget_us; /* a few blocks */
     for (size_t i = 0; i < LOGS; i++) {
         if (!logs[i].used) releaseLog(&logs[i]);
@@ -120,9 +123,10 @@ void publishLogsAge(int64_t budget_us) {
     }
 }
 
-/* The block of the topic's log with room for a message; it is replaced by a larger one when it is full, and used again
+/* The block of the channel's log with room for a message; it is replaced by a larger one when it is full, and used again
  * from its start when all receivers have got its messages. */
-static blob *chunkFor(const topic *t, bool resp3, size_t need) {
+static blob *chunkFor(const pubsubChannel *t, bool resp3, size_t need) {
+    hotCheck(need > 0);
     messageLog *l = logOf(t);
     if (l->of != t) releaseLog(l);
     l->of = t;
@@ -158,9 +162,11 @@ static void messageClear(message *m) {
 
 /* Delivers to at most `most` positions; false if none remain. */
 static bool deliverSome(delivery *d, uint32_t most) {
+    hotCheck(d->next <= d->end);
+    hotCheck(d->end <= d->to->count);
     uint32_t end = d->end - d->next > most ? d->next + most : d->end;
     for (; d->next < end; d->next++) {
-        const subscriber *by = topicSubscriber(d->to, d->next);
+        const subscriber *by = channelSubscriber(d->to, d->next);
         if (!by || !by->who) continue;
         const part *p = &d->encoded[by->who->proto == 3];
         sessionDeliverShared(by->who, DELIVER_PUSH, p->in, p->at, p->len);
@@ -174,22 +180,25 @@ static delivery *oldest(void) {
 }
 
 static void endDelivery(delivery *d) {
+    hotCheck(d->to->walks > 0);
     listRemove(&deliveries.queue, &d->queued);
     for (int i = 0; i < 2; i++) {
         deliveries.bytes -= d->encoded[i].len;
         blobRelease(d->encoded[i].in);
     }
-    topicWalkEnd(d->to);
+    channelWalkEnd(d->to);
     memFree(d);
 }
 
 static void finishOldest(void) {
+    hotCheck(deliveries.queue.count > 0);
     delivery *d = oldest();
     (void)deliverSome(d, UINT32_MAX); /* all of them */
     endDelivery(d);
 }
 
-static void queueDelivery(topic *to, message *m) {
+static void queueDelivery(pubsubChannel *to, message *m) {
+    hotCheck(to->count > 0);
     delivery *d = memNew(delivery);
     d->to = to;
     d->end = to->count;
@@ -198,7 +207,7 @@ static void queueDelivery(topic *to, message *m) {
         (void)blobRetain(d->encoded[i].in);
         deliveries.bytes += d->encoded[i].len;
     }
-    topicWalkBegin(to);
+    channelWalkBegin(to);
     if (!deliveries.queue.head.next) listInit(&deliveries.queue);
     listAppend(&deliveries.queue, &d->queued);
     pubsubWorkLater();
@@ -219,7 +228,7 @@ bool publishWork(void) {
     return deliveries.queue.count > 0;
 }
 
-void publishFinish(const topic *t) {
+void publishFinish(const pubsubChannel *t) {
     if (t && !t->walks) return;
     while (oldest() && (!t || t->walks)) finishOldest();
 }
@@ -241,7 +250,7 @@ static void deliverToOne(session *s, const message *m) {
 }
 
 /* Fetches the sessions of receivers some steps ahead, so that the cache misses overlap. */
-static inline void prefetchReceivers(const topic *t, uint32_t at) {
+static inline void prefetchReceivers(const pubsubChannel *t, uint32_t at) {
     enum { AHEAD = 8 };
     if (at + 2 * AHEAD < t->count) prefetchRead(t->of.many[at + 2 * AHEAD]);
     if (at + AHEAD >= t->count) return;
@@ -251,7 +260,9 @@ static inline void prefetchReceivers(const topic *t, uint32_t at) {
     prefetchRead((const char *)by->who + CACHE_LINE);
 }
 
-static void deliverToAll(const topic *to, message *m) {
+static void deliverToAll(const pubsubChannel *to, message *m) {
+    hotCheck(to->count > 0);
+    hotCheck(to->cap > 0);
     for (uint32_t i = 0; i < to->count; i++) {
         prefetchReceivers(to, i);
         session *s = to->of.many[i]->who;
@@ -261,21 +272,21 @@ static void deliverToAll(const topic *to, message *m) {
     }
 }
 
-static uint64_t deliver(topic *to, message *m) {
+static uint64_t deliver(pubsubChannel *to, message *m) {
     m->to = to;
-    uint64_t receivers = topicCount(to);
+    uint64_t receivers = channelCount(to);
     if (unlikely(deliveries.queue.count) || unlikely(to->count > FANOUT_AT_ONCE)) {
         queueDelivery(to, m);
     } else if (to->count > 1) {
         deliverToAll(to, m);
-    } else if (topicSubscriber(to, 0)->who) {
-        deliverToOne(topicSubscriber(to, 0)->who, m);
+    } else if (channelSubscriber(to, 0)->who) {
+        deliverToOne(channelSubscriber(to, 0)->who, m);
     }
     return receivers;
 }
 
-static uint64_t publish(topicKind kind, slice word, slice channel, slice payload) {
-    topic *t = topicFind(kind, channel);
+static uint64_t publish(channelKind kind, slice word, slice channel, slice payload) {
+    pubsubChannel *t = channelFind(kind, channel);
     if (!t) return 0;
     message m = {.words = {word, channel, payload}, .count = 3};
     uint64_t receivers = deliver(t, &m);
@@ -288,9 +299,9 @@ typedef struct publication {
     uint64_t receivers;
 } publication;
 
-static void publishToPattern(void *arg, topic *pattern) {
+static void publishToPattern(void *arg, pubsubChannel *pattern) {
     publication *p = arg;
-    message m = {.words = {SLICE("pmessage"), topicName(pattern), p->channel, p->payload},
+    message m = {.words = {SLICE("pmessage"), channelName(pattern), p->channel, p->payload},
                  .count = 4};
     p->receivers += deliver(pattern, &m);
     messageClear(&m);
@@ -298,14 +309,14 @@ static void publishToPattern(void *arg, topic *pattern) {
 
 uint64_t publishToChannel(slice channel, slice payload) {
     publication p = {.channel = channel, .payload = payload};
-    p.receivers = publish(TOPIC_CHANNEL, SLICE("message"), channel, payload);
-    if (topicsOfKind(TOPIC_PATTERN)) patternIndexMatch(channel, publishToPattern, &p);
+    p.receivers = publish(CHANNEL_PLAIN, SLICE("message"), channel, payload);
+    if (channelsOfKind(CHANNEL_PATTERN)) patternIndexMatch(channel, publishToPattern, &p);
     boundQueue();
     return p.receivers;
 }
 
 uint64_t publishToShard(slice channel, slice payload) {
-    uint64_t receivers = publish(TOPIC_SHARD, SLICE("smessage"), channel, payload);
+    uint64_t receivers = publish(CHANNEL_SHARD, SLICE("smessage"), channel, payload);
     boundQueue();
     return receivers;
 }

@@ -5,7 +5,7 @@
 #define PUBSUB_PUBLISH_H
 
 #include "engine/ctx.h"
-#include "pubsub/topics.h"
+#include "pubsub/channels.h"
 
 /* Sends a message to the subscribers of a channel and of the patterns that match it. Returns the number of deliveries.
  * If there are thousands of receivers, they get the message in this and the following turns of the loop, in order with
@@ -15,9 +15,9 @@ uint64_t publishToChannel(slice channel, slice message);
 uint64_t publishToShard(slice channel, slice message);
 
 /* Sends what was published before to those that have not received it yet, before subscriptions of a receiver change.
- * No effect if the topic (NULL: every topic) has no such message. */
-void publishFinish(const topic *t);
-/* Periodic job: frees the blocks of topics to which nothing is published any more. */
+ * No effect if the channel (NULL: every channel) has no such message. */
+void publishFinish(const pubsubChannel *t);
+/* Periodic job: frees the blocks of channels to which nothing is published any more. */
 void publishLogsAge(int64_t budget_us);
 /* Continues unfinished deliveries; false if nothing remains to be done. */
 bool publishWork(void);

@@ -39,6 +39,7 @@ static bool trackerMatches(const void *entry, const void *number, size_t len) {
 static const hashtableType trackers_type = {.hash_of = hashOfTracker, .match = trackerMatches};
 
 tracker *trackerByNumber(uint32_t number) {
+    hotCheck(number > 0);
     return hashtableFind(&trackers.by_number, &trackers_type, hashBytes(&number, sizeof(number)),
                          &number, sizeof(number));
 }
@@ -100,6 +101,7 @@ static void leaveTarget(tracker *t) {
         memFree(of);
     }
     t->target = NULL;
+    hotCheck(!t->target);
 }
 
 static void setTarget(tracker *t, session *target) {
@@ -114,6 +116,7 @@ static void setTarget(tracker *t, session *target) {
     }
     listAppend(of, &t->of_target);
     t->target = target;
+    hotCheck((t->target == NULL) == (target == NULL));
 }
 
 /* A session ends: those that redirect to it lose their target. */
@@ -127,6 +130,7 @@ static void targetEnded(session *s) {
 
 /* True if the reads of a session are remembered now. */
 static bool remembers(const tracker *t) {
+    hotCheck(t->number > 0);
     if ((t->flags & (TRACK_ON | TRACK_BCAST)) != TRACK_ON) return false;
     if (t->flags & TRACK_OPTIN) return t->flags & TRACK_CACHING;
     if (t->flags & TRACK_OPTOUT) return !(t->flags & TRACK_CACHING);
@@ -238,6 +242,7 @@ void trackingClear(void) {
 /* ------------------------------------------------------------------ switching on and off */
 
 void trackingOff(tracker *t) {
+    hotCheck(threadIsMain());
     if (t->flags & TRACK_BCAST) trackers.broadcasting--;
     prefixesRemove(t);
     t->flags = 0;
@@ -247,6 +252,7 @@ void trackingOff(tracker *t) {
 }
 
 void trackingOn(tracker *t, uint32_t flags, session *target) {
+    hotCheck(threadIsMain());
     if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
     t->flags = TRACK_ON | flags;
     setTarget(t, target);
@@ -263,6 +269,7 @@ static void trackerFree(tracker *t) {
 }
 
 void trackingOnSession(session *s, sessionEvent e) {
+    hotCheck(threadIsMain());
     if (e == SESSION_ENDING) targetEnded(s);
     tracker *t = trackerOf(s);
     if (!t) return;
@@ -274,6 +281,7 @@ void trackingOnSession(session *s, sessionEvent e) {
 }
 
 void trackingReport(const session *s, sessionReport *out) {
+    hotCheck(threadIsMain());
     const tracker *t = trackerOf(s);
     if (!t || !(t->flags & TRACK_ON)) return;
     out->tracking = true;

@@ -106,6 +106,8 @@ static void removeFromChain(prefix *p) {
 }
 
 static void prefixFree(prefix *p) {
+    hotCheck(p->count == 0);
+    hotCheck(broadcast.count > 0);
     removeFromChain(p);
     broadcast.count--;
     for (size_t i = 0; p->matched && i < broadcast.matched_count; i++) {
@@ -134,6 +136,7 @@ void prefixAdd(tracker *t, slice name) {
     p->trackers[p->count++] = t;
     t->prefixes = memRealloc(t->prefixes, (t->prefix_count + 1) * sizeof(*t->prefixes));
     t->prefixes[t->prefix_count++] = p;
+    hotCheck(p->count > 0);
 }
 
 void prefixesRemove(tracker *t) {
@@ -152,6 +155,7 @@ void prefixesRemove(tracker *t) {
 /* ------------------------------------------------------------------ changes of a turn */
 
 static void noteMatch(prefix *p) {
+    hotCheck(broadcast.matched_count <= broadcast.matched_cap);
     if (p->matched) return;
     if (broadcast.matched_count == broadcast.matched_cap) {
         broadcast.matched_cap = broadcast.matched_cap ? 2 * broadcast.matched_cap : 8;
@@ -240,6 +244,7 @@ static size_t firstOf(const prefix *p) {
 
 /* A name follows its last one in another database: names are sent without databases. */
 static int64_t addName(slice *names, int64_t count, slice name) {
+    hotCheck(count >= 0);
     if (count && sliceEqual(names[count - 1], name)) return count;
     names[count] = name;
     return count + 1;
@@ -247,6 +252,7 @@ static int64_t addName(slice *names, int64_t count, slice name) {
 
 /* Selects the keys for one tracker: those that its user may read, with NOLOOP those that others have changed. */
 static int64_t namesFor(const tracker *t, size_t first, size_t count, slice *names) {
+    hotCheck(first + count <= broadcast.key_count);
     int64_t n = 0;
     for (size_t i = first; i < first + count; i++) {
         const changedKey *k = &broadcast.keys[i];
@@ -272,6 +278,7 @@ static void sendWhole(tracker *t, wholeMessage *whole) {
 }
 
 static void sendPrefix(const prefix *p) {
+    hotCheck(p->count > 0);
     size_t first = firstOf(p), count = 0;
     while (first + count < broadcast.key_count &&
            startsWith(keyOf(&broadcast.keys[first + count]), p))
@@ -323,4 +330,5 @@ void broadcastFree(void) {
     broadcast.matched = NULL;
     broadcast.key_count = broadcast.key_cap = 0;
     broadcast.matched_count = broadcast.matched_cap = 0;
+    hotCheck(broadcast.key_count == 0);
 }

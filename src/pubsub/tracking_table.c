@@ -75,6 +75,7 @@ static size_t usedSize(uint32_t count) {
 
 /* Size of the block of an entry with `count` readers. */
 static size_t sizeFor(uint32_t count) {
+    hotCheck(count > 0);
     size_t size = 16;
     while (size < usedSize(count)) size *= 2;
     return size;
@@ -118,6 +119,7 @@ static trackedKey *grow(trackedKey *k, uint64_t hash) {
 }
 
 static void addReader(trackedKey *k, uint64_t hash, uint32_t number) {
+    hotCheck(number > 0);
     uint32_t at = readerPosition(k, number);
     if (at < k->count && k->readers[at] == number) return;
     k = grow(k, hash);
@@ -143,6 +145,7 @@ static void setName(slice key, uint64_t hash) {
 }
 
 void tableRemember(const tracker *t, slice key, uint64_t hash, bool exists) {
+    hotCheck(t->number > 0);
     trackedKey *k = findKey(hash);
     if (k) {
         addReader(k, hash, t->number);
@@ -172,6 +175,7 @@ static void takeKey(const trackedKey *k) {
 
 /* Tells all readers of an entry that was taken, but `but`. `count` as in invalidate(). */
 static void tellReaders(const trackedKey *k, slice key, int64_t count, const tracker *but) {
+    hotCheck(count >= -1);
     for (uint32_t i = 0; i < k->count; i++) {
         tracker *t = trackerByNumber(k->readers[i]);
         bool hears = t && t != but && (t->flags & (TRACK_ON | TRACK_BCAST)) == TRACK_ON;

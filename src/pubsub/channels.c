@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Topics and subscriptions (topics.h).
+ * Channels and subscriptions (channels.h).
  *
- * Invariants: a topic is in the table of its kind if and only if its array has an entry other than NULL, or a walk is
+ * Invariants: a channel is in the table of its kind if and only if its array has an entry other than NULL, or a walk is
  * in progress. A subscription is a node in the table of its subscriber; its `at` is the position of the subscriber in
- * the topic's array. SESSION_PUBSUB is set, and the gate of the RESP2 context armed, if and only if a session has a
+ * the channel's array. SESSION_PUBSUB is set, and the gate of the RESP2 context armed, if and only if a session has a
  * subscription. Patterns are in the index of pattern_index.h as long as they exist.
  *
  * Cost: subscribing and unsubscribing take O(1). Memory of a subscription: 16 bytes for the node, about 10 in the table
- * of the subscriber and 8 in the array of the topic; of a topic: 40 bytes and its name, and 10 in its table. */
-#include "pubsub/topics.h"
+ * of the subscriber and 8 in the array of the channel; of a channel: 40 bytes and its name, and 10 in its table. */
+#include "pubsub/channels.h"
 
 #include "base/base.h"
 #include "base/hash.h"
@@ -22,68 +22,71 @@
 enum { ENDED_AT_ONCE_MAX = 1000, ENDED_STEP = 256, MANY_MIN = 4 };
 
 typedef struct subscription {
-    topic *of;
+    pubsubChannel *of;
     uint32_t at;
 } subscription;
 
 static struct {
-    hashtable of[TOPIC_KINDS];
+    hashtable of[CHANNEL_KINDS];
     list ended; /* subscribers whose session has ended */
-} topics;
+} channels;
 
 /* ------------------------------------------------------------------ tables */
 
-static uint64_t hashOfTopic(const void *entry) {
-    const topic *t = entry;
+static uint64_t hashOfChannel(const void *entry) {
+    const pubsubChannel *t = entry;
     return hashBytes(t->name, t->len);
 }
 
-static bool topicMatches(const void *entry, const void *name, size_t len) {
-    const topic *t = entry;
+static bool channelMatches(const void *entry, const void *name, size_t len) {
+    const pubsubChannel *t = entry;
     return t->len == len && memcmp(t->name, name, len) == 0;
 }
 
-static const hashtableType topics_type = {.hash_of = hashOfTopic, .match = topicMatches};
+static const hashtableType channels_type = {.hash_of = hashOfChannel, .match = channelMatches};
 
 static uint64_t hashOfSubscription(const void *entry) {
-    return hashOfTopic(((const subscription *)entry)->of);
+    return hashOfChannel(((const subscription *)entry)->of);
 }
 
 static bool subscriptionMatches(const void *entry, const void *name, size_t len) {
-    return topicMatches(((const subscription *)entry)->of, name, len);
+    return channelMatches(((const subscription *)entry)->of, name, len);
 }
 
 static const hashtableType subscriptions_type = {.hash_of = hashOfSubscription,
                                                  .match = subscriptionMatches};
 
-static subscription *findSubscription(const subscriber *by, topicKind kind, slice name,
+static subscription *findSubscription(const subscriber *by, channelKind kind, slice name,
                                       uint64_t hash) {
     return hashtableFind(&by->of[kind], &subscriptions_type, hash, name.ptr, name.len);
 }
 
-topic *topicFind(topicKind kind, slice name) {
-    if (!hashtableCount(&topics.of[kind])) return NULL;
-    return hashtableFind(&topics.of[kind], &topics_type, hashBytes(name.ptr, name.len), name.ptr,
-                         name.len);
+pubsubChannel *channelFind(channelKind kind, slice name) {
+    hotCheck(kind < CHANNEL_KINDS);
+    if (!hashtableCount(&channels.of[kind])) return NULL;
+    return hashtableFind(&channels.of[kind], &channels_type, hashBytes(name.ptr, name.len),
+                         name.ptr, name.len);
 }
 
-uint64_t topicCount(const topic *t) {
-    if (likely(!topics.ended.count)) return t->count - t->holes;
+uint64_t channelCount(const pubsubChannel *t) {
+    hotCheck(t->holes <= t->count);
+    if (likely(!channels.ended.count)) return t->count - t->holes;
     uint64_t count = 0;
     for (uint32_t i = 0; i < t->count; i++) {
-        const subscriber *by = topicSubscriber(t, i);
+        const subscriber *by = channelSubscriber(t, i);
         count += by && by->who;
     }
     return count;
 }
 
-uint64_t topicsOfKind(topicKind kind) { return hashtableCount(&topics.of[kind]); }
+uint64_t channelsOfKind(channelKind kind) { return hashtableCount(&channels.of[kind]); }
 
-void topicsEach(topicKind kind, topicVisitProc *visit, void *arg) {
+void channelsEach(channelKind kind, channelVisitProc *visit, void *arg) {
+    hotCheck(threadIsMain());
     void *found[64];
     uint64_t place = 0;
     size_t count;
-    while ((count = hashtableNextEntries(&topics.of[kind], &topics_type, &place, found,
+    while ((count = hashtableNextEntries(&channels.of[kind], &channels_type, &place, found,
                                          COUNT_OF(found)))) {
         for (size_t i = 0; i < count; i++) visit(arg, found[i]);
     }
@@ -91,26 +94,27 @@ void topicsEach(topicKind kind, topicVisitProc *visit, void *arg) {
 
 /* ------------------------------------------------------------------ arrays of subscribers */
 
-static topic *topicNew(topicKind kind, slice name, uint64_t hash) {
+static pubsubChannel *channelNew(channelKind kind, slice name, uint64_t hash) {
     check(name.len <= UINT32_MAX);
-    topic *t = memAlloc(sizeof(*t) + name.len);
-    *t = (topic){.kind = kind, .len = (uint32_t)name.len};
+    pubsubChannel *t = memAlloc(sizeof(*t) + name.len);
+    *t = (pubsubChannel){.kind = kind, .len = (uint32_t)name.len};
     memcpy(t->name, name.ptr, name.len);
-    hashtableInsert(&topics.of[kind], &topics_type, hash, t, 0);
-    if (kind == TOPIC_PATTERN) patternIndexAdd(t);
-    eventsTopicAdded(t);
+    hashtableInsert(&channels.of[kind], &channels_type, hash, t, 0);
+    if (kind == CHANNEL_PATTERN) patternIndexAdd(t);
+    eventsChannelAdded(t);
     return t;
 }
 
-static void topicFree(topic *t) {
-    if (t->kind == TOPIC_PATTERN) patternIndexRemove(t);
-    eventsTopicRemoved(t);
-    check(hashtableDeleteEntry(&topics.of[t->kind], &topics_type, hashOfTopic(t), t));
+static void channelFree(pubsubChannel *t) {
+    if (t->kind == CHANNEL_PATTERN) patternIndexRemove(t);
+    eventsChannelRemoved(t);
+    check(hashtableDeleteEntry(&channels.of[t->kind], &channels_type, hashOfChannel(t), t));
     if (t->cap) memFree(t->of.many);
     memFree(t);
 }
 
-static void setCapacity(topic *t, uint32_t cap) {
+static void setCapacity(pubsubChannel *t, uint32_t cap) {
+    hotCheck(cap >= t->count);
     if (!t->cap) {
         subscriber *one = t->of.one;
         t->of.many = memNewArray(subscriber *, cap);
@@ -122,7 +126,7 @@ static void setCapacity(topic *t, uint32_t cap) {
 }
 
 /* Returns the position of the new entry. */
-static uint32_t append(topic *t, subscriber *by) {
+static uint32_t append(pubsubChannel *t, subscriber *by) {
     if (!t->count && !t->cap) {
         t->of.one = by;
     } else {
@@ -136,17 +140,20 @@ static uint32_t append(topic *t, subscriber *by) {
 }
 
 /* Stores the subscriber of position `from` at position `to`. */
-static void moveEntry(topic *t, uint32_t from, uint32_t to) {
+static void moveEntry(pubsubChannel *t, uint32_t from, uint32_t to) {
+    hotCheck(to < t->count);
+    hotCheck(!t->walks);
     subscriber *moved = t->of.many[from];
     t->of.many[to] = moved;
-    findSubscription(moved, t->kind, topicName(t), hashOfTopic(t))->at = to;
+    findSubscription(moved, t->kind, channelName(t), hashOfChannel(t))->at = to;
 }
 
-static void shrink(topic *t) {
+static void shrink(pubsubChannel *t) {
     if (t->cap > MANY_MIN && t->count < t->cap / 4) setCapacity(t, t->cap / 2);
 }
 
-static void removeAt(topic *t, uint32_t at) {
+static void removeAt(pubsubChannel *t, uint32_t at) {
+    hotCheck(at < t->count);
     if (t->walks) {
         t->of.many[at] = NULL;
         t->holes++;
@@ -154,19 +161,21 @@ static void removeAt(topic *t, uint32_t at) {
     }
     uint32_t last = --t->count;
     if (!t->count) {
-        topicFree(t);
+        channelFree(t);
         return;
     }
     if (at != last) moveEntry(t, last, at);
     shrink(t);
 }
 
-void topicWalkBegin(topic *t) {
+void channelWalkBegin(pubsubChannel *t) {
     if (!t->cap) setCapacity(t, MANY_MIN);
     t->walks++;
+    hotCheck(t->walks > 0);
 }
 
-void topicWalkEnd(topic *t) {
+void channelWalkEnd(pubsubChannel *t) {
+    hotCheck(threadIsMain());
     check(t->walks > 0);
     if (--t->walks || !t->holes) return;
     uint32_t kept = 0;
@@ -180,7 +189,7 @@ void topicWalkEnd(topic *t) {
     if (kept) {
         shrink(t);
     } else {
-        topicFree(t);
+        channelFree(t);
     }
 }
 
@@ -189,14 +198,14 @@ void topicWalkEnd(topic *t) {
 static void freeSubscriber(session *s, void *state) {
     (void)s;
     subscriber *by = state;
-    for (int kind = 0; kind < TOPIC_KINDS; kind++) check(!hashtableCount(&by->of[kind]));
+    for (int kind = 0; kind < CHANNEL_KINDS; kind++) check(!hashtableCount(&by->of[kind]));
     memFree(by);
 }
 
 static size_t subscriberMemory(const void *state) {
     const subscriber *by = state;
     size_t bytes = sizeof(*by);
-    for (int kind = 0; kind < TOPIC_KINDS; kind++) {
+    for (int kind = 0; kind < CHANNEL_KINDS; kind++) {
         bytes += hashtableBytes(&by->of[kind]) +
                  (size_t)hashtableCount(&by->of[kind]) * sizeof(subscription);
     }
@@ -222,7 +231,8 @@ static void setPubsub(session *s, bool on) {
     gateArmSession(s, &pubsubContextGate, on);
 }
 
-bool subscriptionAdd(session *s, topicKind kind, slice name) {
+bool subscriptionAdd(session *s, channelKind kind, slice name) {
+    hotCheck(kind < CHANNEL_KINDS);
     uint64_t hash = hashBytes(name.ptr, name.len);
     subscriber *by = subscriberOf(s);
     if (!by) {
@@ -232,8 +242,8 @@ bool subscriptionAdd(session *s, topicKind kind, slice name) {
     } else if (findSubscription(by, kind, name, hash)) {
         return false;
     }
-    topic *t = hashtableFind(&topics.of[kind], &topics_type, hash, name.ptr, name.len);
-    if (!t) t = topicNew(kind, name, hash);
+    pubsubChannel *t = hashtableFind(&channels.of[kind], &channels_type, hash, name.ptr, name.len);
+    if (!t) t = channelNew(kind, name, hash);
     subscription *added = memNew(subscription);
     added->of = t;
     added->at = append(t, by);
@@ -243,7 +253,7 @@ bool subscriptionAdd(session *s, topicKind kind, slice name) {
 }
 
 static bool hasAny(const subscriber *by) {
-    for (int kind = 0; kind < TOPIC_KINDS; kind++) {
+    for (int kind = 0; kind < CHANNEL_KINDS; kind++) {
         if (hashtableCount(&by->of[kind])) return true;
     }
     return false;
@@ -255,7 +265,8 @@ static void endSubscription(subscription *ended) {
     memFree(ended);
 }
 
-bool subscriptionRemove(session *s, topicKind kind, slice name) {
+bool subscriptionRemove(session *s, channelKind kind, slice name) {
+    hotCheck(kind < CHANNEL_KINDS);
     subscriber *by = subscriberOf(s);
     if (!by) return false;
     subscription *removed = hashtableDelete(&by->of[kind], &subscriptions_type,
@@ -266,7 +277,8 @@ bool subscriptionRemove(session *s, topicKind kind, slice name) {
     return true;
 }
 
-topic *subscriptionAny(const session *s, topicKind kind) {
+pubsubChannel *subscriptionAny(const session *s, channelKind kind) {
+    hotCheck(kind < CHANNEL_KINDS);
     const subscriber *by = subscriberOf(s);
     const subscription *any = by ? hashtableRandom(&by->of[kind], &subscriptions_type) : NULL;
     return any ? any->of : NULL;
@@ -275,30 +287,32 @@ topic *subscriptionAny(const session *s, topicKind kind) {
 bool subscriptionsEach(session *s, subscriptionVisitProc *visit) {
     const subscriber *by = subscriberOf(s);
     bool all = true;
-    for (int kind = 0; by && all && kind < TOPIC_KINDS; kind++) {
+    for (int kind = 0; by && all && kind < CHANNEL_KINDS; kind++) {
         hashtableIterator it;
         const subscription *each;
         hashtableIteratorInit(&it, &by->of[kind], &subscriptions_type);
         while (all && (each = hashtableIteratorNext(&it, NULL)))
-            all = visit(s, (topicKind)kind, topicName(each->of));
+            all = visit(s, (channelKind)kind, channelName(each->of));
         hashtableIteratorClear(&it);
     }
     return all;
 }
 
-uint64_t subscriptionCount(const session *s, topicKind kind) {
+uint64_t subscriptionCount(const session *s, channelKind kind) {
+    hotCheck(kind < CHANNEL_KINDS);
     const subscriber *by = subscriberOf(s);
     return by ? hashtableCount(&by->of[kind]) : 0;
 }
 
-bool subscriptionHas(const session *s, const topic *t) {
+bool subscriptionHas(const session *s, const pubsubChannel *t) {
     const subscriber *by = subscriberOf(s);
-    return by && findSubscription(by, t->kind, topicName(t), hashOfTopic(t));
+    return by && findSubscription(by, t->kind, channelName(t), hashOfChannel(t));
 }
 
 /* Removes up to `most` subscriptions; false if none remain. */
 static bool dropSome(subscriber *by, uint64_t most) {
-    for (int kind = 0; kind < TOPIC_KINDS; kind++) {
+    hotCheck(most > 0);
+    for (int kind = 0; kind < CHANNEL_KINDS; kind++) {
         subscription *next;
         while (most && (next = hashtablePop(&by->of[kind], &subscriptions_type))) {
             endSubscription(next);
@@ -309,6 +323,7 @@ static bool dropSome(subscriber *by, uint64_t most) {
 }
 
 void subscriptionsDrop(session *s) {
+    hotCheck(threadIsMain());
     subscriber *by = subscriberOf(s);
     if (!by) return;
     sessionSlotSet(s, slotIndex(), NULL);
@@ -318,17 +333,17 @@ void subscriptionsDrop(session *s) {
         memFree(by);
         return;
     }
-    if (!topics.ended.head.next) listInit(&topics.ended);
-    listAppend(&topics.ended, &by->ended);
+    if (!channels.ended.head.next) listInit(&channels.ended);
+    listAppend(&channels.ended, &by->ended);
     pubsubWorkLater();
 }
 
 bool subscriptionsWork(void) {
-    if (!topics.ended.count) return false;
-    subscriber *by = LIST_OWNER(listFirst(&topics.ended), subscriber, ended);
+    if (!channels.ended.count) return false;
+    subscriber *by = LIST_OWNER(listFirst(&channels.ended), subscriber, ended);
     if (!dropSome(by, ENDED_STEP)) {
-        listRemove(&topics.ended, &by->ended);
+        listRemove(&channels.ended, &by->ended);
         memFree(by);
     }
-    return topics.ended.count > 0;
+    return channels.ended.count > 0;
 }
