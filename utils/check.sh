@@ -32,6 +32,7 @@ run generated utils/check_generated.sh
 run conf utils/check_conf.py
 run docs utils/gen_docs.py --check
 run readmes utils/check_readmes.py
+run comments utils/check_comments.py
 run page utils/check_page.py
 run output utils/check_output.sh
 run words utils/check_words.sh

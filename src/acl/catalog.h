@@ -2,8 +2,8 @@
  *
  * What rules and checks need to know of the commands: lookup by the names of the specs (whatever
  * rename-command says), the commands of each category as bits, and per command where its keys,
- * channels and databases are. Built on first use, and again when commands were loaded or unloaded. Main thread
- * only. */
+ * channels and databases are. Built on first use, and again when commands were loaded or unloaded.
+ * Main thread only. */
 #ifndef ACL_CATALOG_H
 #define ACL_CATALOG_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of the cluster as a node sees it: whether it serves requests. An instance without clock or configuration. */
+ * The state of the cluster as a node sees it: whether it serves requests. An instance without clock
+ * or configuration. */
 #ifndef CLUSTER_CLUSTER_STATE_H
 #define CLUSTER_CLUSTER_STATE_H
 
@@ -21,8 +22,9 @@ typedef struct clusterStateRules {
     int64_t node_timeout_ms;
 } clusterStateRules;
 
-/* Updates the state. It is ok if all slots are covered (if required), the majority of voting nodes is reachable, and, on a
- * primary, some time has passed since it was not or since the first update. */
+/* Updates the state. It is ok if all slots are covered (if required), the majority of voting nodes
+ * is reachable, and, on a primary, some time has passed since it was not or since the first
+ * update. */
 void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
                         int64_t now_ms);
 /* The number of slots whose owner has one of these flags. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MIGRATE: moves keys to another server. The session is blocked meanwhile; in a transaction or a script, where that is
- * impossible, the whole server waits. Main thread only. */
+ * MIGRATE: moves keys to another server. The session is blocked meanwhile; in a transaction or a
+ * script, where that is impossible, the whole server waits. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cluster/migrate.h"
@@ -142,7 +142,8 @@ static bool isDone(const blockQuery *q) {
     return migrateConclude(w->transfer);
 }
 
-/* MIGRATE host port key|"" db timeout [COPY] [REPLACE] [AUTH password | AUTH2 user password] [KEYS key...]. */
+/* MIGRATE host port key|"" db timeout [COPY] [REPLACE] [AUTH password | AUTH2 user password] [KEYS
+ * key...]. */
 void migrateCommand(ctx *c) {
     hotCheck(c->argc >= 6);
     moveRequest request;

@@ -39,7 +39,8 @@ static int rankOf(const clusterMap *m) {
     return rank;
 }
 
-/* The number of failed primaries with replicas whose election comes first, so that votes are not split. */
+/* The number of failed primaries with replicas whose election comes first, so that votes are not
+ * split. */
 static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     int rank = 0;
     for (int i = 0; i < m->node_count; i++) {

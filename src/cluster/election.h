@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elections: how a replica replaces a failed primary with the votes of the majority, and how a node votes. Pure: a map and the
- * time or a message in, a changed map and acts out.
+ * Elections: how a replica replaces a failed primary with the votes of the majority, and how a node
+ * votes. Pure: a map and the time or a message in, a changed map and acts out.
  *
- * Candidate, a replica of a primary that is marked as failed and has slots (d: a 30th of the node timeout, 500 ms at most):
+ * Candidate, a replica of a primary that is marked as failed and has slots (d: a 30th of the node
+ * timeout, 500 ms at most):
  *
  *   state      event                              to         act
  *   idle       its primary has failed             delayed    tells the other replicas its offset
- *   delayed    d + random d + 2d per better replica + d per primary before it + 500 ms without data have passed
- *                                                 asked      takes a new epoch and asks all for votes
+ *   delayed    d + random d + 2d per better replica + d per primary before it + 500 ms without data
+ *   have passed
+ *                                                 asked      takes a new epoch and asks all for
+ *                                                 votes
  *     it is the best and all replicas agree       asked      the same, at once
  *   asked      votes of the majority              idle       it is the primary
  *   asked      two timeouts have passed           expired
  *   expired    two more have passed               delayed
  *   any        its primary has changed or works   idle
  *
- * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote is on disk before it is
- * sent; for a replica of a failed primary whose claim is not older than what the voter knows. */
+ * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote
+ * is on disk before it is sent; for a replica of a failed primary whose claim is not older than
+ * what the voter knows. */
 #ifndef CLUSTER_ELECTION_H
 #define CLUSTER_ELECTION_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Failure detection: when a node is marked as possibly failing (by this node alone) and as failed (by the majority). Pure: a
- * map and a message or the time in, a changed map and calls of `failed` out.
+ * Failure detection: when a node is marked as possibly failing (by this node alone) and as failed
+ * (by the majority). Pure: a map and a message or the time in, a changed map and calls of `failed`
+ * out.
  *
  *   from          event                                              to             act
  *   -             PING unanswered and no data for the node timeout   MAYBE_FAILED

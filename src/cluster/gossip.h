@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What nodes tell each other with every PING and PONG: the sender's part of the map, a few other nodes, and texts about the
- * sender. Pure: a map in, bytes out; a message in, a changed map out. */
+ * What nodes tell each other with every PING and PONG: the sender's part of the map, a few other
+ * nodes, and texts about the sender. Pure: a map in, bytes out; a message in, a changed map out. */
 #ifndef CLUSTER_GOSSIP_H
 #define CLUSTER_GOSSIP_H
 
@@ -24,11 +24,12 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules);
 /* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. */
 void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
                  const clusterNode *to);
-/* Takes the gossip of a message of a known node: reports of failures, and nodes that are not known yet. */
+/* Takes the gossip of a message of a known node: reports of failures, and nodes that are not known
+ * yet. */
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
                 const gossipRules *rules, int64_t now_ms);
-/* Takes what the sender tells about itself, and which nodes it was told to forget. Texts that could not be in the
- * configuration file are ignored. */
+/* Takes what the sender tells about itself, and which nodes it was told to forget. Texts that could
+ * not be in the configuration file are ignored. */
 void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms);
 /* Takes the flags that a node tells about itself. */
 void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h);

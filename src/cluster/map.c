@@ -2,8 +2,8 @@
  *
  * The nodes of a map.
  *
- * Invariants: this node is nodes[0]; nodes[i]->index is i; each node is found by its id; a node is in the list of replicas
- * of its primary and in no other; a node is a primary or a replica. */
+ * Invariants: this node is nodes[0]; nodes[i]->index is i; each node is found by its id; a node is
+ * in the list of replicas of its primary and in no other; a node is a primary or a replica. */
 #include "cluster/map.h"
 
 #include "base/base.h"

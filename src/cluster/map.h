@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * clusterMap: what a node knows of its cluster: nodes and their roles, owners of slots, epochs, and who reported whom as
- * failing. It is an instance without sockets, clock, files or configuration, so that a simulation can have several; times
- * are passed in. map_file.c has its text in the configuration file, map_text.c that of CLUSTER NODES.
+ * clusterMap: what a node knows of its cluster: nodes and their roles, owners of slots, epochs, and
+ * who reported whom as failing. It is an instance without sockets, clock, files or configuration,
+ * so that a simulation can have several; times are passed in. map_file.c has its text in the
+ * configuration file, map_text.c that of CLUSTER NODES.
  *
- * Finding a node or the owner of a slot takes O(1); removing one O(nodes + slots / 64). One thread at a time. */
+ * Finding a node or the owner of a slot takes O(1); removing one O(nodes + slots / 64). One thread
+ * at a time. */
 #ifndef CLUSTER_MAP_H
 #define CLUSTER_MAP_H
 
@@ -50,12 +52,14 @@ struct clusterNode {
     int64_t orphaned_ms; /* since when a primary has no replica that works */
     failReport *reports; /* map_reports.c */
     int report_count;
-    /* Of the bus: its connections to this node, which the map does not touch, and whether the outbound one is up. */
+    /* Of the bus: its connections to this node, which the map does not touch, and whether the
+     * outbound one is up. */
     void *links;
     bool is_connected;
 };
 
-/* What has to be done after changes; the owner of the map clears the bits that it has dealt with. */
+/* What has to be done after changes; the owner of the map clears the bits that it has dealt
+ * with. */
 enum clusterMapChange {
     CLUSTER_MAP_SAVE = 1u << 0,      /* write the configuration file */
     CLUSTER_MAP_SYNC = 1u << 1,      /* and flush it to the disk before anything is sent */
@@ -73,7 +77,8 @@ typedef struct clusterMap {
     uint64_t current_epoch, vote_epoch;
     int slots_assigned;
     uint64_t mine[SLOT_WORDS]; /* the slots of this node */
-    /* Slots that their owner does not claim any more; they stay with it until another node claims them. */
+    /* Slots that their owner does not claim any more; they stay with it until another node claims
+     * them. */
     uint64_t unclaimed[SLOT_WORDS];
     clusterNode *owner[SLOT_COUNT];
     hashtable ids; /* private: nodes by id */
@@ -86,11 +91,12 @@ typedef struct clusterMap {
 
 /* ---- the map ---- */
 
-/* A map of this node only, a primary with a random id and shard id. The map must not be moved afterwards. */
+/* A map of this node only, a primary with a random id and shard id. The map must not be moved
+ * afterwards. */
 void clusterMapInit(clusterMap *m, int64_t now_ms);
 void clusterMapClear(clusterMap *m);
-/* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard. `hard`: it also gets a
- * new id, and all epochs become 0. */
+/* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard.
+ * `hard`: it also gets a new id, and all epochs become 0. */
 void clusterMapReset(clusterMap *m, bool hard);
 /* Checks all invariants. NULL if they hold, else the violated one. For tests. */
 const char *clusterMapVerify(const clusterMap *m);
@@ -101,11 +107,13 @@ const char *clusterMapVerify(const clusterMap *m);
 clusterNode *clusterMapFind(const clusterMap *m, slice id);
 /* Adds a primary without slots, in a shard of its own; the id must be new. */
 clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t now_ms);
-/* Removes and frees a node, not this one. Its slots are unassigned, its replicas have no known primary. */
+/* Removes and frees a node, not this one. Its slots are unassigned, its replicas have no known
+ * primary. */
 void clusterMapRemove(clusterMap *m, clusterNode *n);
 /* Changes the id of a node; the new one must not be in use. */
 void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]);
-/* Makes `n` a replica of `primary` (NULL: it is not known) and a member of its shard. Its slots stay. */
+/* Makes `n` a replica of `primary` (NULL: it is not known) and a member of its shard. Its slots
+ * stay. */
 void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary);
 void clusterMapMakePrimary(clusterMap *m, clusterNode *n);
 void clusterMapSetShard(clusterMap *m, clusterNode *n, const char shard_id[NODE_ID_LEN]);
@@ -157,7 +165,8 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
 
 /* ---- epochs ---- */
 
-/* Epochs: the latest one known in the cluster, and that of this node's last vote. They never decrease, but in a reset. */
+/* Epochs: the latest one known in the cluster, and that of this node's last vote. They never
+ * decrease, but in a reset. */
 void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote);
 void clusterMapSetNodeEpoch(clusterMap *m, clusterNode *n, uint64_t epoch);
 /* The greatest epoch in the map. */
@@ -182,8 +191,8 @@ void clusterMapForbidNone(clusterMap *m);
 
 /* ---- map_file.c ---- */
 
-/* Reads the text of the configuration file into a new map. `tls`: the first port of a node is that of TLS, as tls-cluster
- * says. ERR_SYNTAX: `why` has the line; the map is then to be cleared. */
+/* Reads the text of the configuration file into a new map. `tls`: the first port of a node is that
+ * of TLS, as tls-cluster says. ERR_SYNTAX: `why` has the line; the map is then to be cleared. */
 status clusterMapParse(clusterMap *m, slice text, bool tls, int64_t now_ms, reason *why) MUST_USE;
 void clusterMapPrint(const clusterMap *m, bool tls, str *out);
 

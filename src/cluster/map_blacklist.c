@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ids of nodes that were forgotten and must not be added again, as others still tell of them. Searched only when a node
- * is unknown, so a list suffices. Each id is in it once. */
+ * Ids of nodes that were forgotten and must not be added again, as others still tell of them.
+ * Searched only when a node is unknown, so a list suffices. Each id is in it once. */
 #include "base/base.h"
 #include "cluster/map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A map as the text of the configuration file: one line per node and one with epochs. Although only a server writes it,
- * everything read is validated; the first invalid line is reported. */
+ * A map as the text of the configuration file: one line per node and one with epochs. Although only
+ * a server writes it, everything read is validated; the first invalid line is reported. */
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -261,7 +261,8 @@ static status parseAll(reading *r, slice text, bool own, reason *why) {
     return OK;
 }
 
-/* Applies what depends on all lines: nodes that have none are removed, replicas belong to the shard of their primary. */
+/* Applies what depends on all lines: nodes that have none are removed, replicas belong to the shard
+ * of their primary. */
 static void settle(clusterMap *m) {
     for (int i = m->node_count - 1; i > 0; i--) {
         if (!(m->nodes[i]->flags & NODE_HAS_LINE)) clusterMapRemove(m, m->nodes[i]);

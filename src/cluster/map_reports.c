@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reports of nodes that another one is failing. Each node has at most one report from each other. */
+ * Reports of nodes that another one is failing. Each node has at most one report from each
+ * other. */
 #include "base/base.h"
 #include "cluster/map.h"
 

@@ -2,8 +2,9 @@
  *
  * The slots and epochs of a map.
  *
- * Invariants: bit n of a node's set is set exactly if owner[n] is this node; slot_count is the number of its bits;
- * slots_assigned the sum of these; an unassigned slot is not marked as unclaimed. */
+ * Invariants: bit n of a node's set is set exactly if owner[n] is this node; slot_count is the
+ * number of its bits; slots_assigned the sum of these; an unassigned slot is not marked as
+ * unclaimed. */
 #include "base/base.h"
 #include "cluster/map_priv.h"
 
@@ -43,7 +44,8 @@ bool clusterNodeOwns(const clusterNode *n, int slot) {
 
 const uint64_t *clusterNodeSlots(const clusterNode *n) { return n->slots ? n->slots : no_slots; }
 
-/* The first slot at or after `from` whose bit, XOR that of `flip` (0 or ~0), is set; SLOT_COUNT if there is none. */
+/* The first slot at or after `from` whose bit, XOR that of `flip` (0 or ~0), is set; SLOT_COUNT if
+ * there is none. */
 static int findBit(const uint64_t *set, int from, uint64_t flip) {
     for (int word = from / 64; word < SLOT_WORDS; word++) {
         uint64_t bits = set[word] ^ flip;

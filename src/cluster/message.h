@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages of the cluster bus as bytes. Reading validates everything before anything is used and copies nothing: a parsed
- * message refers to its bytes. Writing appends to a str. Neither knows nodes, links or the map. ANY_THREAD.
+ * Messages of the cluster bus as bytes. Reading validates everything before anything is used and
+ * copies nothing: a parsed message refers to its bytes. Writing appends to a str. Neither knows
+ * nodes, links or the map. ANY_THREAD.
  *
- * A message has a full header of 2256 bytes, then gossip entries and extensions (PING, PONG, MEET) or data of its type; or,
- * for what clients and modules send, a light header of 16 bytes. All numbers are big-endian. */
+ * A message has a full header of 2256 bytes, then gossip entries and extensions (PING, PONG, MEET)
+ * or data of its type; or, for what clients and modules send, a light header of 16 bytes. All
+ * numbers are big-endian. */
 #ifndef CLUSTER_MESSAGE_H
 #define CLUSTER_MESSAGE_H
 
@@ -110,11 +112,12 @@ const char *messageTypeName(unsigned type);
 
 /* ---- reading ---- */
 
-/* The length of the message that begins with these bytes, in *size. ERR_AGAIN: fewer than MESSAGE_PEEK_BYTES bytes;
- * ERR_SYNTAX: they are no message, so the connection is of no use any more. */
+/* The length of the message that begins with these bytes, in *size. ERR_AGAIN: fewer than
+ * MESSAGE_PEEK_BYTES bytes; ERR_SYNTAX: they are no message, so the connection is of no use any
+ * more. */
 status messagePeek(slice bytes, size_t *size) MUST_USE;
-/* Reads a whole message. ERR_SYNTAX: it is invalid, `why` says how; ERR_DENIED: it has another version of the protocol, and
- * is ignored without a word. */
+/* Reads a whole message. ERR_SYNTAX: it is invalid, `why` says how; ERR_DENIED: it has another
+ * version of the protocol, and is ignored without a word. */
 status messageRead(slice bytes, message *out, reason *why) MUST_USE;
 /* The type of a message that messagePeek() accepted. */
 unsigned messageTypeOf(slice bytes);

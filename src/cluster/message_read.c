@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading of messages. Every length in a message is checked against the bytes that are there before it is used. */
+ * Reading of messages. Every length in a message is checked against the bytes that are there before
+ * it is used. */
 #include "base/base.h"
 #include "cluster/message_layout.h"
 

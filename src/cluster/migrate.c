@@ -2,9 +2,10 @@
  *
  * Transfer of keys (migrate.h).
  *
- * Phases: connect; AUTH and SELECT, whose replies are awaited before the first key is sent, so that a refused transfer
- * leaves nothing at the target; rounds of keys. Within a round keys are written while replies arrive; replies come in
- * the order of the requests, so the next reply belongs to `next_reply`. */
+ * Phases: connect; AUTH and SELECT, whose replies are awaited before the first key is sent, so that
+ * a refused transfer leaves nothing at the target; rounds of keys. Within a round keys are written
+ * while replies arrive; replies come in the order of the requests, so the next reply belongs to
+ * `next_reply`. */
 #include "cluster/migrate.h"
 
 #include <errno.h>
@@ -344,8 +345,8 @@ static void leave(migration *m) {
     if (m->freed) migrateFree(m);
 }
 
-/* Sends what can be sent. When everything is done, the transfer ends, or its user concludes it later: this may be a
- * nested turn, after which keys can change. */
+/* Sends what can be sent. When everything is done, the transfer ends, or its user concludes it
+ * later: this may be a nested turn, after which keys can change. */
 static void proceed(migration *m) {
     if (m->phase == PHASE_ENDED) return;
     if (roundIsComplete(m)) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transfer of keys to another server by RESTORE, for MIGRATE. The transfer is driven by an event loop and serves other
- * clients meanwhile: at most MIGRATE_CHUNK bytes (or one value) are serialised at once.
+ * Transfer of keys to another server by RESTORE, for MIGRATE. The transfer is driven by an event
+ * loop and serves other clients meanwhile: at most MIGRATE_CHUNK bytes (or one value) are
+ * serialised at once.
  *
- * A key is removed here only if its copy there is equal. Therefore a key that changes after it was serialised is sent
- * again; after MIGRATE_FREE_ROUNDS such rounds the last one runs while writes are paused. With COPY nothing is sent
- * again. Main thread. */
+ * A key is removed here only if its copy there is equal. Therefore a key that changes after it was
+ * serialised is sent again; after MIGRATE_FREE_ROUNDS such rounds the last one runs while writes
+ * are paused. With COPY nothing is sent again. Main thread. */
 #ifndef CLUSTER_MIGRATE_H
 #define CLUSTER_MIGRATE_H
 
@@ -37,8 +38,8 @@ typedef void migrateDoneProc(migration *m, void *arg);
 migration *migrateNew(const migrateParams *params);
 /* Starts the transfer in the main loop; `done` is called later, from there. */
 void migrateStart(migration *m, migrateDoneProc *done, void *arg);
-/* Ends the transfer if everything was sent and has not changed since; otherwise it continues, and false is returned. To be
- * called where keys may be removed, which follows immediately. */
+/* Ends the transfer if everything was sent and has not changed since; otherwise it continues, and
+ * false is returned. To be called where keys may be removed, which follows immediately. */
 bool migrateConclude(migration *m);
 /* Transfers without serving anybody meanwhile. */
 void migrateRun(migration *m);

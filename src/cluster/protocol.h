@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sizes and bits that the messages of the cluster bus, the map of the cluster and its file share. Header only. */
+ * Sizes and bits that the messages of the cluster bus, the map of the cluster and its file share.
+ * Header only. */
 #ifndef CLUSTER_PROTOCOL_H
 #define CLUSTER_PROTOCOL_H
 
@@ -27,8 +28,8 @@ enum nodeFlag {
     NODE_MEET = 1u << 7,       /* the first message to it is MEET */
     NODE_MIGRATE_TO = 1u << 8, /* a primary that replicas may join by themselves */
     NODE_NO_FAILOVER = 1u << 9,
-    /* What it supports: extensions of messages, light headers for messages of clients, and for those of modules (such
-     * a node also understands MEET from a node that it knows). */
+    /* What it supports: extensions of messages, light headers for messages of clients, and for
+     * those of modules (such a node also understands MEET from a node that it knows). */
     NODE_HAS_EXTENSIONS = 1u << 10,
     NODE_HAS_LIGHT_PUBLISH = 1u << 11,
     NODE_HAS_LIGHT_MODULE = 1u << 12,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The map of this server: connects the map, which knows no files, clock and configuration, with those. Main thread only. */
+ * The map of this server: connects the map, which knows no files, clock and configuration, with
+ * those. Main thread only. */
 #ifndef CLUSTER_SERVER_MAP_H
 #define CLUSTER_SERVER_MAP_H
 
@@ -19,13 +20,14 @@ void serverMapAnnounce(void);
 status serverMapApplyIp(reason *why);
 status serverMapApplyAnnounced(reason *why);
 status serverMapSave(reason *why) MUST_USE;
-/* If something has changed, updates the state and writes the configuration file. Called before replies are sent. */
+/* If something has changed, updates the state and writes the configuration file. Called before
+ * replies are sent. */
 void serverMapApplyChanges(void);
 void serverMapUpdateState(void);
 /* For pubsub: as clusterMapIsMine(). */
 bool serverMapIsMine(int slot);
-/* The address or name that clients should connect to, depending on cluster-preferred-endpoint-type; ptr NULL for
- * unknown. */
+/* The address or name that clients should connect to, depending on cluster-preferred-endpoint-type;
+ * ptr NULL for unknown. */
 slice serverMapEndpoint(const clusterNode *n);
 /* The port that clients should connect to. */
 int serverMapPort(const clusterNode *n);

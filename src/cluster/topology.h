@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Epochs, roles and slots: how a map changes with what other nodes claim. Pure: a map and a message in, a changed map and
- * acts out. Messages are those of known nodes; who is known is not decided here.
+ * Epochs, roles and slots: how a map changes with what other nodes claim. Pure: a map and a message
+ * in, a changed map and acts out. Messages are those of known nodes; who is known is not decided
+ * here.
  *
  *   claim of a sender                          reaction
  *   a greater current epoch                    taken over
  *   to be a primary, known as replica          becomes a primary
  *   to be a replica, known as primary
- *     of a node of its shard                   ignored if older than what is known; else its slots go to that node
+ *     of a node of its shard                   ignored if older than what is known; else its slots
+ *     go to that node
  *     of another node                          its slots are unassigned
  *   a slot without owner, one that its owner does not claim, or one whose owner has a lower epoch
  *                                              gets it
@@ -44,10 +46,12 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
 /* An UPDATE; those about unknown nodes, or without news, are ignored. */
 topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *update,
                             const topologyRules *rules);
-/* This node becomes the primary of its shard with an epoch greater than all others, whether or not the majority agrees, and
- * owns the slots of its primary: CLUSTER FAILOVER TAKEOVER. False: it is no replica, or its primary is not known. */
+/* This node becomes the primary of its shard with an epoch greater than all others, whether or not
+ * the majority agrees, and owns the slots of its primary: CLUSTER FAILOVER TAKEOVER. False: it is
+ * no replica, or its primary is not known. */
 bool topologyTakeOver(clusterMap *m);
-/* This node, a replica, becomes the primary of its shard with that epoch, and owns the slots of its primary. */
+/* This node, a replica, becomes the primary of its shard with that epoch, and owns the slots of its
+ * primary. */
 void topologyPromote(clusterMap *m, uint64_t epoch);
 /* Makes this node, which has no slots, a replica. */
 void topologyFollow(clusterMap *m, clusterNode *primary);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which texts a node may announce: the same rules for directives, the configuration file and messages, because what one
- * node announces is written into the file of each other one. ANY_THREAD. */
+ * Which texts a node may announce: the same rules for directives, the configuration file and
+ * messages, because what one node announces is written into the file of each other one.
+ * ANY_THREAD. */
 #ifndef CLUSTER_VALID_H
 #define CLUSTER_VALID_H
 
@@ -20,7 +21,8 @@ bool validIsHostnameChars(slice text);
 bool validIsAddress(int family, slice text);
 /* 40 lower-case hex digits. */
 bool validIsId(slice text);
-/* No bytes that separate the fields of the configuration file. Other servers check availability zones less. */
+/* No bytes that separate the fields of the configuration file. Other servers check availability
+ * zones less. */
 bool validIsFileText(slice text);
 
 #endif

@@ -74,10 +74,11 @@ typedef struct configSpecial {
 /* A directive that is allowed only in a file or on the command line, and can be repeated. */
 typedef struct configFileOnly {
     int words_min, words_max; /* after the name */
-    /* What CONFIG REWRITE tells lines apart by: the name, or with 2 the name and the next word. New lines replace the old ones
-     * with the same key in their order; 0 means 1. */
+    /* What CONFIG REWRITE tells lines apart by: the name, or with 2 the name and the next word. New
+     * lines replace the old ones with the same key in their order; 0 means 1. */
     int key_words;
-    /* When a line is taken: after all lines without a rank, those of lower ranks first, wherever they are. NULL: where it is. */
+    /* When a line is taken: after all lines without a rank, those of lower ranks first, wherever
+     * they are. NULL: where it is. */
     int (*rank)(const slice *words, int count);
     status (*take)(const slice *words, int count, reason *why);
     /* As above; NULL: CONFIG REWRITE keeps the lines unchanged. */
@@ -193,8 +194,8 @@ void configUninstall(void);
  * receives their texts without a headline, and ERR_SYNTAX is returned. The caller frees
  * `report`. */
 status configLoad(int argc, const char *const *argv, str *report) MUST_USE;
-/* Sets a value before configLoad(), for a program whose defaults differ. The default of the directive remains, so that
- * CONFIG REWRITE writes the value. It must be valid. */
+/* Sets a value before configLoad(), for a program whose defaults differ. The default of the
+ * directive remains, so that CONFIG REWRITE writes the value. It must be valid. */
 void configPreset(const char *name, const char *text);
 /* Absolute path of the file, NULL if there is none. */
 const char *configFilePath(void);

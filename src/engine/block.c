@@ -2,9 +2,10 @@
  *
  * Blocked sessions (block.h).
  *
- * Invariant: a session has SESSION_BLOCKED if and only if it has a wait, except while its request runs again. A wait
- * is in the list of its kind and, in order of waiting time, in the list of each of its keys in the index
- * (key_index.h). A key is in the ready list if it has changed since it was last processed. */
+ * Invariant: a session has SESSION_BLOCKED if and only if it has a wait, except while its request
+ * runs again. A wait is in the list of its kind and, in order of waiting time, in the list of each
+ * of its keys in the index (key_index.h). A key is in the ready list if it has changed since it was
+ * last processed. */
 #include "engine/block.h"
 
 #include <math.h>
@@ -369,7 +370,8 @@ static void continueWait(blockWait *w) {
     propagateUnitEnd();
 }
 
-/* Processes the sessions waiting for a key, each once. What one of them runs may end other waits. */
+/* Processes the sessions waiting for a key, each once. What one of them runs may end other
+ * waits. */
 static void serveKey(indexedKey *k) {
     k->held++;
     size_t left = k->waits.count;
@@ -419,7 +421,8 @@ void blockWake(void) {
 
 /* ------------------------------------------------------------------ events */
 
-/* The code that runs a command wakes blocked sessions after it; without a command, stage WAKE does. */
+/* The code that runs a command wakes blocked sessions after it; without a command, stage WAKE
+ * does. */
 static void requestWake(void) {
     if (engineHot.current) engineHot.current->flags |= CTX_WAKES;
 }
@@ -444,7 +447,8 @@ void blockNotify(blockKind kind) {
     requestWake();
 }
 
-/* What an exchange of databases brings after its time wakes nobody, and is removed when a command meets it. */
+/* What an exchange of databases brings after its time wakes nobody, and is removed when a command
+ * meets it. */
 static bool hasExpired(const indexedKey *k) {
     slice key = indexedKeyText(k);
     const robj *o = dbPeek(storeDb(k->db_id), key, storeHash(key));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Blocking commands. A command that cannot reply yet blocks its session: the request is kept and runs again from its
- * start when one of its keys has become a value of the required type, after the command (or transaction) that changed
- * the key and before the next one. The session that has waited longest for a key is first. A request that still finds
- * nothing keeps its position in the queue. The wait also ends on timeout, by CLIENT UNBLOCK and with the session.
+ * Blocking commands. A command that cannot reply yet blocks its session: the request is kept and
+ * runs again from its start when one of its keys has become a value of the required type, after the
+ * command (or transaction) that changed the key and before the next one. The session that has
+ * waited longest for a key is first. A request that still finds nothing keeps its position in the
+ * queue. The wait also ends on timeout, by CLIENT UNBLOCK and with the session.
  *
- * If no session is blocked, changes of keys cost nothing; otherwise each changed key costs one lookup. Main thread
- * only. */
+ * If no session is blocked, changes of keys cost nothing; otherwise each changed key costs one
+ * lookup. Main thread only. */
 #ifndef ENGINE_BLOCK_H
 #define ENGINE_BLOCK_H
 
@@ -17,16 +18,16 @@
 #include "engine/hooks.h"
 #include "store/object.h"
 
-/* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times out; 0 means no
- * timeout. False: the error was replied. */
+/* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times
+ * out; 0 means no timeout. False: the error was replied. */
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms);
-/* An inner command (executeInner()) may block if its caller sets CTX_MAY_BLOCK in its ctx and runs it
- * for an internal session of its own, whose wait it becomes: s->blocked is set on return. Later the
- * reply is in that session's output, whatever the output of the ctx was, and its carrier's resume()
- * is called, in one execution unit with the command's second run. The caller gives up the wait with
- * blockForget(). */
-/* True in contexts that cannot block (EXEC, scripts, the AOF): the command replies immediately that there is
- * nothing. */
+/* An inner command (executeInner()) may block if its caller sets CTX_MAY_BLOCK in its ctx and runs
+ * it for an internal session of its own, whose wait it becomes: s->blocked is set on return. Later
+ * the reply is in that session's output, whatever the output of the ctx was, and its carrier's
+ * resume() is called, in one execution unit with the command's second run. The caller gives up the
+ * wait with blockForget(). */
+/* True in contexts that cannot block (EXEC, scripts, the AOF): the command replies immediately that
+ * there is nothing. */
 bool blockIsDenied(const ctx *c);
 
 typedef enum blockKind {
@@ -46,8 +47,8 @@ typedef struct blockQuery {
     slice key;         /* BLOCK_KEYS: the key that changed */
     const robj *value; /* its current value of any type, NULL if missing */
 } blockQuery;
-/* Returns true to end the wait: the request runs now, or `finish` replies. Called after a command or transaction that
- * changed something; it sees the resulting state, not the intermediate ones. */
+/* Returns true to end the wait: the request runs now, or `finish` replies. Called after a command
+ * or transaction that changed something; it sees the resulting state, not the intermediate ones. */
 typedef bool blockReadyProc(const blockQuery *q);
 
 /* Parameters of a wait. Fields that are not needed are zero. */
@@ -56,38 +57,42 @@ typedef struct blockParams {
     const slice *keys; /* BLOCK_KEYS: as in the request */
     int key_count;
     valueType type; /* required type of the value */
-    bool
-        when_gone; /* also end the wait if the key is missing or of another type, e.g. to reply an error */
+    /* Also end the wait if the key is missing or of another type, e.g. to reply an error. */
+    bool when_gone;
     blockReadyProc *ready; /* additional condition for a value of the type; NULL: none */
     int64_t deadline_ms;   /* 0: no timeout */
-    /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait either. */
+    /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait
+     * either. */
     commandProc *timed_out;
-    /* Replies when the wait ends, and may change keys; NULL: the command runs again from its start. */
+    /* Replies when the wait ends, and may change keys; NULL: the command runs again from its
+     * start. */
     commandProc *finish;
-    const slice *
-        argv; /* arguments to run instead of the request (e.g. "$" replaced by an id); NULL: the request */
+    /* Arguments to run instead of the request (e.g. "$" replaced by an id); NULL: the request. */
+    const slice *argv;
     int argc;
     void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
 } blockParams;
-/* Blocks the session; the last call of a command, instead of a reply. Must not be called if blocking is denied. If a
- * command that runs again calls it, the existing wait continues and only the new parameters are freed. */
+/* Blocks the session; the last call of a command, instead of a reply. Must not be called if
+ * blocking is denied. If a command that runs again calls it, the existing wait continues and only
+ * the new parameters are freed. */
 void blockStart(ctx *c, const blockParams *params);
-/* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL otherwise. */
+/* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL
+ * otherwise. */
 void *blockState(const ctx *c);
 
-/* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready` functions are called
- * after the current command, or in stage WAKE. No effect if there are none. */
+/* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready`
+ * functions are called after the current command, or in stage WAKE. No effect if there are none. */
 void blockNotify(blockKind kind);
-/* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the waits for the key
- * are checked as after a change. */
+/* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the
+ * waits for the key are checked as after a change. */
 void blockNotifyKey(int db_id, slice key);
 /* Ends a session's wait through its `finish`, or for BLOCK_MODULE through its second run: after the
  * current command, or in stage WAKE. False if it has no such wait. */
 bool blockFinish(session *s);
 
-/* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).
- * `visit` may end any wait (a lost slot, a change of role). */
+/* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one
+ * slot (-1: any). `visit` may end any wait (a lost slot, a change of role). */
 typedef struct blockFilter {
     int kind, db_id, slot;
     slice key;
@@ -95,7 +100,8 @@ typedef struct blockFilter {
 typedef void blockVisitProc(session *s, void *arg);
 void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg);
 
-/* Ends a session's wait as if it had timed out, or with this error if it has text. False if it is not blocked. */
+/* Ends a session's wait as if it had timed out, or with this error if it has text. False if it is
+ * not blocked. */
 bool blockEnd(session *s, slice error);
 /* Runs the requests whose keys have become ready. */
 void blockWake(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forks child processes; a periodic job waits for their end. Reports of a child arrive through a pipe read by the event
- * loop. When the child has ended, its remaining reports are read before the hooks are called. */
+ * Forks child processes; a periodic job waits for their end. Reports of a child arrive through a
+ * pipe read by the event loop. When the child has ended, its remaining reports are read before the
+ * hooks are called. */
 #include "engine/child.h"
 
 #include <errno.h>
@@ -67,7 +68,8 @@ static void prepareChild(void) {
 
 /* ------------------------------------------------------------------ reports: in the child */
 
-/* Memory of this process in bytes that is not shared with the other one; 0 if the system does not report it. */
+/* Memory of this process in bytes that is not shared with the other one; 0 if the system does not
+ * report it. */
 static uint64_t copiedBytes(void) {
     static const char label[] = "Private_Dirty:";
     char text[2048];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forked children: processes with a snapshot of the dataset, which they write while the parent continues. There is at
- * most one. While it exists, the store modifies nothing in place (every modified page is copied), tables are not
- * resized, and access times are not updated.
+ * Forked children: processes with a snapshot of the dataset, which they write while the parent
+ * continues. There is at most one. While it exists, the store modifies nothing in place (every
+ * modified page is copied), tables are not resized, and access times are not updated.
  *
- * The same job can be done by this process itself in steps, without a fork (childBeginHere()). It counts as the child:
- * childAlive() returns its kind, the hooks are called, but nothing of the above is restricted. Main thread only. */
+ * The same job can be done by this process itself in steps, without a fork (childBeginHere()). It
+ * counts as the child: childAlive() returns its kind, the hooks are called, but nothing of the
+ * above is restricted. Main thread only. */
 #ifndef ENGINE_CHILD_H
 #define ENGINE_CHILD_H
 
@@ -32,11 +33,12 @@ typedef enum childKind {
 /* "rdb-save" and so on, for logs and INFO. */
 const char *childKindName(childKind kind);
 
-/* Runs in the child; returns its exit code. It must not use the event loop or free memory of the store. */
+/* Runs in the child; returns its exit code. It must not use the event loop or free memory of the
+ * store. */
 typedef int childProc(void *arg);
 
-/* Called in the parent for each message of the child, in order, and before the hooks are called for its end. `bytes` is
- * borrowed for the call. Must not start or kill a child. */
+/* Called in the parent for each message of the child, in order, and before the hooks are called for
+ * its end. `bytes` is borrowed for the call. Must not start or kill a child. */
 typedef void childMessageProc(void *arg, uint32_t what, slice bytes);
 
 typedef struct childJob {
@@ -49,11 +51,12 @@ typedef struct childJob {
 /* Forks. The parent returns immediately; the child runs the job and exits. ERR_EXISTS: there is a
  * child already; ERR_IO: fork() failed, hook CHILD_FORK_FAILED was called. */
 status childStart(const childJob *job, reason *why) MUST_USE;
-/* The same, but returns in both processes, as fork() does: *in_child tells which one it is. The child ends by childExit();
- * the same rules apply to it as to a childProc. */
+/* The same, but returns in both processes, as fork() does: *in_child tells which one it is. The
+ * child ends by childExit(); the same rules apply to it as to a childProc. */
 status childFork(childKind kind, bool *in_child, reason *why) MUST_USE;
 void childExit(int exit_code) __attribute__((noreturn));
-/* Lets the loop read messages on arrival; without it they are read when the cron polls the child. */
+/* Lets the loop read messages on arrival; without it they are read when the cron polls the
+ * child. */
 void childSetLoop(loop *l);
 
 /* Progress of the child. */
@@ -65,14 +68,16 @@ typedef struct childProgress {
 /* Progress of the current child, or of the last one. */
 childProgress childProgressNow(void);
 
-/* In the child: sends a message to the parent's on_message(). It is not an error if the parent has ended. */
+/* In the child: sends a message to the parent's on_message(). It is not an error if the parent has
+ * ended. */
 void childReport(uint32_t what, slice bytes);
-/* In the child: updates the parent's childProgressNow(). May be called often; about four reports per second are
- * sent. */
+/* In the child: updates the parent's childProgressNow(). May be called often; about four reports
+ * per second are sent. */
 void childReportProgress(uint64_t done, uint64_t total);
 
-/* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at once. on_child gets
- * CHILD_BEFORE_FORK and CHILD_IN_PARENT. ERR_EXISTS: there is a child already. */
+/* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at
+ * once. on_child gets CHILD_BEFORE_FORK and CHILD_IN_PARENT. ERR_EXISTS: there is a child
+ * already. */
 status childBeginHere(childKind kind, void (*stop)(void), reason *why) MUST_USE;
 /* It has ended: on_child gets CHILD_ENDED with this exit code, 0 for success. */
 void childEndHere(int exit_code);
@@ -85,13 +90,13 @@ bool childIsHere(void);
 int childProcess(void);
 /* CHILD_NONE if there is no child. */
 childKind childAlive(void);
-/* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. A job of this process ends as if
- * killed. No effect without a child. */
+/* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. A job of
+ * this process ends as if killed. No effect without a child. */
 void childKill(void);
 
-/* Forks a process beside the child, for work with an own copy of the dataset that may take any time: a session of the
- * debugger of scripts. There may be several. It runs `run` and exits with its result; on_child is called in it only, with
- * CHILD_DEBUGGER. */
+/* Forks a process beside the child, for work with an own copy of the dataset that may take any
+ * time: a session of the debugger of scripts. There may be several. It runs `run` and exits with
+ * its result; on_child is called in it only, with CHILD_DEBUGGER. */
 status childStartBeside(childProc *run, void *arg, reason *why) MUST_USE;
 /* Kills these processes and waits for them. */
 void childKillBeside(void);

@@ -2,13 +2,13 @@
  *
  * The commands of this server, their lookup by name, and the positions of keys in a request.
  *
- * A name is folded to lower case in two 8-byte words. The words multiplied by two odd factors give a slot, which
- * refers to the only entry that can match. At installation, factors and table size are searched such that no two
- * names share a slot (perfect hashing).
+ * A name is folded to lower case in two 8-byte words. The words multiplied by two odd factors give
+ * a slot, which refers to the only entry that can match. At installation, factors and table size
+ * are searched such that no two names share a slot (perfect hashing).
  *
- * Invariant: every slot contains the index of an entry, 0 if unused; entry 0 matches no name. A lookup costs two
- * multiplications and two dependent loads; installation about 100 us. Lookups: ANY_THREAD, but not while the main
- * thread installs or renames commands. */
+ * Invariant: every slot contains the index of an entry, 0 if unused; entry 0 matches no name. A
+ * lookup costs two multiplications and two dependent loads; installation about 100 us. Lookups:
+ * ANY_THREAD, but not while the main thread installs or renames commands. */
 #include "engine/command.h"
 
 #include "base/base.h"
@@ -65,10 +65,10 @@ static const nameEntry no_entry = {.len = SIZE_MAX};
 static const uint16_t no_slots[2];
 
 static struct {
-    command **
-        all; /* by id: per installed table its top-level commands, then the subcommands of each container */
-    command *
-        next; /* where the next command is stored, in the block of the table that is being installed */
+    /* By id: per installed table its top-level commands, then the subcommands of each container. */
+    command **all;
+    /* Where the next command is stored, in the block of the table that is being installed. */
+    command *next;
     command **blocks;
     int block_count;
     int id_count;
@@ -235,8 +235,8 @@ static void lookupBuild(void) {
     check(count <= UINT16_MAX);
     table.entries = entries;
     table.name_count = count;
-    /* With n names and n * n / 8 slots, about one attempt in 55 has no collision; there are up to twice as many
-     * slots. */
+    /* With n names and n * n / 8 slots, about one attempt in 55 has no collision; there are up to
+     * twice as many slots. */
     int bits = SLOT_BITS_MIN;
     while (((size_t)1 << bits) < (size_t)count * (size_t)count / 8) bits++;
     for (uint64_t try = 0; bits <= SLOT_BITS_MAX; bits++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands as data: the contents of the spec files (const, generated), and the run-time state of each command. The
- * command table is passed by startup code; the engine refers to no command by name. */
+ * Commands as data: the contents of the spec files (const, generated), and the run-time state of
+ * each command. The command table is passed by startup code; the engine refers to no command by
+ * name. */
 #ifndef ENGINE_COMMAND_H
 #define ENGINE_COMMAND_H
 
@@ -15,8 +16,9 @@
 typedef struct ctx ctx;
 typedef void commandProc(ctx *c);
 
-/* The flags of a spec, 64 bits in two ranges. COMMAND INFO prints those below CMD_PRINTED_BITS under these names in lower
- * case. They are macros because the constants of an enum are ints in C. */
+/* The flags of a spec, 64 bits in two ranges. COMMAND INFO prints those below CMD_PRINTED_BITS
+ * under these names in lower case. They are macros because the constants of an enum are ints in
+ * C. */
 enum { CMD_PRINTED_BITS = 32 };
 #define CMD_BIT(number) (UINT64_C(1) << (number))
 #define CMD_WRITE CMD_BIT(0)
@@ -166,8 +168,9 @@ typedef struct keyPosition {
     uint32_t flags;
 } keyPosition;
 
-/* Finds the keys of a request if key specifications are insufficient, or their flags too coarse. Stores the first
- * `max` keys; returns their number (which may exceed max), or -1 for a malformed request. ANY_THREAD. */
+/* Finds the keys of a request if key specifications are insufficient, or their flags too coarse.
+ * Stores the first `max` keys; returns their number (which may exceed max), or -1 for a malformed
+ * request. ANY_THREAD. */
 typedef int commandKeysProc(const slice *argv, int argc, keyPosition *out, int max);
 
 typedef struct commandSpec {
@@ -217,21 +220,22 @@ _Static_assert(offsetof(command, rejected) == COMMAND_HOT_BYTES, "before what is
 /* Installs the table: creates commands and lookup table. Called once, at startup. */
 void commandInstall(const commandSpec *specs, int count, bool sentinel);
 void commandUninstall(void); /* for tests: removes everything */
-/* Adds commands while the server runs (a module is loaded); `specs` stay the caller's, until they are unloaded.
- * ERR_EXISTS: a name is in use, ERR_LIMIT: there were too many; nothing has changed then. The lookup table is rebuilt
- * at once. Parsed requests are resolved again: the command that calls this needs CMD_STOPS_BATCH, and I/O threads are
- * parked. */
+/* Adds commands while the server runs (a module is loaded); `specs` stay the caller's, until they
+ * are unloaded. ERR_EXISTS: a name is in use, ERR_LIMIT: there were too many; nothing has changed
+ * then. The lookup table is rebuilt at once. Parsed requests are resolved again: the command that
+ * calls this needs CMD_STOPS_BATCH, and I/O threads are parked. */
 status commandLoad(const commandSpec *specs, int count);
-/* Removes a loaded command with its subcommands, under the same conditions. It must not be running, nor
- * a session be blocked in it. References that sessions keep stay valid memory; its specification may be freed. */
+/* Removes a loaded command with its subcommands, under the same conditions. It must not be running,
+ * nor a session be blocked in it. References that sessions keep stay valid memory; its
+ * specification may be freed. */
 status commandUnload(slice name);
-/* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only the bytes of the
- * slice. ANY_THREAD (between changes). */
+/* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only
+ * the bytes of the slice. ANY_THREAD (between changes). */
 const command *commandFind(slice name);
 /* The subcommand `word` of a container, or NULL. ANY_THREAD. */
 const command *commandFindSub(const command *parent, slice word);
-/* The command of a request: the container itself if argc is 1 or it has no such subcommand, in which case
- * *unknown_sub is set. ANY_THREAD. */
+/* The command of a request: the container itself if argc is 1 or it has no such subcommand, in
+ * which case *unknown_sub is set. ANY_THREAD. */
 const command *commandResolve(const slice *argv, int argc, bool *unknown_sub);
 /* Finds "get" or "config|get", with the container as renamed. ANY_THREAD. */
 const command *commandFindByFullName(slice name);
@@ -244,17 +248,18 @@ int commandIdCount(void); /* all, including subcommands and removed ones */
 const command *commandById(int id);
 /* Calls `proc` for each top-level command that was not removed, in the order of the table. */
 void commandEach(void (*proc)(const command *cmd, void *arg), void *arg);
-/* rename-command: "" removes the command. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop starts. */
+/* rename-command: "" removes the command. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop
+ * starts. */
 status commandRename(slice from, slice to);
 /* The name of a flag as printed by COMMAND INFO; NULL for internal flags. */
 const char *commandFlagName(uint64_t flag);
 
-/* The keys of a request, in the order of the key specifications: stores the first `max`, returns their number (which
- * may exceed max), or -1 if the request is malformed. A malformed request of a command with CMD_NO_MANDATORY_KEYS has
- * no keys. ANY_THREAD. */
+/* The keys of a request, in the order of the key specifications: stores the first `max`, returns
+ * their number (which may exceed max), or -1 if the request is malformed. A malformed request of a
+ * command with CMD_NO_MANDATORY_KEYS has no keys. ANY_THREAD. */
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
-/* Combines `slot`, which is a slot or one of these values, with the slots of the keys or shard channels of a request. A
- * malformed request has none. ANY_THREAD. */
+/* Combines `slot`, which is a slot or one of these values, with the slots of the keys or shard
+ * channels of a request. A malformed request has none. ANY_THREAD. */
 enum { COMMAND_NO_SLOT = -1, COMMAND_SEVERAL_SLOTS = -2 };
 int commandSlots(int slot, const command *cmd, const slice *argv, int argc);
 

@@ -6,8 +6,8 @@
 
 #include "engine/command.h"
 
-/* commandFind() for a name of 1 to 8 bytes: `bytes` begins with them, in the order of memory, and ends with zeros.
- * ANY_THREAD. */
+/* commandFind() for a name of 1 to 8 bytes: `bytes` begins with them, in the order of memory, and
+ * ends with zeros. ANY_THREAD. */
 const command *commandFindShort(uint64_t bytes, size_t len);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The command log (commandlog.h). Invariant: entries are ordered from newest to oldest with descending ids; after an
- * entry was added, the list is trimmed to the configured length. An entry costs one allocation, and one per argument;
- * only exceptional commands are logged. */
+ * The command log (commandlog.h). Invariant: entries are ordered from newest to oldest with
+ * descending ids; after an entry was added, the list is trimmed to the configured length. An entry
+ * costs one allocation, and one per argument; only exceptional commands are logged. */
 #include "engine/commandlog.h"
 
 #include "base/base.h"

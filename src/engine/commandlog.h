@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The command log: three bounded lists of commands that were slow, or whose request or reply was large.
- * Main thread only. */
+ * The command log: three bounded lists of commands that were slow, or whose request or reply was
+ * large. Main thread only. */
 #ifndef ENGINE_COMMANDLOG_H
 #define ENGINE_COMMANDLOG_H
 
@@ -20,8 +20,8 @@ typedef enum commandlogKind {
 
 enum { COMMANDLOG_ARGS_MAX = 32, COMMANDLOG_ARG_BYTES_MAX = 128 };
 
-/* One command. Long arguments are truncated, secret ones redacted; the last one may be the number of omitted
- * arguments. */
+/* One command. Long arguments are truncated, secret ones redacted; the last one may be the number
+ * of omitted arguments. */
 typedef struct commandlogEntry {
     listNode node;
     int64_t id; /* counts from 0, separately for each log */

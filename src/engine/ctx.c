@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations of a command other than replying: keeping an argument, signalling changes, changing what is propagated.
- * Main thread only. */
+ * Operations of a command other than replying: keeping an argument, signalling changes, changing
+ * what is propagated. Main thread only. */
 #include "engine/ctx.h"
 
 #include "base/base.h"
@@ -9,8 +9,8 @@
 #include "engine/keyspace.h"
 #include "engine/propagate.h"
 
-/* Bit set of secret arguments of the current command; the highest bit means all from there on. Valid only for a ctx
- * with CTX_SECRETS: commands with secrets run no other commands. */
+/* Bit set of secret arguments of the current command; the highest bit means all from there on.
+ * Valid only for a ctx with CTX_SECRETS: commands with secrets run no other commands. */
 static uint64_t secrets;
 
 static uint64_t secretBit(int i) { return UINT64_C(1) << (i < 63 ? i : 63); }

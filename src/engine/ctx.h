@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ctx: the execution context of a command, and all it may access: no socket, no event loop, no other client. It is on
- * the stack of the code that runs the command; everything in it is borrowed for the call. */
+ * ctx: the execution context of a command, and all it may access: no socket, no event loop, no
+ * other client. It is on the stack of the code that runs the command; everything in it is borrowed
+ * for the call. */
 #ifndef ENGINE_CTX_H
 #define ENGINE_CTX_H
 
@@ -47,8 +48,8 @@ struct ctx {
     int argc;
     uint32_t flags;
     outbuf *out; /* the session's output, or a sink: see resp/reply_sink.h */
-    uint8_t
-        proto; /* 2 or 3: protocol of this command's replies, which may differ from the session's */
+    /* 2 or 3: protocol of this command's replies, which may differ from the session's. */
+    uint8_t proto;
     uint8_t origin;  /* enum ctxOrigin */
     uint8_t targets; /* enum propagateTarget: where changes of this command are propagated to */
     uint64_t gates_exempt; /* gates that are skipped, besides those that ignore its origin */
@@ -58,18 +59,22 @@ struct ctx {
     uint64_t key_hash; /* storeHash() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL if there are no RESP bytes (scripts, modules) */
     struct ctx *outer; /* the command that runs this one (EXEC, a script), usually NULL */
-    struct ctx *
-        below; /* the command that was being executed before: `outer`, or in a nested turn of the loop a command of another session */
+    /* The command that was being executed before: `outer`, or in a nested turn of the loop a
+     * command of another session. */
+    struct ctx *below;
     dbPosition at; /* set by a lookup for a following change of its key */
 };
 
-/* Initialises a ctx for a command run by `outer`: takes over session, database, protocol, origin, targets, time and
- * output. The caller sets argv and argc, changes fields as required, and calls executeInner(). */
+/* Initialises a ctx for a command run by `outer`: takes over session, database, protocol, origin,
+ * targets, time and output. The caller sets argv and argc, changes fields as required, and calls
+ * executeInner(). */
 void ctxInitInner(ctx *c, ctx *outer);
-/* Initialises a ctx for what a session does later than its request arrived (it was blocked): as a top-level command, with
- * all that executeRun() gives one. The arguments and the command are those of `r`. */
+/* Initialises a ctx for what a session does later than its request arrived (it was blocked): as a
+ * top-level command, with all that executeRun() gives one. The arguments and the command are those
+ * of `r`. */
 void ctxInitLater(ctx *c, session *s, request *r, outbuf *out);
-/* True for commands that were accepted before elsewhere: limits that protect the server from clients do not apply. */
+/* True for commands that were accepted before elsewhere: limits that protect the server from
+ * clients do not apply. */
 static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }
 /* True for commands of a stream (stream.h). */
 static inline bool ctxIsStream(const ctx *c) {
@@ -78,39 +83,42 @@ static inline bool ctxIsStream(const ctx *c) {
 /* HELLO: changes the protocol of the session and of its commands being executed. */
 void ctxSetProto(ctx *c, int proto);
 
-/* Keeps an argument: returns the block that argument `i` was read into (retained), or NULL: then copy argv[i].
- * Release it with blobRelease(). */
+/* Keeps an argument: returns the block that argument `i` was read into (retained), or NULL: then
+ * copy argv[i]. Release it with blobRelease(). */
 blob *ctxTakeArg(ctx *c, int i);
 
 /* Notifies the observers; slow path of ctxKeyChanged(). */
 void ctxTellObservers(ctx *c, slice key, const keyEvent *event);
-/* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the keyspace
- * event, NULL if none. */
+/* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the
+ * keyspace event, NULL if none. */
 ALWAYS_INLINE void ctxKeyChanged(ctx *c, slice key, const keyEvent *event) {
     c->flags |= CTX_CHANGED;
     engineHot.dirty++;
     if (unlikely(engineHot.observers)) ctxTellObservers(c, key, event);
 }
-/* Notifies observers of an event that leaves the value unchanged for WATCH and caches ("xgroup-create"). Neither
- * counts as a change nor propagates. */
+/* Notifies observers of an event that leaves the value unchanged for WATCH and caches
+ * ("xgroup-create"). Neither counts as a change nor propagates. */
 void ctxNotifyEvent(ctx *c, slice key, const keyEvent *event);
 static inline void ctxKeyEvent(ctx *c, slice key, const keyEvent *event) {
     if (engineHot.observers) ctxNotifyEvent(c, key, event);
 }
-/* Signals a change that does not concern a single key (FLUSHALL, SWAPDB): propagates, and adds `n` to the dirty
- * counter. */
+/* Signals a change that does not concern a single key (FLUSHALL, SWAPDB): propagates, and adds `n`
+ * to the dirty counter. */
 void ctxDatasetChanged(ctx *c, uint64_t n);
-/* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to propagate several
- * commands. */
+/* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to
+ * propagate several commands. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
-/* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not have changed anything:
- * PUBLISH goes to replicas and not to the AOF. Before what it is rewritten to. */
+/* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not
+ * have changed anything: PUBLISH goes to replicas and not to the AOF. Before what it is rewritten
+ * to. */
 void ctxPropagateTo(ctx *c, uint32_t targets);
 /* Propagates nothing although the dataset has changed. */
 void ctxPropagateNothing(ctx *c);
-/* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while it runs. */
+/* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while
+ * it runs. */
 void ctxRedact(ctx *c, int i);
-/* What was marked, and the same for a ctx that goes on later: a value that only these two interpret. */
+/* What was marked, and the same for a ctx that goes on later: a value that only these two
+ * interpret. */
 uint64_t ctxSecrets(const ctx *c);
 void ctxSetSecrets(ctx *c, uint64_t marked);
 /* True if it was marked; for command observers, after the command. */

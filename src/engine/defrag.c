@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scheduling of memory compaction; only one policy is in effect at a time. Without activedefrag there is basic
- * maintenance: 1 ms ten times per second, if 1/16 of the live memory can be recovered, for slabs only. With
- * activedefrag its directives determine when to start and how much time to use; blocks of values outside the slabs
- * are moved, too. It works in steps of active-defrag-cycle-us between requests and has statistics. Main thread
- * only. */
+ * Scheduling of memory compaction; only one policy is in effect at a time. Without activedefrag
+ * there is basic maintenance: 1 ms ten times per second, if 1/16 of the live memory can be
+ * recovered, for slabs only. With activedefrag its directives determine when to start and how much
+ * time to use; blocks of values outside the slabs are moved, too. It works in steps of
+ * active-defrag-cycle-us between requests and has statistics. Main thread only. */
 #include "engine/defrag.h"
 
 #include "base/base.h"
@@ -28,8 +28,8 @@ static struct {
     bool tidies; /* not running, but there is more to do */
 } defrag;
 
-/* The share of time for a given percentage of waste: from cycle-min at the lower threshold to cycle-max at the upper
- * one. */
+/* The share of time for a given percentage of waste: from cycle-min at the lower threshold to
+ * cycle-max at the upper one. */
 static int shareFor(double waste_percent) {
     hotCheck(waste_percent >= 0);
     double low = engineConf.active_defrag_threshold_lower;
@@ -48,8 +48,8 @@ static int chooseShare(void) {
     return percent < engineConf.active_defrag_threshold_lower ? 0 : shareFor(percent);
 }
 
-/* At the end of a pass. Fragmentation that could not be reduced should not keep the server busy: the next check is
- * the later, the longer the pass took. */
+/* At the end of a pass. Fragmentation that could not be reduced should not keep the server busy:
+ * the next check is the later, the longer the pass took. */
 static void endWalk(int64_t now_us) {
     hotCheck(now_us >= defrag.began_us);
     enum { REST_SHARE = 10, REST_MIN_US = 1000000 };

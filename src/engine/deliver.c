@@ -2,9 +2,10 @@
  *
  * Unsolicited output (deliver.h).
  *
- * Invariant: a session is in the list of sessions with waiting output if and only if its slot has some; while it has,
- * all output delivered to it is appended there, so the order is kept. For a session that neither executes a command nor
- * is lent, delivery costs one flag test and a walk over the commands being executed, usually one. */
+ * Invariant: a session is in the list of sessions with waiting output if and only if its slot has
+ * some; while it has, all output delivered to it is appended there, so the order is kept. For a
+ * session that neither executes a command nor is lent, delivery costs one flag test and a walk over
+ * the commands being executed, usually one. */
 #include "engine/deliver.h"
 
 #include "base/base.h"
@@ -64,7 +65,8 @@ static ctx *executing(const session *s) {
 
 bool sessionIsExecuting(const session *s) { return executing(s) != NULL; }
 
-/* Shared blocks are not counted as memory of an output, so a slow reader is judged by its pending bytes, too. */
+/* Shared blocks are not counted as memory of an output, so a slow reader is judged by its pending
+ * bytes, too. */
 static size_t heldBy(const outbuf *o) { return sizeMax(outbufMemory(o), outbufPending(o)); }
 
 size_t sessionOutputMemory(const session *s) {

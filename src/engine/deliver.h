@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unsolicited output: the only way to write to a session outside of its own reply (MONITOR, pub/sub, invalidations,
- * redirects of blocked clients). While the session executes a command, its reply is being built; and while an I/O
- * thread owns it, other threads must not access its output. In both cases the bytes wait and are appended after the
- * reply, in order. Main thread only. */
+ * Unsolicited output: the only way to write to a session outside of its own reply (MONITOR,
+ * pub/sub, invalidations, redirects of blocked clients). While the session executes a command, its
+ * reply is being built; and while an I/O thread owns it, other threads must not access its output.
+ * In both cases the bytes wait and are appended after the reply, in order. Main thread only. */
 #ifndef ENGINE_DELIVER_H
 #define ENGINE_DELIVER_H
 
@@ -19,20 +19,23 @@ typedef enum deliverKind {
     DELIVER_LINE, /* lines of MONITOR: not sent if replies are off */
 } deliverKind;
 
-/* `bytes` are complete items in the session's protocol; they are copied. No effect for a session that is closing. The
- * session may be closing afterwards, because its output limits are applied. */
+/* `bytes` are complete items in the session's protocol; they are copied. No effect for a session
+ * that is closing. The session may be closing afterwards, because its output limits are applied. */
 void sessionDeliver(session *s, deliverKind kind, slice bytes);
-/* Like sessionDeliver() for a part of a block that many sessions receive, by reference. More may be appended to the block
- * later; a delivery that continues the previous one costs no memory. */
+/* Like sessionDeliver() for a part of a block that many sessions receive, by reference. More may be
+ * appended to the block later; a delivery that continues the previous one costs no memory. */
 void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len);
 
-/* Appends the waiting output of the command's session now, before what the command will reply; between complete items of
- * its reply. No effect within EXEC, whose reply is one item, and if the reply goes elsewhere. */
+/* Appends the waiting output of the command's session now, before what the command will reply;
+ * between complete items of its reply. No effect within EXEC, whose reply is one item, and if the
+ * reply goes elsewhere. */
 void sessionDeliverBeforeReply(const ctx *c);
 
-/* True while the session's reply is being built, even if a nested turn of the loop has interrupted its command. */
+/* True while the session's reply is being built, even if a nested turn of the loop has interrupted
+ * its command. */
 bool sessionIsExecuting(const session *s);
-/* Memory of the output in bytes, including waiting output and shared blocks: what output limits are compared with. */
+/* Memory of the output in bytes, including waiting output and shared blocks: what output limits are
+ * compared with. */
 size_t sessionOutputMemory(const session *s);
 
 /* Bytes of the output that were not sent yet. */
@@ -40,8 +43,9 @@ size_t sessionOutputPending(const session *s);
 
 /* While on, sessions that receive output are noted. */
 void deliverNoteReceivers(bool on);
-/* Memory of the output of noted sessions, in bytes, while it is on its way: it is sent at the end of this turn or by an I/O
- * thread. Forgets sessions whose output was sent, or waits because its receiver does not read. */
+/* Memory of the output of noted sessions, in bytes, while it is on its way: it is sent at the end
+ * of this turn or by an I/O thread. Forgets sessions whose output was sent, or waits because its
+ * receiver does not read. */
 size_t deliverOnItsWay(void);
 
 /* True if output waits for the end of a command or for the return of a session. */

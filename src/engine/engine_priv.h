@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of the engine. Each field is named after its directive; only the configuration registry writes them. */
+ * Directives of the engine. Each field is named after its directive; only the configuration
+ * registry writes them. */
 #ifndef ENGINE_ENGINE_PRIV_H
 #define ENGINE_ENGINE_PRIV_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Execution of requests. The fast path is a loop of mask test, arity test and call. Consecutive identical quick
- * commands share one time stamp (histograms and usec are divided equally, calls are exact). Anything unusual about a
- * command, a session or the server is a bit in the mask and leads to runSlow(). Main thread only, except
- * executeResolve().
+ * Execution of requests. The fast path is a loop of mask test, arity test and call. Consecutive
+ * identical quick commands share one time stamp (histograms and usec are divided equally, calls are
+ * exact). Anything unusual about a command, a session or the server is a bit in the mask and leads
+ * to runSlow(). Main thread only, except executeResolve().
  *
  * Cost on the development machine: see docs/measurements.md. */
 #include "engine/execute.h"
@@ -66,8 +66,8 @@ static inline void bindCommand(request *r, const command *cmd) {
 
 void executeResolve(request *r) { executeResolveAll(r, 1); }
 
-/* The last name that was looked up, as it was sent, if it is short and has no subcommands: mostly the next one is the
- * same. */
+/* The last name that was looked up, as it was sent, if it is short and has no subcommands: mostly
+ * the next one is the same. */
 typedef struct lastName {
     size_t len; /* SIZE_MAX: none */
     uint64_t bytes, mask;
@@ -120,8 +120,8 @@ static inline slice itemOf(const request *r) {
     return r->argv[is_last ? r->argc - 1 : 2];
 }
 
-/* Prefetches the items that requests look up in large collections. `wants` are the keys of the requests that have one,
- * in their order. */
+/* Prefetches the items that requests look up in large collections. `wants` are the keys of the
+ * requests that have one, in their order. */
 static NO_INLINE void prefetchItems(const executePart *parts, int count, const storeWant *wants) {
     storeItemWant items[STORE_ITEMS_MAX];
     request *of[STORE_ITEMS_MAX];
@@ -181,7 +181,8 @@ static inline void finish(ctx *c) {
     }
 }
 
-/* Appends one line of an error text: truncated at `max` bytes or a NUL, with line breaks replaced by blanks. */
+/* Appends one line of an error text: truncated at `max` bytes or a NUL, with line breaks replaced
+ * by blanks. */
 static void appendCut(str *to, slice from, size_t max) {
     hotCheck(max > 0);
     size_t start = to->len;
@@ -329,7 +330,8 @@ static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
     return false;
 }
 
-/* runSlow() for the usual case of a request with armed gates: no reply mode, no observer, a known name. */
+/* runSlow() for the usual case of a request with armed gates: no reply mode, no observer, a known
+ * name. */
 static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
     const command *cmd = c->cmd;
     uint64_t asked = armed & cmd->gates;
@@ -349,7 +351,8 @@ static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
     return false;
 }
 
-/* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for it. */
+/* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for
+ * it. */
 static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
                            uint64_t ticks) {
     hotCheck(ran >= failed);
@@ -402,8 +405,8 @@ static NO_INLINE uint64_t wakeOthers(void) {
     return clockTicks() - began;
 }
 
-/* Checks a request and its reply on the fast path for the command log; `before` and `after` are the output that was
- * pending before and after the command. */
+/* Checks a request and its reply on the fast path for the command log; `before` and `after` are the
+ * output that was pending before and after the command. */
 static inline void checkSize(ctx *c, const request *r, size_t before, size_t after) {
     hotCheck(after >= before);
     int64_t reply_bytes = (int64_t)(after - before);
@@ -415,7 +418,8 @@ static inline void checkSize(ctx *c, const request *r, size_t before, size_t aft
         measureNote(c, 0, request_bytes, reply_bytes);
 }
 
-/* Checks the duration: the mean of a run of quick commands, or that of a single one. Sizes were checked already. */
+/* Checks the duration: the mean of a run of quick commands, or that of a single one. Sizes were
+ * checked already. */
 static inline void checkTime(ctx *c, int ran, uint64_t ticks) {
     if (likely(ticks < limits.ticks) || c->flags & CTX_MEASURED || !ran) return;
     if (ticks / (uint64_t)ran >= limits.ticks) measureNote(c, ticks / (uint64_t)ran, -1, -1);
@@ -433,7 +437,8 @@ int executeRun(session *s, request *requests, int count) {
              .targets = s->targets,
              .below = engineHot.current};
     hotCheck(!(s->flags & SESSION_LENT));
-    /* Evicted keys are no effect of these requests: what is sent about them precedes the replies. */
+    /* Evicted keys are no effect of these requests: what is sent about them precedes the
+     * replies. */
     if (unlikely(engineHot.memory_limited)) memoryKeep();
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) executeResolveAll(requests, count);
@@ -524,8 +529,8 @@ bool executeResolveInner(ctx *c) {
     return c->cmd != &unknown_command;
 }
 
-/* Admission of a command run by another one: authentication was checked for the outer request, and refusing the inner
- * one does not refuse the outer. */
+/* Admission of a command run by another one: authentication was checked for the outer request, and
+ * refusing the inner one does not refuse the outer. */
 static bool admitInner(ctx *c) {
     if (unlikely(c->cmd == &unknown_command)) {
         replyUnknown(c);

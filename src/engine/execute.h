@@ -7,10 +7,11 @@
 #include "base/alloc.h"
 #include "engine/ctx.h"
 
-/* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a command that
- * refuses itself. ANY_THREAD. */
+/* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a
+ * command that refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
-/* The same for requests of one session, of which most have the name of the one before. ANY_THREAD. */
+/* The same for requests of one session, of which most have the name of the one before.
+ * ANY_THREAD. */
 void executeResolveAll(request *requests, int count);
 /* Resolved requests of one session that are going to run. */
 typedef struct executePart {
@@ -18,23 +19,26 @@ typedef struct executePart {
     request *requests;
     int count;
 } executePart;
-/* Maximum number of requests that are prefetched together: what they access must fit into the first-level cache. */
+/* Maximum number of requests that are prefetched together: what they access must fit into the
+ * first-level cache. */
 enum { EXECUTE_PREFETCH_MAX = 64 };
-/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all cache misses overlap,
- * and keeps hashes computed for that in the requests. Only a hint. */
+/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all
+ * cache misses overlap, and keeps hashes computed for that in the requests. Only a hint. */
 void executePrefetch(const executePart *parts, int count);
-/* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller
- * keeps the bytes of the rest and parses them again when the session continues. */
+/* Runs up to `count` resolved requests in order, until one stops the session. Returns the number
+ * that ran: the caller keeps the bytes of the rest and parses them again when the session
+ * continues. */
 int executeRun(session *s, request *requests, int count);
-/* Runs one resolved request of an internal session, as a loader does. The items of its reply go to `sink`, which stays
- * the same for a session. */
+/* Runs one resolved request of an internal session, as a loader does. The items of its reply go to
+ * `sink`, which stays the same for a session. */
 void executeReplay(session *s, request *r, struct replySink *sink);
-/* Finds the command of a ctx made with ctxInitInner() and the hash of its first key. False for an unknown name:
- * executeInner() refuses it. */
+/* Finds the command of a ctx made with ctxInitInner() and the hash of its first key. False for an
+ * unknown name: executeInner() refuses it. */
 bool executeResolveInner(ctx *c);
-/* Runs a command inside another one (EXEC, a script, a module, a loader); there is no other way to do so. Resolves it
- * if `cmd` is NULL, checks name, arity and the gates for its origin, runs, counts and propagates it. The reply goes
- * to c->out; a sink has received all of it on return. CTX_REJECTED and CTX_FAILED in c->flags report failures. */
+/* Runs a command inside another one (EXEC, a script, a module, a loader); there is no other way to
+ * do so. Resolves it if `cmd` is NULL, checks name, arity and the gates for its origin, runs,
+ * counts and propagates it. The reply goes to c->out; a sink has received all of it on return.
+ * CTX_REJECTED and CTX_FAILED in c->flags report failures. */
 void executeInner(ctx *c);
 /* Counts a command as rejected that its caller has refused instead of calling executeInner(). */
 void executeCountRejected(ctx *c);

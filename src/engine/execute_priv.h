@@ -7,13 +7,16 @@
 #include "engine/ctx.h"
 #include "engine/measure.h"
 
-/* Runs a request that was admitted earlier and kept (EXEC, a blocked request) inside `outer`. What may have changed
- * meanwhile is checked again: the command of the name, and gates with `again`. `flags` are set in its ctx. */
+/* Runs a request that was admitted earlier and kept (EXEC, a blocked request) inside `outer`. What
+ * may have changed meanwhile is checked again: the command of the name, and gates with `again`.
+ * `flags` are set in its ctx. */
 void executeKept(ctx *outer, request *r, uint32_t flags);
-/* Runs a part of a command that was admitted earlier, such as its end after it was blocked, as a unit: what it changes is
- * propagated, and requests blocked on it run. `c` is from ctxInitLater(). */
+/* Runs a part of a command that was admitted earlier, such as its end after it was blocked, as a
+ * unit: what it changes is propagated, and requests blocked on it run. `c` is from
+ * ctxInitLater(). */
 void executeLater(ctx *c, commandProc *part);
-/* Counts a blocked command that was replied without running: as a call, and optionally as rejected. */
+/* Counts a blocked command that was replied without running: as a call, and optionally as
+ * rejected. */
 void executeAccount(session *s, const command *cmd, bool rejected);
 /* Sets the thresholds above which measureNote() is called. */
 void executeSetLimits(const measureLimits *limits);

@@ -26,7 +26,8 @@ static void onDb(const dbEvent *e) {
 }
 
 /* WAKE: for keys that changed without a command. */
-/* In a nested turn the command that changed keys is not finished; its waits are checked after it. */
+/* In a nested turn the command that changed keys is not finished; its waits are checked after
+ * it. */
 static void wake(void) {
     if (!engineHot.current) blockWake();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Request filters (filter.h). Invariant: the arguments of a filteredRequest are those of the request
- * until the first change, which makes its own array of them; bytes are never moved. */
+ * Request filters (filter.h). Invariant: the arguments of a filteredRequest are those of the
+ * request until the first change, which makes its own array of them; bytes are never moved. */
 #include "engine/filter_priv.h"
 
 #include "base/base.h"

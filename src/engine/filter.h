@@ -27,15 +27,15 @@ const session *filteredSession(const filteredRequest *f);
 int filteredCount(const filteredRequest *f);
 /* Argument `i`, 0 is the name; borrowed until the filter returns or changes it. */
 slice filteredArg(const filteredRequest *f, int i);
-/* Change the arguments; bytes are copied. ERR_RANGE: there is no such position, or the last argument
- * would be removed. */
+/* Change the arguments; bytes are copied. ERR_RANGE: there is no such position, or the last
+ * argument would be removed. */
 status filteredInsert(filteredRequest *f, int i, slice arg) MUST_USE;
 status filteredReplace(filteredRequest *f, int i, slice arg) MUST_USE;
 status filteredRemove(filteredRequest *f, int i) MUST_USE;
 
 /* For code that runs commands with executeInner(): filters the arguments of `c` before it is
- * resolved. Returns NULL if nothing was changed, else what owns the new arguments, to be freed after
- * the command. */
+ * resolved. Returns NULL if nothing was changed, else what owns the new arguments, to be freed
+ * after the command. */
 filteredRequest *requestFilterInner(ctx *c);
 void filteredFree(filteredRequest *f);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gates: ordered admission checks. A command has the bits of the gates that select it; engineHot and the session have
- * the bits of armed gates. A gate is called only if both match. Invariant: a gate's bit is its index in the order
- * given by startup code. Main thread only. */
+ * Gates: ordered admission checks. A command has the bits of the gates that select it; engineHot
+ * and the session have the bits of armed gates. A gate is called only if both match. Invariant: a
+ * gate's bit is its index in the order given by startup code. Main thread only. */
 #include "engine/gate_priv.h"
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gate bits. The low bits are the installed gates in order; with the two highest bits a single test on the hot path
- * covers everything unusual. */
+ * Gate bits. The low bits are the installed gates in order; with the two highest bits a single test
+ * on the hot path covers everything unusual. */
 #ifndef ENGINE_GATE_PRIV_H
 #define ENGINE_GATE_PRIV_H
 
@@ -11,8 +11,8 @@
 #include "engine/hooks.h"
 
 enum { GATES_MAX = 62 };
-/* In the mask of every command. Armed for a session that must authenticate or has replies switched off, and for all
- * sessions while a command observer is armed. */
+/* In the mask of every command. Armed for a session that must authenticate or has replies switched
+ * off, and for all sessions while a command observer is armed. */
 #define GATE_BIT_SPECIAL (UINT64_C(1) << 63)
 /* Always armed; only in the mask of the command for unknown names. */
 #define GATE_BIT_UNKNOWN (UINT64_C(1) << 62)

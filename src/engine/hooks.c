@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The hook arrays: filled once from the list of features, then read-only. For what can be armed at run time (sinks,
- * observers) there are compact arrays of the armed ones, with counters in engineHot, so that unused hooks cost
- * nothing. Main thread only. */
+ * The hook arrays: filled once from the list of features, then read-only. For what can be armed at
+ * run time (sinks, observers) there are compact arrays of the armed ones, with counters in
+ * engineHot, so that unused hooks cost nothing. Main thread only. */
 #include "engine/hooks.h"
 
 #include "base/base.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The points at which lower layers call upper ones. Each folder describes its callbacks in one const `feature`;
- * startup code lists the features, and engineInstall() fills the arrays before the loop starts. Unused hooks cost
- * nothing. Main thread only. */
+ * The points at which lower layers call upper ones. Each folder describes its callbacks in one
+ * const `feature`; startup code lists the features, and engineInstall() fills the arrays before the
+ * loop starts. Unused hooks cost nothing. Main thread only. */
 #ifndef ENGINE_HOOKS_H
 #define ENGINE_HOOKS_H
 
@@ -20,17 +20,17 @@
 typedef struct robj robj; /* store/object.h */
 
 /* Gates: can refuse a command (after replying the error), or hold it back. */
-/* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
- * GATE_DONE: the gate has queued the request or replied. */
+/* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one
+ * of SESSION_STOPS. GATE_DONE: the gate has queued the request or replied. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
 typedef struct gate {
     const char *name;
     bool (*selects)(const commandSpec *spec); /* commands it applies to; NULL: all */
     gateVerdict (*admit)(ctx *c);
-    bool
-        again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
-    bool
-        waived_for_writer; /* it does not stop a script between its writes: see gatesWaivedForWriters() */
+    /* Evaluate it again for each command that EXEC runs, because the result may have changed. */
+    bool again;
+    /* It does not stop a script between its writes: see gatesWaivedForWriters(). */
+    bool waived_for_writer;
     bool of_stale_data; /* refuses what lacks CMD_STALE: see gatesAdmitStale() */
     uint32_t origins;   /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
@@ -42,17 +42,19 @@ enum {
 void gateArm(const gate *g, bool on);                    /* for all sessions */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */
 bool gateIsArmed(const gate *g);
-/* For the field gates_exempt of a ctx: the gate; the gates for changes that no longer apply to the commands of a script
- * that has changed something. */
+/* For the field gates_exempt of a ctx: the gate; the gates for changes that no longer apply to the
+ * commands of a script that has changed something. */
 uint64_t gateMask(const gate *g);
 uint64_t gatesWaivedForWriters(void);
-/* Evaluates the gates for changes, other than `exempt`, for a command that is going to change something. */
+/* Evaluates the gates for changes, other than `exempt`, for a command that is going to change
+ * something. */
 gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt);
-/* Evaluates the gates that protect stale data, for a command that is going to read it although it has CMD_STALE: a script. */
+/* Evaluates the gates that protect stale data, for a command that is going to read it although it
+ * has CMD_STALE: a script. */
 gateVerdict gatesAdmitStale(ctx *c);
 
-/* Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
- * RESP encoding, `argv` the same as slices; both are borrowed for the call. */
+/* Sinks: receive what is propagated, once per executed command that changed the dataset. `spans`
+ * are the command's RESP encoding, `argv` the same as slices; both are borrowed for the call. */
 typedef struct propagated {
     int db_id;        /* -1: any, of MULTI and EXEC */
     uint32_t targets; /* enum propagateTarget */
@@ -74,19 +76,23 @@ typedef struct keyObserver {
     const char *name;
     /* `event` is NULL for a change without a name. */
     void (*changed)(db *d, slice key, const keyEvent *event);
-    /* Events that leave the value as clients read it: of consumer groups, of counters. NULL: unwanted. */
+    /* Events that leave the value as clients read it: of consumer groups, of counters. NULL:
+     * unwanted. */
     void (*event)(db *d, slice key, const keyEvent *event);
-    /* Which of NOTIFY_NEW, NOTIFY_KEY_MISS and NOTIFY_LOADED event() shall be called for, which cost something where they
-     * arise; asked whenever an observer is armed or disarmed. NULL: none. */
+    /* Which of NOTIFY_NEW, NOTIFY_KEY_MISS and NOTIFY_LOADED event() shall be called for, which
+     * cost something where they arise; asked whenever an observer is armed or disarmed. NULL:
+     * none. */
     uint32_t (*notes)(void);
-    /* A key is about to be removed, and its value still in place. Must not change the keyspace. NULL: unwanted. */
+    /* A key is about to be removed, and its value still in place. Must not change the keyspace.
+     * NULL: unwanted. */
     void (*removing)(db *d, const robj *o, storeRemoval why);
 } keyObserver;
 void keyObserverArm(const keyObserver *o, bool on);
 /* For code that loads keys: signals eventLoaded, if an observer wants it. */
 void keyObserversTellLoaded(db *d, slice key);
 
-/* Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still exist. */
+/* Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still
+ * exist. */
 typedef enum dbEventKind {
     DB_FLUSHING,
     DB_FLUSHED,
@@ -114,8 +120,9 @@ typedef enum sessionEvent {
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 
-/* Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them once per second,
- * unless one of them is busy: has something to do before that, although nothing happens. */
+/* Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them
+ * once per second, unless one of them is busy: has something to do before that, although nothing
+ * happens. */
 typedef struct tickJob {
     const char *name;
     int64_t period_ms;
@@ -158,8 +165,8 @@ typedef void childEventProc(childEvent e, int kind, int exit_code, int signal);
 /* Memory pressure: releases what is possible, returns the number of bytes. */
 typedef size_t pressureProc(void);
 
-/* Shutdown, in reverse order of the start. `flags` are SHUTDOWN's options. ERR_DENIED aborts the shutdown;
- * ERR_AGAIN asks to be called again later. */
+/* Shutdown, in reverse order of the start. `flags` are SHUTDOWN's options. ERR_DENIED aborts the
+ * shutdown; ERR_AGAIN asks to be called again later. */
 enum {
     SHUTDOWN_SAVE = 1,
     SHUTDOWN_NOSAVE = 2,
@@ -171,8 +178,8 @@ enum {
 typedef status shutdownProc(uint32_t flags, reason *why);
 
 /* Authentication: called in order by AUTH and HELLO until one decides. */
-/* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the default user needs
- * none. */
+/* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the
+ * default user needs none. */
 /* AUTH_BLOCKED: the callback has called blockStart(), without `finish`; the command replies nothing
  * and runs again when the wait ends. The callback is asked again then: blockState() is what it
  * knows. */
@@ -232,7 +239,8 @@ typedef struct infoSection {
 
 struct configOption;
 
-/* What a folder registers: one const struct. Every list may be NULL, or ends with an empty entry. */
+/* What a folder registers: one const struct. Every list may be NULL, or ends with an empty
+ * entry. */
 typedef struct feature {
     const char *name;
     const struct configOption *options;
@@ -258,9 +266,10 @@ typedef struct feature {
 /* Registers the callbacks of `features` and the order of gates. Once, before commandInstall(). */
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count);
-/* Adds a feature while the server runs, or removes it (modules): its INFO sections, periodic jobs, events and, from
- * the next turn on, its stages. It may have no gates. Its `init` and `on_shutdown` for the removal are the caller's to
- * call; what it has armed it disarms itself. Not from inside of an event of these hooks. */
+/* Adds a feature while the server runs, or removes it (modules): its INFO sections, periodic jobs,
+ * events and, from the next turn on, its stages. It may have no gates. Its `init` and `on_shutdown`
+ * for the removal are the caller's to call; what it has armed it disarms itself. Not from inside of
+ * an event of these hooks. */
 void hooksAddFeature(const feature *f);
 void hooksRemoveFeature(const feature *f);
 void hooksUninstall(void); /* for tests */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * engineHot: the variables that nearly every request reads, in one cache line. The only non-const extern variable of
- * the program. Main thread only. */
+ * engineHot: the variables that nearly every request reads, in one cache line. The only non-const
+ * extern variable of the program. Main thread only. */
 #ifndef ENGINE_HOT_H
 #define ENGINE_HOT_H
 
@@ -16,8 +16,8 @@ typedef struct db db;
 
 typedef struct engineHotLine {
     int64_t now_ms; /* wall clock of this turn; constant during a command */
-    uint64_t
-        dirty; /* changes since the start, ever increasing; persist remembers the value at the last save */
+    /* Changes since the start, ever increasing; persist remembers the value at the last save. */
+    uint64_t dirty;
     uint64_t armed; /* armed gates */
     ctx *current;   /* the command being run, NULL between commands */
     db **dbs;

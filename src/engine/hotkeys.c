@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Space-Saving (Metwally, Agrawal, El Abbadi 2005) applied to a sample of the requests, with a fixed number of
- * counters. A key without a counter takes over the one with the lowest count, which becomes its possible error. Any
- * key in more than 1/HOTKEYS_MAX of the sampled requests has a counter. */
+ * Space-Saving (Metwally, Agrawal, El Abbadi 2005) applied to a sample of the requests, with a
+ * fixed number of counters. A key without a counter takes over the one with the lowest count, which
+ * becomes its possible error. Any key in more than 1/HOTKEYS_MAX of the sampled requests has a
+ * counter. */
 #include "engine/hotkeys.h"
 
 #include <stdlib.h>
@@ -34,7 +35,8 @@ static hotKey *counterOf(int db_id, uint64_t hash) {
 
 void hotkeysLook(int db_id, const request *requests, int count) {
     hotCheck(threadIsMain());
-    /* Random within the batch and at random distances, because clients may send periodic patterns. */
+    /* Random within the batch and at random distances, because clients may send periodic
+     * patterns. */
     engineHot.hotkeys_in = HOTKEYS_SAMPLE / 2 + (int)randomUniform(HOTKEYS_SAMPLE);
     const request *r = &requests[randomUniform((uint64_t)count)];
     if (!hot.looks++) hot.since_ms = engineHot.now_ms;

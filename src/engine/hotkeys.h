@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hot keys: the most frequently accessed keys, estimated from about one request in 256. Always on: costs a
- * subtraction per batch, and about 0.1 us per sampled request. Main thread only. */
+ * Hot keys: the most frequently accessed keys, estimated from about one request in 256. Always on:
+ * costs a subtraction per batch, and about 0.1 us per sampled request. Main thread only. */
 #ifndef ENGINE_HOTKEYS_H
 #define ENGINE_HOTKEYS_H
 

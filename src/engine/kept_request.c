@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests that are kept beyond their batch (kept_request.h). `owner` is the block. Main thread only. */
+ * Requests that are kept beyond their batch (kept_request.h). `owner` is the block. Main thread
+ * only. */
 #include "engine/kept_request.h"
 
 #include "base/base.h"

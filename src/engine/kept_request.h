@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A copy of a request that outlives its batch: slices and bytes in one block, large arguments by reference. Main
- * thread only. */
+ * A copy of a request that outlives its batch: slices and bytes in one block, large arguments by
+ * reference. Main thread only. */
 #ifndef ENGINE_KEPT_REQUEST_H
 #define ENGINE_KEPT_REQUEST_H
 

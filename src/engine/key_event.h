@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Events of keys: a name, which messages and modules see, and the class that decides who wants it. A command passes the
- * address of its event to ctxKeyChanged() or ctxKeyEvent(), so nothing is looked up at run time. */
+ * Events of keys: a name, which messages and modules see, and the class that decides who wants it.
+ * A command passes the address of its event to ctxKeyChanged() or ctxKeyEvent(), so nothing is
+ * looked up at run time. */
 #ifndef ENGINE_KEY_EVENT_H
 #define ENGINE_KEY_EVENT_H
 
 #include <stdint.h>
 
-/* Classes as the letters of notify-keyspace-events select them, with the numbers of the module API. */
+/* Classes as the letters of notify-keyspace-events select them, with the numbers of the module
+ * API. */
 enum notifyFlag {
     NOTIFY_KEYSPACE = 1 << 0,  /* K: not a class, but the channel that is named after the key */
     NOTIFY_KEYEVENT = 1 << 1,  /* E: the channel that is named after the event */

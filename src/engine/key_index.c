@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Index of watched keys and keys of blocked sessions (key_index.h). Invariant: a key is in the index if and only if
- * one of its lists is not empty or it is held; the key observer is armed while the index is not empty. */
+ * Index of watched keys and keys of blocked sessions (key_index.h). Invariant: a key is in the
+ * index if and only if one of its lists is not empty or it is held; the key observer is armed while
+ * the index is not empty. */
 #include "engine/key_index.h"
 
 #include "base/base.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Index of the keys that are watched (WATCH) or on which sessions are blocked, for all databases. Private to engine/.
- * While it is not empty, each changed key costs one lookup. Main thread only. */
+ * Index of the keys that are watched (WATCH) or on which sessions are blocked, for all databases.
+ * Private to engine/. While it is not empty, each changed key costs one lookup. Main thread
+ * only. */
 #ifndef ENGINE_KEY_INDEX_H
 #define ENGINE_KEY_INDEX_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connects the store with the engine: propagation and events of keys that are removed without a command, periodic
- * maintenance, and the INFO fields of the keyspace. Main thread only. */
+ * Connects the store with the engine: propagation and events of keys that are removed without a
+ * command, periodic maintenance, and the INFO fields of the keyspace. Main thread only. */
 #include "engine/keyspace.h"
 
 #include "base/base.h"
@@ -173,8 +173,9 @@ static void clockTick(int64_t budget_us) {
     storeSetClock(engineHot.now_ms);
 }
 
-/* Active expiry uses a share of CPU time: 25 %, or up to 43 % depending on effort, as in Valkey. A turn that reaches
- * its limit is continued in small steps between requests, so that many expiring keys do not cause long delays. */
+/* Active expiry uses a share of CPU time: 25 %, or up to 43 % depending on effort, as in Valkey. A
+ * turn that reaches its limit is continued in small steps between requests, so that many expiring
+ * keys do not cause long delays. */
 enum { EXPIRE_PIECE_US = 1000 };
 static pace expire_pace;
 

@@ -9,13 +9,14 @@
 
 #include "engine/ctx.h"
 
-/* Deletes an existing key because a command has set an expiry time in the past. Only the deletion is propagated and
- * published. */
+/* Deletes an existing key because a command has set an expiry time in the past. Only the deletion
+ * is propagated and published. */
 void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
-/* True if a key with this expiry time must be deleted at once: it is in the past, and expiry is not controlled
- * elsewhere (import mode, replay). */
+/* True if a key with this expiry time must be deleted at once: it is in the past, and expiry is not
+ * controlled elsewhere (import mode, replay). */
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
-/* True while key observers hear of a key that expired or was evicted, whichever command found it. */
+/* True while key observers hear of a key that expired or was evicted, whichever command found
+ * it. */
 bool keyspaceRemovesAlone(void);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
 slice keyspaceDeleteCommandName(void);
@@ -35,9 +36,11 @@ static inline storeLook keyspaceLookOf(const session *s, int64_t now_ms) {
 /* Off: expired keys are removed only when accessed. */
 void keyspaceSetActiveExpire(bool on);
 bool keyspaceExpiresActively(void);
-/* Ms until active expiry continues after reaching its time limit, to limit the sleep of the loop; -1: it has not. */
+/* Ms until active expiry continues after reaching its time limit, to limit the sleep of the loop;
+ * -1: it has not. */
 int64_t keyspaceNextMs(void);
-/* lazyfree-lazy-user-flush: whether commands that flush free in the background unless told otherwise. */
+/* lazyfree-lazy-user-flush: whether commands that flush free in the background unless told
+ * otherwise. */
 bool keyspaceFlushesLater(void);
 /* Calls `free` in the background, on another thread, which may free any memory. */
 void keyspaceFreeLater(void (*free)(void *garbage), void *garbage);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The latency monitor (latency.h). Invariant: an event is in the table from its first sample until it is reset, so it
- * has at least one sample. */
+ * The latency monitor (latency.h). Invariant: an event is in the table from its first sample until
+ * it is reset, so it has at least one sample. */
 #include "engine/latency.h"
 
 #include "base/base.h"

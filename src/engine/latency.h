@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The latency monitor: the most recent samples of each kind of event that took at least latency-monitor-threshold, at
- * most one per second. Main thread only. */
+ * The latency monitor: the most recent samples of each kind of event that took at least
+ * latency-monitor-threshold, at most one per second. Main thread only. */
 #ifndef ENGINE_LATENCY_H
 #define ENGINE_LATENCY_H
 
@@ -25,7 +25,8 @@ typedef struct latencyEvent {
     latencySample samples[LATENCY_SAMPLES_MAX];
 } latencyEvent;
 
-/* Records an event that took `ms`, unless that is below the threshold or the monitor is off. `name` is a literal. */
+/* Records an event that took `ms`, unless that is below the threshold or the monitor is off. `name`
+ * is a literal. */
 void latencyNote(const char *name, int64_t ms);
 /* The threshold in ms; 0: the monitor is off. */
 int64_t latencyThreshold(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Libraries of functions, as folders see them that write and load files; `script` keeps them. Main thread, or a forked
- * child for librariesEach(). */
+ * Libraries of functions, as folders see them that write and load files; `script` keeps them. Main
+ * thread, or a forked child for librariesEach(). */
 #ifndef ENGINE_LIBRARIES_H
 #define ENGINE_LIBRARIES_H
 
@@ -22,8 +22,8 @@ void librariesSetKeeper(const libraryKeeper *keeper);
 
 /* Calls `visit` with the code of each library. */
 void librariesEach(libraryVisitProc *visit, void *arg);
-/* Loads a library from a file. `replace`: instead of one of the same name, which is an error otherwise. ERR_DENIED if
- * nobody keeps libraries. */
+/* Loads a library from a file. `replace`: instead of one of the same name, which is an error
+ * otherwise. ERR_DENIED if nobody keeps libraries. */
 status librariesLoad(slice code, bool replace, reason *why) MUST_USE;
 
 /* Removes all libraries: the dataset is loaded again. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations on the whole server (lifecycle.h). Invariant: each function is set once, before the loop starts. Main
- * thread only. */
+ * Operations on the whole server (lifecycle.h). Invariant: each function is set once, before the
+ * loop starts. Main thread only. */
 #include "engine/lifecycle.h"
 
 #include "base/base.h"

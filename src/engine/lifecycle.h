@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations on the whole server requested by commands. They are implemented in `server`, which registers a function
- * for each before the loop starts. Main thread only. */
+ * Operations on the whole server requested by commands. They are implemented in `server`, which
+ * registers a function for each before the loop starts. Main thread only. */
 #ifndef ENGINE_LIFECYCLE_H
 #define ENGINE_LIFECYCLE_H
 
@@ -13,8 +13,9 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
-/* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started (or cancelled);
- * ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has changed. */
+/* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started
+ * (or cancelled); ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has
+ * changed. */
 typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
 status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
@@ -23,30 +24,31 @@ status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
 bool engineLoadsBeside(void);
 void engineSetLoadsBeside(bool loads);
 
-/* True while a shutdown that was started waits. Set by the implementation; its end without success signals blocked
- * sessions (BLOCK_CUSTOM). */
+/* True while a shutdown that was started waits. Set by the implementation; its end without success
+ * signals blocked sessions (BLOCK_CUSTOM). */
 bool engineShutdownWaits(void);
 void engineSetShutdownWaits(bool waits);
 
-/* Restarts the process after `delay_ms`, with or without an orderly shutdown. Returns only if it was refused: with
- * the reason in `why`, nothing has changed. */
+/* Restarts the process after `delay_ms`, with or without an orderly shutdown. Returns only if it
+ * was refused: with the reason in `why`, nothing has changed. */
 typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
 void engineSetRestartProc(engineRestartProc *proc);
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
 
-/* DEBUG RELOAD: saves the dataset, empties the databases and loads it again, as far as the flags say. DEBUG LOADAOF: the
- * same with the append only file, RELOAD_AOF alone. */
+/* DEBUG RELOAD: saves the dataset, empties the databases and loads it again, as far as the flags
+ * say. DEBUG LOADAOF: the same with the append only file, RELOAD_AOF alone. */
 enum { RELOAD_NO_SAVE = 1, RELOAD_NO_FLUSH = 2, RELOAD_MERGE = 4, RELOAD_AOF = 8 };
 typedef status engineReloadProc(unsigned flags, reason *why);
 void engineSetReloadProc(engineReloadProc *proc);
 status engineReload(unsigned flags, reason *why) MUST_USE;
 
-/* The main event loop, for connections of the server's own (MIGRATE, replication). Set before the features start. */
+/* The main event loop, for connections of the server's own (MIGRATE, replication). Set before the
+ * features start. */
 void engineSetLoop(loop *l);
 loop *engineLoop(void);
 
-/* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in a build without
- * TLS. */
+/* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in
+ * a build without TLS. */
 bool engineBlockTlsWrites(bool on);
 
 /* DEBUG's subcommands about replication, which `repl` implements. */
@@ -60,14 +62,15 @@ typedef struct engineReplicationProcs {
 void engineSetReplicationProcs(const engineReplicationProcs *procs);
 const engineReplicationProcs *engineReplication(void);
 
-/* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append only file. */
+/* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
+ * only file. */
 void engineSetFlushDelay(int64_t us);
 int64_t engineFlushDelay(void);
 
-/* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
- * loop, signals included. If a command is being executed, nothing in this turn may change the main keyspace: jobs and
- * callbacks that do so wait until no command is executed (engineHot.current is NULL), waits by blockNotify() and
- * blockFinish(). */
+/* Serves what is pending, without waiting, from inside a long operation such as loading: one nested
+ * turn of the event loop, signals included. If a command is being executed, nothing in this turn
+ * may change the main keyspace: jobs and callbacks that do so wait until no command is executed
+ * (engineHot.current is NULL), waits by blockNotify() and blockFinish(). */
 typedef void engineServeProc(void);
 void engineSetServeProc(engineServeProc *proc);
 void engineServe(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Detection of slow and large commands (measure.h). Invariant: the limits are the lowest of all consumers, so
- * commands below them concern none. If the time limit is short, a command observer without callbacks keeps all
- * commands on the slow path, where each is timed separately; otherwise a run of identical quick commands is judged by
- * its mean. */
+ * Detection of slow and large commands (measure.h). Invariant: the limits are the lowest of all
+ * consumers, so commands below them concern none. If the time limit is short, a command observer
+ * without callbacks keeps all commands on the slow path, where each is timed separately; otherwise
+ * a run of identical quick commands is judged by its mean. */
 #include "engine/measure.h"
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeps used memory below maxmemory by eviction. A turn of eviction takes bounded time; the rest is done before the
- * next batch, or by a periodic job if no request arrives. Main thread only. */
+ * Keeps used memory below maxmemory by eviction. A turn of eviction takes bounded time; the rest is
+ * done before the next batch, or by a periodic job if no request arrives. Main thread only. */
 #include "engine/memory.h"
 
 #include <math.h>
@@ -29,7 +29,8 @@ static struct {
 
 /* ------------------------------------------------------------------ eviction */
 
-/* Maximum duration of a turn: increases linearly to 0.5 ms at tenacity 10, then by 15 % per step; 100: unlimited. */
+/* Maximum duration of a turn: increases linearly to 0.5 ms at tenacity 10, then by 15 % per step;
+ * 100: unlimited. */
 static int64_t turnLengthUs(void) {
     hotCheck(engineConf.maxmemory_eviction_tenacity >= 0);
     int tenacity = engineConf.maxmemory_eviction_tenacity;
@@ -52,14 +53,15 @@ static evictRule ruleOf(int policy) {
 }
 
 static size_t excluded, before_auth; /* bytes that do not count */
-static size_t
-    told; /* what telling of evictions has allocated and is not sent yet; an upper bound */
+/* What telling of evictions has allocated and is not sent yet; an upper bound. */
+static size_t told;
 
 void memorySetExcluded(size_t bytes) { excluded = bytes; }
 void memorySetBeforeAuth(size_t bytes) { before_auth = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
-/* Values that were removed during a snapshot without a fork count as freed: evicting more would not free them sooner. */
+/* Values that were removed during a snapshot without a fork count as freed: evicting more would not
+ * free them sooner. */
 static bool fits(void) {
     size_t used = memUsed(), most = limit.bytes + excluded + before_auth + told;
     return likely(used <= most) || used <= most + storeSavingKeptBytes();
@@ -112,7 +114,8 @@ static bool evict(int64_t length_us) {
     return true;
 }
 
-/* Records after a turn whether memory is over the limit, and whether nothing can be done about it. */
+/* Records after a turn whether memory is over the limit, and whether nothing can be done about
+ * it. */
 static void recordResult(bool over, bool full) {
     hotCheck(!full || over);
     if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
@@ -141,8 +144,8 @@ static void keep(int64_t length_us) {
     recordResult(full || limit.timed_out, full);
 }
 
-/* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested turn a command is being
- * executed, for which keys must not change. */
+/* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested
+ * turn a command is being executed, for which keys must not change. */
 void memoryKeep(void) {
     if (!engineHot.loading && !engineHot.current) keep(turnLengthUs());
 }
@@ -166,7 +169,7 @@ const gate memoryGate = {.name = "memory",
                          /* A replica that does not ignore maxmemory; an import then fails. */
                          .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
-/* ------------------------------------------------------------------ directive, periodic job, INFO */
+/* ---------------------------------------------------------------- directive, periodic job, INFO */
 
 uint64_t memoryLimit(void) { return limit.bytes; }
 

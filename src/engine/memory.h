@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * maxmemory: keys are evicted until used memory fits; if that is not possible, commands that would use more are
- * refused. Checked before each batch of requests, so a batch of small writes may exceed the limit by its own size.
- * Main thread only. */
+ * maxmemory: keys are evicted until used memory fits; if that is not possible, commands that would
+ * use more are refused. Checked before each batch of requests, so a batch of small writes may
+ * exceed the limit by its own size. Main thread only. */
 #ifndef ENGINE_MEMORY_H
 #define ENGINE_MEMORY_H
 
@@ -11,21 +11,23 @@
 #include "base/error.h"
 #include "engine/hooks.h"
 
-/* Refuses commands that may need memory, including those queued by MULTI, while no key can be evicted. */
+/* Refuses commands that may need memory, including those queued by MULTI, while no key can be
+ * evicted. */
 extern const gate memoryGate;
 
-/* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms the gate if no key
- * is left to evict. Only if engineHot.memory_limited. */
+/* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms
+ * the gate if no key is left to evict. Only if engineHot.memory_limited. */
 void memoryKeep(void);
 /* While suspended, nothing is evicted and nothing refused: a replica leaves that to its primary. */
 void memorySetSuspended(bool on);
 /* Bytes in use that do not count for maxmemory. */
 void memorySetExcluded(size_t bytes);
-/* Sets the memory of clients that have not logged in, which does not count either: they must not have keys evicted. */
+/* Sets the memory of clients that have not logged in, which does not count either: they must not
+ * have keys evicted. */
 void memorySetBeforeAuth(size_t bytes);
 size_t memoryExcluded(void);
-/* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they are on their way: otherwise
- * each eviction could require more of them. */
+/* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they
+ * are on their way: otherwise each eviction could require more of them. */
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);
 /* maxmemory in bytes, 0 if there is no limit. */
 uint64_t memoryLimit(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of the engine: memory, freeing, command log, latency, restricted features, rename-command. Main thread
- * only. */
+ * Directives of the engine: memory, freeing, command log, latency, restricted features,
+ * rename-command. Main thread only. */
 #include "engine/options.h"
 
 #include <limits.h>
@@ -71,7 +71,8 @@ static const configSpecial percentiles = {.set = setPercentiles, .get = getPerce
 
 /* ------------------------------------------------------------------ rename-command */
 
-/* The command table is installed before the configuration is read, so an invalid name is an error in its line. */
+/* The command table is installed before the configuration is read, so an invalid name is an error
+ * in its line. */
 static status takeRename(const slice *words, int count, reason *why) {
     hotCheck(count == 2);
     (void)count; /* the registry checks for two words */

@@ -15,8 +15,8 @@ typedef enum engineRestricted {
     RESTRICTED_DEBUG,
     RESTRICTED_MODULE
 } engineRestricted;
-/* True if enable-protected-configs, enable-debug-command or enable-module-command permits the feature for this
- * session. */
+/* True if enable-protected-configs, enable-debug-command or enable-module-command permits the
+ * feature for this session. */
 bool enginePermits(engineRestricted door, const session *s);
 /* maxmemory in bytes, 0: no limit. */
 uint64_t engineMaxmemory(void);
@@ -25,7 +25,8 @@ int64_t engineBulkMax(void);
 /* hide-user-data-from-log: omit keys, values and client names from logs and crash reports. */
 bool engineHidesUserData(void);
 
-/* DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may run commands with the flag noscript, other than those that run scripts. */
+/* DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may run commands with the flag noscript, other than those
+ * that run scripts. */
 void engineSetDeniedInScripts(bool denied);
 bool engineDeniedInScripts(void);
 

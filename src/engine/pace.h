@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pacing of background work in small steps between requests, limited to a share of CPU time. Main thread only. */
+ * Pacing of background work in small steps between requests, limited to a share of CPU time. Main
+ * thread only. */
 #ifndef ENGINE_PACE_H
 #define ENGINE_PACE_H
 
@@ -12,7 +13,8 @@ typedef struct pace {
     int64_t next_us; /* monotonic: earliest start of the next step */
 } pace;
 
-/* Records a step from began_us to now_us; all steps together may use `share` percent of the time, 1 to 100. */
+/* Records a step from began_us to now_us; all steps together may use `share` percent of the time, 1
+ * to 100. */
 static inline void paceTook(pace *p, int64_t began_us, int64_t now_us, int share) {
     p->next_us = now_us + (now_us - began_us) * (100 - share) / share;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pauses (pause.h). Invariant: a session is in the list of held sessions if and only if it has SESSION_PAUSED; the
- * gate is armed if and only if there is a pause. Held requests remain unparsed with their carrier: nothing is
- * counted, and admission is repeated later. No cost without a pause. */
+ * Pauses (pause.h). Invariant: a session is in the list of held sessions if and only if it has
+ * SESSION_PAUSED; the gate is armed if and only if there is a pause. Held requests remain unparsed
+ * with their carrier: nothing is counted, and admission is repeated later. No cost without a
+ * pause. */
 #include "engine/pause.h"
 
 #include "base/base.h"
@@ -37,8 +38,8 @@ static void refresh(void) {
     if (pause.scope == before) return;
     gateArm(&pauseGate, pause.scope != PAUSE_NONE);
     keyspaceSetFrozen(pause.scope != PAUSE_NONE);
-    /* With a weaker scope, held requests are admitted again, which may hold them again. One of them may also begin the next
-     * pause: then the others stay. */
+    /* With a weaker scope, held requests are admitted again, which may hold them again. One of them
+     * may also begin the next pause: then the others stay. */
     pause.released = pause.scope < before;
 }
 
@@ -95,7 +96,8 @@ const char *pauseReasonName(void) {
 
 session *pauseNextReleased(void) {
     if (likely(!pause.released)) return NULL;
-    /* In a nested turn a script is being executed, which would refuse what was accepted before it. */
+    /* In a nested turn a script is being executed, which would refuse what was accepted before
+     * it. */
     if (engineHot.current) return NULL;
     listNode *first = listFirst(heldList());
     if (!first) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pauses: for a time, all client requests, or only requests that may write, are delayed; meanwhile keys neither expire
- * nor are evicted. There is one pause per reason; the strongest scope applies. Main thread only. */
+ * Pauses: for a time, all client requests, or only requests that may write, are delayed; meanwhile
+ * keys neither expire nor are evicted. There is one pause per reason; the strongest scope applies.
+ * Main thread only. */
 #ifndef ENGINE_PAUSE_H
 #define ENGINE_PAUSE_H
 
@@ -22,11 +23,12 @@ typedef enum pauseReason {
 
 typedef enum pauseScope { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL } pauseScope;
 
-/* Holds requests back; evaluated after all other gates except the one that queues commands in MULTI. */
+/* Holds requests back; evaluated after all other gates except the one that queues commands in
+ * MULTI. */
 extern const gate pauseGate;
 
-/* Starts a pause or extends the one of that reason: its end is never moved forward and its scope never weakened.
- * `end_ms` is wall time. */
+/* Starts a pause or extends the one of that reason: its end is never moved forward and its scope
+ * never weakened. `end_ms` is wall time. */
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms);
 /* Ends the pause of that reason. */
 void pauseEnd(pauseReason reason);
@@ -37,7 +39,8 @@ int64_t pauseEndMs(void);
 /* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
 const char *pauseReasonName(void);
 
-/* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD. There must be a pause. */
+/* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD.
+ * There must be a pause. */
 gateVerdict pauseHold(session *s);
 
 /* Removes and returns the next held session that may continue; NULL if there is none. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The queue between commands and sinks. Invariant: the queue is empty if no unit is open. An entry either borrows the
- * bytes of the single request being run (fast, without copying) or owns one block with its slices and bytes. */
+ * The queue between commands and sinks. Invariant: the queue is empty if no unit is open. An entry
+ * either borrows the bytes of the single request being run (fast, without copying) or owns one
+ * block with its slices and bytes. */
 #include "engine/propagate.h"
 
 #include "base/base.h"
@@ -90,8 +91,8 @@ void propagateRequest(propagateTo to, const request *r, int argc, const slice *a
     q->request = r;
 }
 
-/* Collects the spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns their number; 0 if
- * there are none or too many. */
+/* Collects the spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns
+ * their number; 0 if there are none or too many. */
 static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
     hotCheck(!r || r->large_count >= 0);
     if (!r || r->raw.len == 0 || r->large_count * 2 + 1 > SPANS_MAX) return 0;
@@ -159,7 +160,8 @@ static void handOverWord(propagateTo to, slice word) {
 
 void propagateUnitBegin(void) { queue.depth++; }
 
-/* A session has this slot only after a change while a sink was armed. Its contents are the number itself. */
+/* A session has this slot only after a change while a sink was armed. Its contents are the number
+ * itself. */
 static const sessionSlot change_slot = {.name = "last change"};
 
 static int changeSlot(void) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Propagation of an execution unit (a command, a whole EXEC or script) to AOF, replicas and slot export. Commands are
- * queued in order, each with its targets; at the end of the unit a target receives a single command as it is, several
- * between MULTI and EXEC. Main thread only. */
+ * Propagation of an execution unit (a command, a whole EXEC or script) to AOF, replicas and slot
+ * export. Commands are queued in order, each with its targets; at the end of the unit a target
+ * receives a single command as it is, several between MULTI and EXEC. Main thread only. */
 #ifndef ENGINE_PROPAGATE_H
 #define ENGINE_PROPAGATE_H
 
@@ -18,23 +18,23 @@ typedef struct propagateTo {
 } propagateTo;
 /* For changes of keys without a command (expired, evicted): to all targets. */
 propagateTo propagateToKey(int db_id, slice key);
-/* For the changes of a command: its session's database, its targets, the slot of its keys. Computes the key positions,
- * so call it only while a sink is armed. */
+/* For the changes of a command: its session's database, its targets, the slot of its keys. Computes
+ * the key positions, so call it only while a sink is armed. */
 propagateTo propagateToOf(const ctx *c);
 
 /* Queues a copy of `argv`. No effect if no sink is armed or there is no target. */
 void propagateCopy(propagateTo to, int argc, const slice *argv);
-/* Queues a request unchanged, with its raw bytes if available. It is borrowed until propagateUnitEnd() if it is the
- * whole unit, and copied otherwise. */
+/* Queues a request unchanged, with its raw bytes if available. It is borrowed until
+ * propagateUnitEnd() if it is the whole unit, and copied otherwise. */
 void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);
-/* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found by commands without
- * key arguments. No effect in nested units. */
+/* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found
+ * by commands without key arguments. No effect in nested units. */
 void propagateUnwrapped(void);
-/* Number of units that were handed to sinks; and the number of the last one with changes of this session's commands, 0
- * if there is none. */
+/* Number of units that were handed to sinks; and the number of the last one with changes of this
+ * session's commands, 0 if there is none. */
 uint64_t propagateCount(void);
 uint64_t propagateNumberOf(const session *s);
 /* Nesting depth of units. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A listener for tests, only in builds with checks: writes a line for each server event to the file named by the variable
- * VALKEY_RECORD_EVENTS; without the variable it does not listen. Main thread only. */
+ * A listener for tests, only in builds with checks: writes a line for each server event to the file
+ * named by the variable VALKEY_RECORD_EVENTS; without the variable it does not listen. Main thread
+ * only. */
 #include "engine/engine.h"
 
 #ifdef HOT_CHECKS

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A sink for tests, only in builds with checks: records what is propagated, as the bytes of an append-only file
- * including SELECTs. The record is kept in memory and written at shutdown to the file named by the variable
- * VALKEY_RECORD_STREAM; without the variable the sink is not armed. Main thread only. */
+ * A sink for tests, only in builds with checks: records what is propagated, as the bytes of an
+ * append-only file including SELECTs. The record is kept in memory and written at shutdown to the
+ * file named by the variable VALKEY_RECORD_STREAM; without the variable the sink is not armed. Main
+ * thread only. */
 #include "engine/engine.h"
 
 #ifdef HOT_CHECKS

@@ -22,7 +22,8 @@ const slice ERR_NO_KEY_TEXT = SLICE("ERR no such key");
 const slice ERR_DB_RANGE_TEXT = SLICE("ERR DB index is out of range");
 const slice ERR_SAME_OBJECT_TEXT = SLICE("ERR source and destination objects are the same");
 
-/* True if the text starts with an error code: capitals, digits and underscores before the first blank. */
+/* True if the text starts with an error code: capitals, digits and underscores before the first
+ * blank. */
 static bool hasCode(slice text) {
     for (size_t i = 0; i < text.len; i++) {
         char ch = text.ptr[i];
@@ -47,7 +48,8 @@ static void countAndSend(ctx *c, slice text) {
     strFree(&with_code);
 }
 
-/* Errors of commands that have succeeded before: those in the stream of our primary and in the AOF. */
+/* Errors of commands that have succeeded before: those in the stream of our primary and in the
+ * AOF. */
 static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
 
 static void noteUnexpected(ctx *c, slice text) {

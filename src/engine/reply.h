@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replies of commands, in the protocol of the context. Thin wrappers around resp; errors are counted. */
+ * Replies of commands, in the protocol of the context. Thin wrappers around resp; errors are
+ * counted. */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
 
@@ -36,16 +37,17 @@ static inline void replyVerbatim(ctx *c, slice bytes, const char *format) {
     respVerbatim(c->out, c->proto, bytes, format);
 }
 
-/* Replies an error. `text` starts with its code ("ERR ..."); else "ERR " is prepended. CR and LF become blanks. Marks
- * the ctx as failed and counts the error (errorstats). From a gate it refuses the request, and with it a transaction
- * that is being queued. */
+/* Replies an error. `text` starts with its code ("ERR ..."); else "ERR " is prepended. CR and LF
+ * become blanks. Marks the ctx as failed and counts the error (errorstats). From a gate it refuses
+ * the request, and with it a transaction that is being queued. */
 void replyError(ctx *c, slice text);
 void replyErrorFormat(ctx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "ERR wrong number of arguments for 'config|get' command" */
 void replyErrorArity(ctx *c);
 /* "ERR unknown subcommand or wrong number of arguments for 'FOO'. Try DEBUG HELP." */
 void replyErrorSubcommand(ctx *c);
-/* Sends replies of `c` from here on although CLIENT REPLY has switched them off: for commands that switch them on. */
+/* Sends replies of `c` from here on although CLIENT REPLY has switched them off: for commands that
+ * switch them on. */
 void replyUnmute(ctx *c);
 /* HELP of a container: NULL-terminated lines, in Valkey's layout. */
 void replyHelp(ctx *c, const char *const *lines);

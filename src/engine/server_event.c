@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listeners of server events (server_event.h). Invariant: `wanted` has the kinds of all listeners; a listener that has
- * ended keeps its place, without kinds, until no event is being passed on. */
+ * Listeners of server events (server_event.h). Invariant: `wanted` has the kinds of all listeners;
+ * a listener that has ended keeps its place, without kinds, until no event is being passed on. */
 #include "engine/server_event_priv.h"
 
 #include "base/base.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Server events: events of the server as a whole, for those who want to know what happens but have no part in it (modules,
- * the kernel's settings of the process). Hooks 5, 6 and 9 (hooks.h) are for the folders whose own state depends on the
- * same facts: they run in the order of the features, first when something begins and when it ends. An event is passed on to
- * listeners after them, so a listener finds the server in its new state.
+ * Server events: events of the server as a whole, for those who want to know what happens but have
+ * no part in it (modules, the kernel's settings of the process). Hooks 5, 6 and 9 (hooks.h) are for
+ * the folders whose own state depends on the same facts: they run in the order of the features,
+ * first when something begins and when it ends. An event is passed on to listeners after them, so a
+ * listener finds the server in its new state.
  *
  * Invariant: an event of a kind without listener costs one test. Main thread only. */
 #ifndef ENGINE_SERVER_EVENT_H
@@ -93,8 +94,9 @@ typedef struct serverEvent {
 
 typedef void serverEventProc(const serverEvent *e);
 
-/* From now on `proc` gets the kinds whose bit (1u << kind) is set in `kinds`, and no others; 0 ends that. Allowed from
- * inside of `proc`. Listeners are called in the order of their first registration. */
+/* From now on `proc` gets the kinds whose bit (1u << kind) is set in `kinds`, and no others; 0 ends
+ * that. Allowed from inside of `proc`. Listeners are called in the order of their first
+ * registration. */
 void serverEventsListen(serverEventProc *proc, uint32_t kinds);
 /* True if somebody listens, for events whose data take time to gather. */
 bool serverEventIsWanted(serverEventKind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sessions: creation, reset, end, and the list of sessions with pending output. Invariant: a session is in the
- * pending list if and only if SESSION_PENDING_OUT is set. Main thread only. */
+ * Sessions: creation, reset, end, and the list of sessions with pending output. Invariant: a
+ * session is in the pending list if and only if SESSION_PENDING_OUT is set. Main thread only. */
 #include "engine/session.h"
 
 #include "base/base.h"
@@ -208,8 +208,8 @@ size_t sessionPushedCount(void) { return sessions.pushed.count; }
 session *sessionNextPending(void) {
     if (!sessions.pending.head.next) return NULL;
     listNode *n = listFirst(&sessions.pending);
-    /* In a nested turn of the loop: the reply of a running command is not written, because it may still be truncated
-     * or completed, and must not be sent before its changes are logged. */
+    /* In a nested turn of the loop: the reply of a running command is not written, because it may
+     * still be truncated or completed, and must not be sent before its changes are logged. */
     while (unlikely(engineHot.current != NULL) && n &&
            sessionIsExecuting(LIST_OWNER(n, session, pending)))
         n = listNext(&sessions.pending, n);

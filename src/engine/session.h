@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * session: the state of a client: database, user, protocol, flags, transaction, output. It does not know sockets: its
- * carrier (a connection, a script, the AOF loader) is a table of functions. Main thread only, except while an I/O
- * thread owns the whole session. */
+ * session: the state of a client: database, user, protocol, flags, transaction, output. It does not
+ * know sockets: its carrier (a connection, a script, the AOF loader) is a table of functions. Main
+ * thread only, except while an I/O thread owns the whole session. */
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
 
@@ -87,7 +87,8 @@ enum propagateTarget {
     PROPAGATE_ALL = PROPAGATE_AOF | PROPAGATE_REPLICAS | PROPAGATE_SLOT_EXPORT,
 };
 
-/* The transport of a session. All functions may be NULL; `describe` appends the line of CLIENT LIST. */
+/* The transport of a session. All functions may be NULL; `describe` appends the line of CLIENT
+ * LIST. */
 typedef struct sessionCarrier {
     void (*describe)(const session *s, str *out);
     void (*pause_reading)(session *s, bool paused);
@@ -98,17 +99,18 @@ typedef struct sessionCarrier {
     void (*close_now)(session *s);
     /* Appends the peer's address in the format of CLIENT LIST. */
     void (*peer)(const session *s, str *out);
-    /* Output was added outside of its own requests, and there is more than one block of it: applies the output
-     * limits. */
+    /* Output was added outside of its own requests, and there is more than one block of it: applies
+     * the output limits. */
     void (*output_grew)(session *s);
-    /* A conversation within a command (the debugger of scripts). The first two block the calling process. */
+    /* A conversation within a command (the debugger of scripts). The first two block the calling
+     * process. */
     /* Writes all output. False: the connection has failed. */
     bool (*write_all)(session *s);
-    /* Waits for input, and reads up to `cap` bytes of it; what was read before is not included. 0: the peer has closed, or
-     * the connection has failed. */
+    /* Waits for input, and reads up to `cap` bytes of it; what was read before is not included. 0:
+     * the peer has closed, or the connection has failed. */
     size_t (*read_wait)(session *s, void *dst, size_t cap);
-    /* Closes the connection in this process alone, without a message to the peer: a forked process continues with
-     * it. */
+    /* Closes the connection in this process alone, without a message to the peer: a forked process
+     * continues with it. */
     void (*hand_over)(session *s);
 } sessionCarrier;
 
@@ -143,14 +145,17 @@ struct session {
 _Static_assert(offsetof(session, out) + offsetof(outbuf, base) <= CACHE_LINE,
                "what each request reads, and where its reply goes, are in the first line");
 
-/* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals on_session (opened). */
+/* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals on_session
+ * (opened). */
 void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags);
 /* Signals the end (on_session), frees output, transaction, slots. */
 void sessionClear(session *s);
-/* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default user). */
+/* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default
+ * user). */
 void sessionReset(session *s);
-/* Sets where the session's requests come from, and the propagation targets of their changes: all for clients, not the
- * replicas for streams (they receive the stream itself: stream.h), none for the AOF. */
+/* Sets where the session's requests come from, and the propagation targets of their changes: all
+ * for clients, not the replicas for streams (they receive the stream itself: stream.h), none for
+ * the AOF. */
 void sessionSetOrigin(session *s, ctxOrigin origin);
 /* Ask the carrier to close: after pending output was written, or immediately. */
 void sessionCloseSoon(session *s);
@@ -163,8 +168,8 @@ const sessionExtra *sessionExtraFind(const session *s); /* NULL if not allocated
 void sessionPeer(const session *s, str *out);
 slice sessionName(const session *s); /* empty if none */
 
-/* Sets user and authentication state, which arms or disarms the gate bit of this session. Signals on_session (user
- * changed) if it is another user. */
+/* Sets user and authentication state, which arms or disarms the gate bit of this session. Signals
+ * on_session (user changed) if it is another user. */
 void sessionSetAuthenticated(session *s, user *user, bool yes);
 static inline bool sessionIsAuthenticated(const session *s) {
     return s->flags & SESSION_AUTHENTICATED;
@@ -173,12 +178,13 @@ static inline bool sessionIsAuthenticated(const session *s) {
 /* Replaces the SESSION_REPLY_* flags (CLIENT REPLY). */
 void sessionSetReplyMode(session *s, uint64_t modes);
 
-/* Adds a session with output to the pending list (idempotent), which net processes in stage WRITE. */
+/* Adds a session with output to the pending list (idempotent), which net processes in stage
+ * WRITE. */
 void sessionWantWrite(session *s);
 /* Removes and returns the first session of the pending list; NULL if it is empty. */
 session *sessionNextPending(void);
-/* The same for sessions whose output was only delivered to them: they are written after the others, some in each turn
- * of the loop. sessionWantWrite() moves a session to the pending list. */
+/* The same for sessions whose output was only delivered to them: they are written after the others,
+ * some in each turn of the loop. sessionWantWrite() moves a session to the pending list. */
 void sessionWantPush(session *s);
 session *sessionFirstPushed(void);      /* stays in the list; NULL if it is empty */
 void sessionTakePushed(session *first); /* removes it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What subsystems above the engine know of a session, for CLIENT LIST and the like. Main thread only. */
+ * What subsystems above the engine know of a session, for CLIENT LIST and the like. Main thread
+ * only. */
 #ifndef ENGINE_SESSION_REPORT_H
 #define ENGINE_SESSION_REPORT_H
 
@@ -12,19 +13,20 @@
 typedef struct sessionReport {
     uint64_t channels, patterns, shard_channels; /* subscriptions */
     bool tracking, tracking_broken, tracking_broadcast;
-    int64_t
-        redirect; /* id of the session that gets its invalidations; 0: itself, -1: not tracking */
+    /* Id of the session that gets its invalidations; 0: itself, -1: not tracking. */
+    int64_t redirect;
     bool is_replica;
     size_t stream_bytes; /* of the replication stream kept for a replica, and their blocks */
     int64_t stream_blocks;
 } sessionReport;
 
-/* The session with that id that has a connection; NULL if there is none. Walks over all sessions. */
+/* The session with that id that has a connection; NULL if there is none. Walks over all
+ * sessions. */
 session *sessionFindById(uint64_t id);
 /* Registers the function that finds it; called once, by net. */
 void sessionSetFindProc(session *(*find)(uint64_t id));
-/* Appends the numbers of sessions by classes of the memory that maxmemory-clients limits, one line per class. False if
- * there is no limit. */
+/* Appends the numbers of sessions by classes of the memory that maxmemory-clients limits, one line
+ * per class. False if there is no limit. */
 bool sessionAppendMemoryClasses(str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetMemoryClassesProc(bool (*append)(str *out));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots that are being imported, as folders see them that write and load files; the cluster keeps them. Their keys are
- * hidden (storeHideSlot()), and saved like others: what is recorded with them says to hide them again. Main thread, or a
- * forked child for slotImportsEach(). */
+ * Slots that are being imported, as folders see them that write and load files; the cluster keeps
+ * them. Their keys are hidden (storeHideSlot()), and saved like others: what is recorded with them
+ * says to hide them again. Main thread, or a forked child for slotImportsEach(). */
 #ifndef ENGINE_SLOT_IMPORTS_H
 #define ENGINE_SLOT_IMPORTS_H
 

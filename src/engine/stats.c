@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Error counters by code (bounded), rates, and the INFO sections Commandstats, Errorstats, Latencystats and
- * the engine's share of Stats. Main thread only. */
+ * Error counters by code (bounded), rates, and the INFO sections Commandstats, Errorstats,
+ * Latencystats and the engine's share of Stats. Main thread only. */
 #include "engine/stats.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "engine/hot.h"
 #include "engine/stats_priv.h"
 
-/* Codes of the server's own errors are few, and are listed even if scripts have filled their part of the table. */
+/* Codes of the server's own errors are few, and are listed even if scripts have filled their part
+ * of the table. */
 enum { ERROR_CODES_MAX = 192, SCRIPT_CODES_MAX = 128, ERROR_CODE_LEN_MAX = 64 };
 
 typedef struct errorCount {

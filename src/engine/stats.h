@@ -17,7 +17,8 @@ void statsCountUnexpectedError(void);
 /* CONFIG RESETSTAT: resets the counters of all features. */
 void statsReset(void);
 
-/* Time of the turns of the main loop without their sleeps, in us; of finished turns, and never reset. */
+/* Time of the turns of the main loop without their sleeps, in us; of finished turns, and never
+ * reset. */
 void statsAddBusy(uint64_t us);
 uint64_t statsBusyUs(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: `applied` is at a border between requests outside of MULTI; `held` has the bytes from there up to `seen`
- * that are no longer in the session's buffer. */
+ * Invariant: `applied` is at a border between requests outside of MULTI; `held` has the bytes from
+ * there up to `seen` that are no longer in the session's buffer. */
 #include "engine/stream_priv.h"
 
 #include "base/base.h"

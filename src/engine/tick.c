@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Periodic jobs of all features. A job that is overdue runs once, not several times. Main thread only. */
+ * Periodic jobs of all features. A job that is overdue runs once, not several times. Main thread
+ * only. */
 #include "engine/tick.h"
 
 #include "base/base.h"

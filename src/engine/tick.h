@@ -17,8 +17,9 @@ bool ticksArePaused(void);
 
 /* How often per second the cron runs now. */
 int tickHz(void);
-/* Asks for the rate once before each run; it is what `draw` returns, at least 1. Set before the first run: by the server to
- * its directive; Sentinel draws a random one each time, so that several of them do not act at the same moment. */
+/* Asks for the rate once before each run; it is what `draw` returns, at least 1. Set before the
+ * first run: by the server to its directive; Sentinel draws a random one each time, so that several
+ * of them do not act at the same moment. */
 typedef int tickHzProc(void);
 void tickSetHzProc(tickHzProc *draw);
 int tickDrawHz(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Timers of sessions (timer.h). Invariant: heap[1..count] is a binary heap with the earliest timer first, and each
- * timer knows its index. */
+ * Timers of sessions (timer.h). Invariant: heap[1..count] is a binary heap with the earliest timer
+ * first, and each timer knows its index. */
 #include "engine/timer.h"
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Wall-clock timers of sessions, for timeouts of waits and pauses, in one heap. Setting and stopping cost O(log n), a
- * turn of the loop one test. Main thread only. */
+ * Wall-clock timers of sessions, for timeouts of waits and pauses, in one heap. Setting and
+ * stopping cost O(log n), a turn of the loop one test. Main thread only. */
 #ifndef ENGINE_TIMER_H
 #define ENGINE_TIMER_H
 
@@ -16,13 +16,13 @@ struct engineTimer {
     void (*due)(engineTimer *t); /* called when it expires; the timer is not set any more then */
 };
 
-/* Sets the timer, or changes its time. One that is set during timersTurn() is called in the next turn at the
- * earliest, so work can be continued turn by turn. */
+/* Sets the timer, or changes its time. One that is set during timersTurn() is called in the next
+ * turn at the earliest, so work can be continued turn by turn. */
 void timerSet(engineTimer *t, int64_t at_ms);
 /* May be called if the timer is not set. */
 void timerStop(engineTimer *t);
-/* Calls the timers that have expired. *wait_ms is set to the time until the next one, -1: none. Called by the
- * carriers once per turn. */
+/* Calls the timers that have expired. *wait_ms is set to the time until the next one, -1: none.
+ * Called by the carriers once per turn. */
 void timersTurn(int64_t *wait_ms);
 
 #endif

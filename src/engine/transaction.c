@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transactions: two gates that refuse or queue requests, and EXEC, which runs the queue. Invariant: both gates are
- * armed for a session if and only if it has SESSION_IN_MULTI; once EXEC cannot run the queue (a refused command, a
- * changed key), the queue is freed and remains empty. A queued request costs one block with its bytes and slices;
- * large arguments are kept by reference. */
+ * Transactions: two gates that refuse or queue requests, and EXEC, which runs the queue. Invariant:
+ * both gates are armed for a session if and only if it has SESSION_IN_MULTI; once EXEC cannot run
+ * the queue (a refused command, a changed key), the queue is freed and remains empty. A queued
+ * request costs one block with its bytes and slices; large arguments are kept by reference. */
 #include "engine/transaction.h"
 
 #include "base/base.h"
@@ -193,7 +193,8 @@ void transactionFree(session *s) {
     s->multi = NULL;
 }
 
-/* Replies an array with the replies of the queued commands. Errors among them do not stop execution. */
+/* Replies an array with the replies of the queued commands. Errors among them do not stop
+ * execution. */
 static void runQueue(ctx *c, transaction *t) {
     replyArray(c, t->count);
     for (int i = 0; i < t->count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transactions: the commands a session has queued since MULTI, until EXEC runs or DISCARD drops them. No cost for
- * sessions outside MULTI; inside, two gates are armed. Main thread only. */
+ * Transactions: the commands a session has queued since MULTI, until EXEC runs or DISCARD drops
+ * them. No cost for sessions outside MULTI; inside, two gates are armed. Main thread only. */
 #ifndef ENGINE_TRANSACTION_H
 #define ENGINE_TRANSACTION_H
 
@@ -17,8 +17,8 @@ extern const gate queueGate;
 void transactionBegin(session *s);
 /* Ends MULTI and drops the queue and the watched keys. */
 void transactionDiscard(session *s);
-/* EXEC: runs the queue and replies an array with the replies; null if a watched key has changed, an error if a
- * command was refused while queueing. Always ends MULTI. */
+/* EXEC: runs the queue and replies an array with the replies; null if a watched key has changed, an
+ * error if a command was refused while queueing. Always ends MULTI. */
 void transactionRun(ctx *c);
 
 /* Number of queued commands; -1 for a session that never used MULTI or WATCH. */
@@ -26,18 +26,18 @@ int transactionCount(const session *s);
 /* Memory of the queue; size of the queued arguments; in bytes. */
 size_t transactionMemory(const session *s);
 size_t transactionArgumentBytes(const session *s);
-/* For gates, which check EXEC by the commands it would run: true if some queued command has, or lacks, one of
- * `flags`. */
+/* For gates, which check EXEC by the commands it would run: true if some queued command has, or
+ * lacks, one of `flags`. */
 bool transactionHas(const session *s, uint64_t flags);
 bool transactionLacks(const session *s, uint64_t flags);
-/* The flags of a request that differ from those of its command (CMD_WRITE, CMD_DENYOOM, CMD_STALE): a script declares
- * them in its header. Asked for requests of the category scripting when they are queued, so that gates see them like
- * other commands. */
+/* The flags of a request that differ from those of its command (CMD_WRITE, CMD_DENYOOM, CMD_STALE):
+ * a script declares them in its header. Asked for requests of the category scripting when they are
+ * queued, so that gates see them like other commands. */
 typedef uint64_t transactionFlagsProc(const ctx *c);
 void transactionSetFlagsProc(transactionFlagsProc *proc);
 uint64_t transactionFlagsOf(const ctx *c);
-/* Visits the queued commands in order until `visit` returns false; returns its last result, true for an empty
- * queue. */
+/* Visits the queued commands in order until `visit` returns false; returns its last result, true
+ * for an empty queue. */
 typedef bool transactionVisitProc(void *arg, const command *cmd, const slice *argv, int argc);
 bool transactionEach(const session *s, transactionVisitProc *visit, void *arg);
 

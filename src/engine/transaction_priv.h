@@ -16,7 +16,8 @@ struct transaction {
     list watches;                  /* watched keys, oldest first */
     listNode watching;             /* node in the list of transactions with watches */
     size_t watch_memory;
-    /* Earliest expiry time of the watched keys that were not expired when watched. INT64_MAX: never. */
+    /* Earliest expiry time of the watched keys that were not expired when watched. INT64_MAX:
+     * never. */
     int64_t watch_expire_ms;
 };
 
@@ -26,8 +27,9 @@ transaction *transactionOf(session *s);
 void transactionFree(session *s);
 /* Makes EXEC fail: `flag` is SESSION_MULTI_POISONED or SESSION_WATCH_DIRTY. Frees the queue. */
 void transactionFail(session *s, uint64_t flag);
-/* Called when an error refuses the request of `c` before it runs. In MULTI this makes the transaction fail. For EXEC,
- * whose transaction is discarded, returns true and the text to reply instead. */
+/* Called when an error refuses the request of `c` before it runs. In MULTI this makes the
+ * transaction fail. For EXEC, whose transaction is discarded, returns true and the text to reply
+ * instead. */
 bool transactionRefused(ctx *c, slice text, str *instead);
 
 /* True if a watched key has changed or expired since it was watched. */

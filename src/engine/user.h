@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users as folders other than `acl` see them: a name, the sessions that are logged in, and questions about rights,
- * which `acl` answers. A session without user (internal ones, and all of a server without `acl`) may do everything.
- * Main thread only. */
+ * Users as folders other than `acl` see them: a name, the sessions that are logged in, and
+ * questions about rights, which `acl` answers. A session without user (internal ones, and all of a
+ * server without `acl`) may do everything. Main thread only. */
 #ifndef ENGINE_USER_H
 #define ENGINE_USER_H
 
@@ -31,8 +31,8 @@ typedef struct userPolicy {
 } userPolicy;
 void userSetPolicy(const userPolicy *policy); /* NULL: none; for tests */
 
-/* How all sessions of clients are visited; registered by `net`. A session has no list node for its user: users change
- * rarely, and there may be a million clients. */
+/* How all sessions of clients are visited; registered by `net`. A session has no list node for its
+ * user: users change rarely, and there may be a million clients. */
 typedef void sessionVisitProc(session *s, void *arg);
 typedef void sessionWalkProc(sessionVisitProc *visit, void *arg);
 void userSetSessionWalk(sessionWalkProc *walk);
@@ -49,18 +49,20 @@ void userLogCertificate(const session *s, slice name);
 slice userNameOf(const session *s);
 /* True if the caller of the command may read every key with it: BY and GET of SORT. */
 bool userReadsAllKeys(const ctx *c);
-/* True if the session's user may run this request now, in its current database. Neither logs nor counts a refusal.
- * `cmd` is that of argv (commandResolve()); the arity is not checked. For acl_check_cmd of scripts. */
+/* True if the session's user may run this request now, in its current database. Neither logs nor
+ * counts a refusal. `cmd` is that of argv (commandResolve()); the arity is not checked. For
+ * acl_check_cmd of scripts. */
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc);
-/* True if the session's user may be subscribed to the channel, or to the pattern as it is written. To be asked for
- * existing subscriptions on SESSION_CHANNELS_TAKEN. */
+/* True if the session's user may be subscribed to the channel, or to the pattern as it is written.
+ * To be asked for existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
 /* True if the session's user may read this key, whatever the command. */
 bool userMayRead(const session *s, int db_id, slice key);
-/* True if that holds for all keys of all databases, as it mostly does; false if each has to be asked for. */
+/* True if that holds for all keys of all databases, as it mostly does; false if each has to be
+ * asked for. */
 bool userMayReadAll(const session *s);
-/* Closes a session whose user was removed or has lost what it uses: after the reply if its command is running, else at
- * once. */
+/* Closes a session whose user was removed or has lost what it uses: after the reply if its command
+ * is running, else at once. */
 void userCloseSession(session *s);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * WATCH: the sessions that watch a key, using the index in key_index.h. Invariant: a watched key is in the index if
- * and only if a session watches it; a session is in the list of watching ones if and only if it watches a key, and
- * none of its keys has changed yet. A change costs one lookup and one step per watch.
+ * WATCH: the sessions that watch a key, using the index in key_index.h. Invariant: a watched key is
+ * in the index if and only if a session watches it; a session is in the list of watching ones if
+ * and only if it watches a key, and none of its keys has changed yet. A change costs one lookup and
+ * one step per watch.
  *
- * A key that was already expired when it was watched counts as missing: its removal is not a change, its creation
- * is. */
+ * A key that was already expired when it was watched counts as missing: its removal is not a
+ * change, its creation is. */
 #include "engine/watch.h"
 
 #include "base/base.h"
@@ -123,7 +124,8 @@ void watchKeyChanged(db *d, indexedKey *k) {
     }
 }
 
-/* The key's database is going to have the contents of `next` (NULL: none). True if that changes the watched key. */
+/* The key's database is going to have the contents of `next` (NULL: none). True if that changes the
+ * watched key. */
 static bool breaks(watch *w, const db *next) {
     const robj *before = present(storeDb(w->key->db_id), w->key);
     const robj *after = next ? present(next, w->key) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The manifest of an append only file (aof_manifest.h). Invariant: files are ordered base, history, incremental; at
- * most one is the base. */
+ * The manifest of an append only file (aof_manifest.h). Invariant: files are ordered base, history,
+ * incremental; at most one is the base. */
 #include "format/aof_manifest.h"
 
 #include <string.h>
@@ -130,7 +130,8 @@ void aofManifestPrint(const aofManifest *m, str *out) {
 
 static bool isBlank(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
 
-/* Digits at the start of `text`, with an optional sign; what follows does not matter. 0: no digits, or too many. */
+/* Digits at the start of `text`, with an optional sign; what follows does not matter. 0: no digits,
+ * or too many. */
 static int64_t leadingNumber(slice text) {
     bool negative = text.len && *text.ptr == '-';
     int64_t number = 0;

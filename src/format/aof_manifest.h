@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The manifest of a multi-part append only file: the list of its files. A base file has the dataset at some time, the
- * incremental files have the commands since then, in order; history files are no longer needed and will be deleted.
- * One thread at a time. */
+ * The manifest of a multi-part append only file: the list of its files. A base file has the dataset
+ * at some time, the incremental files have the commands since then, in order; history files are no
+ * longer needed and will be deleted. One thread at a time. */
 #ifndef FORMAT_AOF_MANIFEST_H
 #define FORMAT_AOF_MANIFEST_H
 
@@ -26,7 +26,8 @@ typedef struct aofFile {
     aofFileType type;
 } aofFile;
 
-/* In the order of the manifest: the base file (at most one), history files, incremental files by ascending seq. */
+/* In the order of the manifest: the base file (at most one), history files, incremental files by
+ * ascending seq. */
 typedef struct aofManifest {
     aofFile *files;
     int count, cap;
@@ -40,8 +41,9 @@ typedef struct aofManifestError {
     reason why;
 } aofManifestError;
 
-/* Parses the content of a manifest. On success `*out` is the caller's, to be freed with aofManifestClear(); a manifest
- * without files is valid, an empty one is not. On failure ERR_SYNTAX with `*error` filled. */
+/* Parses the content of a manifest. On success `*out` is the caller's, to be freed with
+ * aofManifestClear(); a manifest without files is valid, an empty one is not. On failure ERR_SYNTAX
+ * with `*error` filled. */
 status aofManifestParse(slice content, aofManifest *out, aofManifestError *error) MUST_USE;
 /* Appends the manifest's content. */
 void aofManifestPrint(const aofManifest *m, str *out);
@@ -54,8 +56,8 @@ const aofFile *aofManifestBase(const aofManifest *m);
 /* Number of files of a type, and the last one in the order of the manifest (NULL: none). */
 int aofManifestCount(const aofManifest *m, aofFileType type);
 const aofFile *aofManifestLast(const aofManifest *m, aofFileType type);
-/* Adds a file. A base file must not exist yet; the seq of an incremental file must exceed those before. Copies
- * `name`. */
+/* Adds a file. A base file must not exist yet; the seq of an incremental file must exceed those
+ * before. Copies `name`. */
 void aofManifestAdd(aofManifest *m, aofFileType type, const char *name, int64_t seq);
 /* Makes the base file, and the incremental files but the last `keep`, history files. */
 void aofManifestRetire(aofManifest *m, int keep);

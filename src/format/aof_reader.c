@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records of append only files (aof_reader.h). Invariant: bytes [at, end) of the buffer have been read and belong to no
- * complete item yet. */
+ * Records of append only files (aof_reader.h). Invariant: bytes [at, end) of the buffer have been
+ * read and belong to no complete item yet. */
 #include "format/aof_reader.h"
 
 #include <string.h>
@@ -134,7 +134,8 @@ static aofItem readNumber(cursor *c, char prefix, int64_t *number) {
     return AOF_COMMAND;
 }
 
-/* Reads one argument; its offset from the start of the record is stored, because the buffer may move. */
+/* Reads one argument; its offset from the start of the record is stored, because the buffer may
+ * move. */
 static aofItem readArgument(cursor *c, slice *argument) {
     aofReader *r = c->r;
     int64_t len;
@@ -205,7 +206,8 @@ static aofItem readAnnotation(cursor *c) {
     return AOF_ANNOTATION;
 }
 
-/* A file system may have extended the file before a crash without writing its bytes. Reads up to the end. */
+/* A file system may have extended the file before a crash without writing its bytes. Reads up to
+ * the end. */
 static bool onlyZeroes(cursor *c) {
     aofReader *r = c->r;
     size_t pos = c->pos;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * aofReader: reads the records of an append only file, which are commands as RESP arrays and annotation lines. Knows
- * nothing of commands except MULTI and EXEC, between which a file must not end. All bytes are untrusted: memory is
- * allocated as bytes arrive, not by announced lengths.
+ * aofReader: reads the records of an append only file, which are commands as RESP arrays and
+ * annotation lines. Knows nothing of commands except MULTI and EXEC, between which a file must not
+ * end. All bytes are untrusted: memory is allocated as bytes arrive, not by announced lengths.
  *
- * A preamble in the RDB format at the start of a file (aofIsRdb()) is read by rdbReader; the records follow at its
- * end. One thread at a time. */
+ * A preamble in the RDB format at the start of a file (aofIsRdb()) is read by rdbReader; the
+ * records follow at its end. One thread at a time. */
 #ifndef FORMAT_AOF_READER_H
 #define FORMAT_AOF_READER_H
 
@@ -47,28 +47,31 @@ typedef struct aofReader {
     int argc, argv_cap;
     /* MULTI and EXEC seen: the file may be cut only outside of transactions. */
     bool in_multi;
-    bool
-        unexpected; /* the last record was a MULTI within MULTI, or an EXEC without; in_multi is then unchanged */
-    /* After the last complete record outside of MULTI: offset in the file, and number of its line, from 1. */
+    /* The last record was a MULTI within MULTI, or an EXEC without; in_multi is then unchanged. */
+    bool unexpected;
+    /* After the last complete record outside of MULTI: offset in the file, and number of its line,
+     * from 1. */
     uint64_t safe_offset;
     int64_t safe_line;
     int64_t line; /* number of the line after the last item */
-    uint64_t
-        error_offset; /* of AOF_TRUNCATED, AOF_INVALID, AOF_FAILED: where the unexpected bytes are */
-    reason why;       /* of the same */
+    /* Of AOF_TRUNCATED, AOF_INVALID, AOF_FAILED: where the unexpected bytes are. */
+    uint64_t error_offset;
+    reason why; /* of the same */
 } aofReader;
 
 /* Reads from `source`, whose first byte is at `offset` in the file. The source is borrowed. */
 void aofReaderInit(aofReader *r, rdbSource *source, uint64_t offset);
 void aofReaderClear(aofReader *r);
-/* Reads the next item. After AOF_END or AOF_TRUNCATED it may be called again if the source has got more bytes: an
- * incomplete record is read again from its start. After AOF_INVALID or AOF_FAILED only aofReaderClear(). */
+/* Reads the next item. After AOF_END or AOF_TRUNCATED it may be called again if the source has got
+ * more bytes: an incomplete record is read again from its start. After AOF_INVALID or AOF_FAILED
+ * only aofReaderClear(). */
 aofItem aofReaderNext(aofReader *r);
 /* Offset in the file after the last complete item. */
 static inline uint64_t aofReaderOffset(const aofReader *r) { return r->base + r->at; }
 /* The time of a `#TS:` annotation, in seconds; false for other annotations. */
 bool aofAnnotationTime(slice line, int64_t *time_s);
-/* True if the file begins with an RDB preamble; `start` has its first AOF_RDB_MAGIC bytes, or all of them. */
+/* True if the file begins with an RDB preamble; `start` has its first AOF_RDB_MAGIC bytes, or all
+ * of them. */
 bool aofIsRdb(slice start);
 /* The same for the file at `path`. Fails if it cannot be read. */
 status aofFileIsRdb(const char *path, bool *yes, reason *why) MUST_USE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values as commands (aof_value.h). The elements of a collection are spread over commands of limited length. O(bytes).*/
+ * Values as commands (aof_value.h). The elements of a collection are spread over commands of
+ * limited length. O(bytes).*/
 #include "format/aof_value.h"
 
 #include <stdio.h>
@@ -53,8 +54,8 @@ static void item(rdbWriter *w, const listpackItem *i) {
     }
 }
 
-/* Begins a command "<name> <key>" with up to ITEMS_PER_COMMAND of the remaining items, of `words` words each, when
- * *room is used up. */
+/* Begins a command "<name> <key>" with up to ITEMS_PER_COMMAND of the remaining items, of `words`
+ * words each, when *room is used up. */
 static void beginItems(rdbWriter *w, slice name, const robj *o, size_t *room, uint64_t remaining,
                        unsigned words) {
     hotCheck(words > 0);

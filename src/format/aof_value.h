@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values as commands that create them: base files of append only files that are not in the RDB format. Main thread, or
- * a forked child. */
+ * Values as commands that create them: base files of append only files that are not in the RDB
+ * format. Main thread, or a forked child. */
 #ifndef FORMAT_AOF_VALUE_H
 #define FORMAT_AOF_VALUE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Validation of listpacks (packed.h). Duplicate names are detected with a hash table of at most two words per group of
- * entries. */
+ * Validation of listpacks (packed.h). Duplicate names are detected with a hash table of at most two
+ * words per group of entries. */
 #include "format/packed.h"
 
 #include "base/base.h"

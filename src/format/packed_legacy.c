@@ -2,10 +2,11 @@
  *
  * Ziplists and zipmaps, the packed forms of Redis 2.x to 6.x, as listpacks (packed.h).
  *
- * Ziplist: u32 bytes, u32 offset of the last entry, u16 number of entries (65535: unknown), entries, 0xff. An entry
- * begins with the size of the one before it, in 1 byte or in 0xfe and 4 bytes; then an encoding byte and the content.
- * Zipmap: u8 number of pairs (254 and 255: unknown); per pair the length of the name in 1 byte or in 0xfe and 4 bytes,
- * name, length of the value, number of unused bytes, value, unused bytes; 0xff. */
+ * Ziplist: u32 bytes, u32 offset of the last entry, u16 number of entries (65535: unknown),
+ * entries, 0xff. An entry begins with the size of the one before it, in 1 byte or in 0xfe and 4
+ * bytes; then an encoding byte and the content. Zipmap: u8 number of pairs (254 and 255: unknown);
+ * per pair the length of the name in 1 byte or in 0xfe and 4 bytes, name, length of the value,
+ * number of unused bytes, value, unused bytes; 0xff. */
 #include "base/base.h"
 #include "ds/listpack.h"
 #include "format/packed.h"

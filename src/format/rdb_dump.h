@@ -15,17 +15,18 @@
 
 enum { RDB_DUMP_FOOTER = 10 };
 
-/* Appends the payload of the object's value; `db_id` is where the key is, for types of modules. Main thread. */
+/* Appends the payload of the object's value; `db_id` is where the key is, for types of modules.
+ * Main thread. */
 void rdbDump(const robj *o, int db_id, str *out);
 /* The same as a blob of its own, which the caller releases; NULL when memory is exhausted. */
 blob *rdbDumpBlob(const robj *o, int db_id) MUST_USE;
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from);
-/* True if the payload ends with an accepted version (`relaxed`: also versions of other servers and later ones) and a
- * correct checksum, which is not compared if `skip_checksum`. *version is set. */
+/* True if the payload ends with an accepted version (`relaxed`: also versions of other servers and
+ * later ones) and a correct checksum, which is not compared if `skip_checksum`. *version is set. */
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version);
-/* Reads type and value from a payload without its footer into a new object for `key`, which the caller owns. Fails if
- * bytes remain or the value has no elements. */
+/* Reads type and value from a payload without its footer into a new object for `key`, which the
+ * caller owns. Fails if bytes remain or the value has no elements. */
 status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out,
                    reason *why) MUST_USE;
 

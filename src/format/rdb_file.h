@@ -2,9 +2,9 @@
  *
  * RDB files: header, databases, keys, trailer.
  *
- * Writing is a sequence of calls, so any iteration over the keyspace can drive it: a forked child, the event loop in
- * steps, a test. Reading calls a handler for each record. Source and sink of the bytes are abstract. One thread at a
- * time. */
+ * Writing is a sequence of calls, so any iteration over the keyspace can drive it: a forked child,
+ * the event loop in steps, a test. Reading calls a handler for each record. Source and sink of the
+ * bytes are abstract. One thread at a time. */
 #ifndef FORMAT_RDB_FILE_H
 #define FORMAT_RDB_FILE_H
 
@@ -41,8 +41,8 @@ void rdbFileAux(rdbWriter *w, slice name, slice value);
 void rdbFileFunction(rdbWriter *w, slice source);
 /* Slots that are being imported; after the functions, before the first database. */
 void rdbFileSlotImport(rdbWriter *w, const slotImport *import);
-/* Following keys belong to this database; from `keys` and `volatile_keys` (keys with a TTL) the reader sizes its
- * tables. */
+/* Following keys belong to this database; from `keys` and `volatile_keys` (keys with a TTL) the
+ * reader sizes its tables. */
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys);
 /* Following keys belong to this database, which rdbFileDb() was called for. */
 void rdbFileSelect(rdbWriter *w, int id);
@@ -50,7 +50,8 @@ void rdbFileSelect(rdbWriter *w, int id);
 void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys);
 /* ERR_LIMIT, and nothing is written, if the file's version has no type for the value. */
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) MUST_USE;
-/* The record of a key whose value is written in parts (rdbTypeInParts()): what precedes the elements. `o` needs no value. */
+/* The record of a key whose value is written in parts (rdbTypeInParts()): what precedes the
+ * elements. `o` needs no value. */
 void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count, rdbAccess access);
 /* The end mark and the checksum; flushes. Returns the first failure of any of the calls. */
 status rdbFileEnd(rdbWriter *w, reason *why) MUST_USE;
@@ -68,8 +69,8 @@ typedef struct rdbKey {
     int frequency;     /* -1: not in the record */
 } rdbKey;
 
-/* Called for each record; all but `key` may be NULL. A failure ends the reading and is returned; the handler sets the
- * reason by rdbReaderFail() or in r->why. Slices are borrowed for the call. */
+/* Called for each record; all but `key` may be NULL. A failure ends the reading and is returned;
+ * the handler sets the reason by rdbReaderFail() or in r->why. Slices are borrowed for the call. */
 typedef struct rdbFileHandler {
     status (*version)(void *arg, rdbReader *r, int version);
     status (*aux)(void *arg, rdbReader *r, slice name, slice value);
@@ -80,16 +81,16 @@ typedef struct rdbFileHandler {
     status (*slot_import)(void *arg, rdbReader *r, const slotImport *import);
     /* Data of a module outside of keys; only with skip_modules. */
     status (*module_aux)(void *arg, rdbReader *r, const char *module);
-    /* Called before each step, for the check tool. `at` is a word such as "read-key"; from there on the key's type is
-     * known, and from "read-object-value" on its name (until then NULL). */
+    /* Called before each step, for the check tool. `at` is a word such as "read-key"; from there on
+     * the key's type is known, and from "read-object-value" on its name (until then NULL). */
     status (*doing)(void *arg, rdbReader *r, const char *at, const rdbKey *key);
 } rdbFileHandler;
 
 typedef struct rdbFileOptions {
     rdbReadOptions values;
     bool relaxed; /* accept versions of other servers and later ones */
-    bool
-        skip_modules; /* values of modules are skipped (`key` is called without an object), not refused */
+    /* Values of modules are skipped (`key` is called without an object), not refused. */
+    bool skip_modules;
     bool check_checksum; /* the reader must maintain it */
 } rdbFileOptions;
 
@@ -102,8 +103,8 @@ typedef struct rdbFileResult {
     uint64_t expected, found; /* checksums */
 } rdbFileResult;
 
-/* Reads a file up to and including its checksum; following bytes remain in the reader's source. Fails with ERR_SYNTAX,
- * ERR_IO or the handler's status; the reason is in r->why. */
+/* Reads a file up to and including its checksum; following bytes remain in the reader's source.
+ * Fails with ERR_SYNTAX, ERR_IO or the handler's status; the reason is in r->why. */
 status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHandler *handler,
                    void *arg, rdbFileResult *out) MUST_USE;
 

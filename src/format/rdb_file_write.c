@@ -102,8 +102,8 @@ ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
 }
 _Static_assert(2 * RDB_STRING_PLAIN_MAX + 2 <= 48, "three steps are enough");
 
-/* Type, key and value of a short text in one copy: their lengths are the same bytes in an object as in a file. False if it is
- * not one, or must be encoded. */
+/* Type, key and value of a short text in one copy: their lengths are the same bytes in an object as
+ * in a file. False if it is not one, or must be encoded. */
 ALWAYS_INLINE bool writeShortText(rdbWriter *w, const robj *o) {
     if (objectForm(o) > FORM_EMBED_RAW) return false;
     slice key = objectKey(o), text;

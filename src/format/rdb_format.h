@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers of the RDB format, version 80: value types, opcodes, encodings. All integers are little-endian
- * unless a comment says otherwise. */
+ * Numbers of the RDB format, version 80: value types, opcodes, encodings. All integers are
+ * little-endian unless a comment says otherwise. */
 #ifndef FORMAT_RDB_FORMAT_H
 #define FORMAT_RDB_FORMAT_H
 

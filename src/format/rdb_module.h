@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Data of modules in RDB files: a sequence of typed items that ends with an end mark, so it can be skipped without the
- * module. Types that modules add (store/type_module.h) register here how they are read and written.
+ * Data of modules in RDB files: a sequence of typed items that ends with an end mark, so it can be
+ * skipped without the module. Types that modules add (store/type_module.h) register here how they
+ * are read and written.
  *
  * Main thread; a forked child for writing. */
 #ifndef FORMAT_RDB_MODULE_H
@@ -13,9 +14,11 @@
 
 enum { RDB_MODULE_NAME_SIZE = 10, RDB_MODULE_VERSION_MAX = 1023 };
 
-/* The name of a module's type from its 64-bit id: nine characters of 6 bits, then 10 bits of version. */
+/* The name of a module's type from its 64-bit id: nine characters of 6 bits, then 10 bits of
+ * version. */
 void rdbModuleName(uint64_t id, char name[RDB_MODULE_NAME_SIZE]);
-/* The id; 0 if `name` is not nine characters of A-Z, a-z, 0-9, - and _, or the version is out of range. */
+/* The id; 0 if `name` is not nine characters of A-Z, a-z, 0-9, - and _, or the version is out of
+ * range. */
 uint64_t rdbModuleId(slice name, int version);
 /* Skips items up to and including the end mark. */
 status rdbSkipModuleData(rdbReader *r) MUST_USE;
@@ -25,8 +28,8 @@ status rdbSkipModuleValue(rdbReader *r) MUST_USE;
 /* When a type's own data, which belongs to no key, is written: before or after the keys. */
 enum { RDB_AUX_BEFORE = 1, RDB_AUX_AFTER = 2 };
 
-/* How a type is saved. The database of a value is in `db_id` of the reader or writer, too. Failures of a reader are kept
- * in it (rdbReaderFail()), those of a writer in the writer. */
+/* How a type is saved. The database of a value is in `db_id` of the reader or writer, too. Failures
+ * of a reader are kept in it (rdbReaderFail()), those of a writer in the writer. */
 typedef struct moduleCodec {
     uint64_t id; /* rdbModuleId() */
     moduleType *type;
@@ -34,19 +37,21 @@ typedef struct moduleCodec {
                    void **value);
     void (*write)(const struct moduleCodec *c, rdbWriter *w, const valuePlace *at,
                   const void *value);
-    /* Writes the commands that create the value: aofWriteCommand(). NULL: the key is lost in such a file. */
+    /* Writes the commands that create the value: aofWriteCommand(). NULL: the key is lost in such a
+     * file. */
     void (*write_commands)(const struct moduleCodec *c, rdbWriter *w, const valuePlace *at,
                            const void *value);
     /* Data of the type as a whole; `when` is one of RDB_AUX_. */
     unsigned aux_when; /* 0: none */
-    bool
-        aux_if_any; /* nothing is written if write_aux() writes nothing: such a file needs no module */
+    /* Nothing is written if write_aux() writes nothing: such a file needs no module. */
+    bool aux_if_any;
     status (*read_aux)(const struct moduleCodec *c, rdbReader *r, int version, int when);
     void (*write_aux)(const struct moduleCodec *c, rdbWriter *w, int when);
     struct moduleCodec *next; /* private */
 } moduleCodec;
 
-/* Sets type->codec; the type is registered and unregistered with it. ERR_EXISTS as moduleTypeRegister(). */
+/* Sets type->codec; the type is registered and unregistered with it. ERR_EXISTS as
+ * moduleTypeRegister(). */
 status moduleCodecRegister(moduleCodec *c) MUST_USE;
 /* ERR_AGAIN while values of its type exist. */
 status moduleCodecUnregister(moduleCodec *c) MUST_USE;
@@ -72,7 +77,8 @@ void rdbWriteModuleValue(rdbWriter *w, const robj *o);
 status rdbReadModuleValue(rdbReader *r, slice key, robj **out) MUST_USE;
 /* Writes the data of all types that is due before or after the keys. */
 void rdbWriteModuleAux(rdbWriter *w, int when);
-/* Reads or skips one record, after its opcode. With `skips` nothing is read by modules; `name` is set. */
+/* Reads or skips one record, after its opcode. With `skips` nothing is read by modules; `name` is
+ * set. */
 status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE]) MUST_USE;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Packed collections from RDB bytes: listpacks and intsets become the packed value of an object, or a table when there
- * are more entries than the directives allow; ziplists and zipmaps are converted to listpacks first. */
+ * Packed collections from RDB bytes: listpacks and intsets become the packed value of an object, or
+ * a table when there are more entries than the directives allow; ziplists and zipmaps are converted
+ * to listpacks first. */
 #include "base/base.h"
 #include "ds/intset.h"
 #include "ds/listpack.h"

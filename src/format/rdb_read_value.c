@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of keys from RDB bytes (rdb_value.h). Collections that are written element by element are built here, packed
- * ones in rdb_read_packed.c. Every reader either returns a complete object or frees the partial one. */
+ * Values of keys from RDB bytes (rdb_value.h). Collections that are written element by element are
+ * built here, packed ones in rdb_read_packed.c. Every reader either returns a complete object or
+ * frees the partial one. */
 #include "base/base.h"
 #include "ds/quicklist.h"
 #include "format/rdb_module.h"

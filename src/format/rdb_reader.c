@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Primitives of the RDB format (rdb_reader.h). Invariant: bytes [at, end) of the buffer were read from the source and
- * not consumed; those before `summed` are in the checksum. */
+ * Primitives of the RDB format (rdb_reader.h). Invariant: bytes [at, end) of the buffer were read
+ * from the source and not consumed; those before `summed` are in the checksum. */
 #include "format/rdb_reader.h"
 
 #include <lzf.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rdbReader: reads the primitives of the RDB format from a source, with offset and running checksum. All bytes are
- * untrusted: memory is allocated as bytes arrive, not by announced lengths.
+ * rdbReader: reads the primitives of the RDB format from a source, with offset and running
+ * checksum. All bytes are untrusted: memory is allocated as bytes arrive, not by announced lengths.
  *
- * Functions return OK, or a failure whose reason is in `r->why`: ERR_SYNTAX for invalid content, ERR_IO for failures of
- * the source, including its end. After a failure only rdbReaderClear() and the query functions may be called. One
- * thread at a time. */
+ * Functions return OK, or a failure whose reason is in `r->why`: ERR_SYNTAX for invalid content,
+ * ERR_IO for failures of the source, including its end. After a failure only rdbReaderClear() and
+ * the query functions may be called. One thread at a time. */
 #ifndef FORMAT_RDB_READER_H
 #define FORMAT_RDB_READER_H
 

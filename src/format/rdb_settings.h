@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings of the format shared by several folders: set by the owners of the directives, used by the readers of values.
- * Main thread. */
+ * Settings of the format shared by several folders: set by the owners of the directives, used by
+ * the readers of values. Main thread. */
 #ifndef FORMAT_RDB_SETTINGS_H
 #define FORMAT_RDB_SETTINGS_H
 
@@ -13,7 +13,8 @@
 /* Limits of the packed encodings; Valkey's defaults before the first call. */
 void rdbSetLimits(const rdbLimits *limits);
 const rdbLimits *rdbLimitsNow(void);
-/* rdb-version-check relaxed: files and payloads of other servers and later versions are accepted. */
+/* rdb-version-check relaxed: files and payloads of other servers and later versions are
+ * accepted. */
 void rdbSetVersionsRelaxed(bool on);
 bool rdbVersionsRelaxed(void);
 /* rdbcompression: of files and payloads. */
@@ -22,7 +23,8 @@ bool rdbCompressionOn(void);
 /* DEBUG SET-SKIP-CHECKSUM-VALIDATION. */
 void rdbSetChecksumSkipped(bool on);
 bool rdbChecksumSkipped(void);
-/* Packed values (listpacks, intsets and their predecessors) that readers have checked since the start or the reset. */
+/* Packed values (listpacks, intsets and their predecessors) that readers have checked since the
+ * start or the reset. */
 uint64_t rdbPackedChecks(void);
 void rdbCountPackedCheck(void);
 void rdbResetPackedChecks(void);

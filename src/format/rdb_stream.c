@@ -2,8 +2,8 @@
  *
  * Streams as RDB bytes: nodes as listpacks, counters, groups with their pending entries, consumers.
  *
- * A group's pending entries are stored once with delivery time and count, and again as ids per consumer. The reader
- * keeps the first list in memory until the consumers are read. O(bytes). */
+ * A group's pending entries are stored once with delivery time and count, and again as ids per
+ * consumer. The reader keeps the first list in memory until the consumers are read. O(bytes). */
 #include <stdlib.h>
 
 #include "base/base.h"

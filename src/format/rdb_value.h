@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of keys in the RDB format: as in RDB files and in the body of DUMP. Main thread, or a forked child. */
+ * Values of keys in the RDB format: as in RDB files and in the body of DUMP. Main thread, or a
+ * forked child. */
 #ifndef FORMAT_RDB_VALUE_H
 #define FORMAT_RDB_VALUE_H
 
@@ -23,13 +24,15 @@ const char *rdbTypeName(int type);
 bool rdbTypeInVersion(rdbType type, int version);
 /* Writes the value, without type and key. Expired hash fields are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
-/* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`: fields of the hash
- * have TTLs), the number of elements or nodes with rdbWriteLength(), then each of them; elements in any order. */
+/* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`:
+ * fields of the hash have TTLs), the number of elements or nodes with rdbWriteLength(), then each
+ * of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
 void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node);
-/* A stream: the number of nodes, the nodes, then its counters and groups, of which some `count` are written by a call; false at
- * the end. `.from` is set and the rest 0 before the first call; the stream must not change until the last one. */
+/* A stream: the number of nodes, the nodes, then its counters and groups, of which some `count` are
+ * written by a call; false at the end. `.from` is set and the rest 0 before the first call; the
+ * stream must not change until the last one. */
 typedef struct rdbStreamRest {
     const stream *from;
     enum {
@@ -46,7 +49,8 @@ typedef struct rdbStreamRest {
 } rdbStreamRest;
 void rdbWriteStreamNode(rdbWriter *w, streamId key, const streamNode *node);
 bool rdbWriteStreamRest(rdbWriter *w, rdbStreamRest *r, uint64_t count);
-/* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG OBJECT. */
+/* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG
+ * OBJECT. */
 size_t rdbValueSize(const robj *o);
 
 /* Limits of packed values, from the directives of the types. */
@@ -66,9 +70,10 @@ typedef struct rdbReadOptions {
     void *arg;
 } rdbReadOptions;
 
-/* Reads a value of `type` into a new object for `key`, which the caller owns, without expiry time. *out is NULL after
- * OK when the value has no elements, or all its fields were dropped (*dropped). Fails with ERR_SYNTAX for invalid
- * content, ERR_NOT_FOUND for an unknown type, both with the reason in the reader. */
+/* Reads a value of `type` into a new object for `key`, which the caller owns, without expiry time.
+ * *out is NULL after OK when the value has no elements, or all its fields were dropped (*dropped).
+ * Fails with ERR_SYNTAX for invalid content, ERR_NOT_FOUND for an unknown type, both with the
+ * reason in the reader. */
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
                     bool *dropped) MUST_USE;
 

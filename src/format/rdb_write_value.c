@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of keys as RDB bytes (rdb_value.h). A packed value is written as it is in memory: listpacks and intsets
- * have the format's layout. O(bytes). */
+ * Values of keys as RDB bytes (rdb_value.h). A packed value is written as it is in memory:
+ * listpacks and intsets have the format's layout. O(bytes). */
 #include "base/base.h"
 #include "ds/intset.h"
 #include "ds/listpack.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Primitives of the RDB format (rdb_writer.h). Invariant: bytes [0, used) of the buffer have not been sent to the sink;
- * `crc` covers those sent. */
+ * Primitives of the RDB format (rdb_writer.h). Invariant: bytes [0, used) of the buffer have not
+ * been sent to the sink; `crc` covers those sent. */
 #include "format/rdb_writer.h"
 
 #include <lzf.h>
@@ -143,8 +143,8 @@ void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len) {
     rdbWriteBytes(w, packed.ptr, packed.len);
 }
 
-/* Notes the result of an attempt on a string of this class. Most of the time of saving incompressible data would go into
- * attempts. */
+/* Notes the result of an attempt on a string of this class. Most of the time of saving
+ * incompressible data would go into attempts. */
 static void noteAttempt(rdbWriter *w, int class, bool shorter) {
     if (shorter) {
         w->futile[class] = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rdbWriter: writes the primitives of the RDB format (lengths, strings, numbers) to a sink, with a running checksum.
+ * rdbWriter: writes the primitives of the RDB format (lengths, strings, numbers) to a sink, with a
+ * running checksum.
  *
- * Errors are kept: after the first failure of the sink the other writes do nothing, so a caller may write a whole value
- * and test rdbWriterStatus() once. One thread at a time. */
+ * Errors are kept: after the first failure of the sink the other writes do nothing, so a caller may
+ * write a whole value and test rdbWriterStatus() once. One thread at a time. */
 #ifndef FORMAT_RDB_WRITER_H
 #define FORMAT_RDB_WRITER_H
 
@@ -21,11 +22,12 @@
 typedef struct rdbSink rdbSink;
 typedef struct rdbWriter rdbWriter;
 struct rdbSink {
-    /* Writes all of the `len` bytes or fails. Called with up to RDB_WRITER_BUFFER bytes, or more for a longer
-     * string. */
+    /* Writes all of the `len` bytes or fails. Called with up to RDB_WRITER_BUFFER bytes, or more
+     * for a longer string. */
     status (*write)(rdbSink *sink, const void *bytes, size_t len, reason *why);
-    /* NULL, or takes a string of RDB_STRING_PLAIN_MAX + 1 bytes or more without its encoding, as the next part of the
-     * output; it may take what is in the writer's buffer first. False: the writer encodes the string itself. */
+    /* NULL, or takes a string of RDB_STRING_PLAIN_MAX + 1 bytes or more without its encoding, as
+     * the next part of the output; it may take what is in the writer's buffer first. False: the
+     * writer encodes the string itself. */
     bool (*string)(rdbSink *sink, rdbWriter *w, slice text);
     /* NULL, or the same for a string that it may keep a reference to. */
     bool (*shared)(rdbSink *sink, rdbWriter *w, blob *text);
@@ -44,8 +46,9 @@ enum { RDB_STRING_PLAIN_MAX = 20 }; /* longer strings may be compressed */
 struct rdbWriter {
     rdbSink *sink;
     bool checksum; /* maintain `crc` */
-    bool
-        compress; /* LZF for strings over 20 bytes if that saves at least 4 bytes; tried less often if it rarely does */
+    /* LZF for strings over 20 bytes if that saves at least 4 bytes; tried less often if it rarely
+     * does. */
+    bool compress;
     uint64_t crc; /* of all bytes sent to the sink */
     int db_id;    /* of the following values, for those of modules */
     uint64_t flushed;
@@ -53,8 +56,8 @@ struct rdbWriter {
     status failed;
     reason why;
     char *buffer; /* RDB_WRITER_BUFFER bytes */
-    /* Per binary logarithm of the length: consecutive strings that did not become shorter, and how many of the next
-     * ones are not tried. */
+    /* Per binary logarithm of the length: consecutive strings that did not become shorter, and how
+     * many of the next ones are not tried. */
     uint8_t futile[RDB_WRITER_CLASSES], untried[RDB_WRITER_CLASSES];
     char *packed; /* for compressed strings; grows */
     size_t packed_cap;
@@ -63,9 +66,9 @@ struct rdbWriter {
 
 /* The sink is borrowed. rdbWriterClear() frees buffers; what was not flushed is lost. */
 void rdbWriterInit(rdbWriter *w, rdbSink *sink, bool checksum, bool compress);
-/* The same with a buffer of RDB_WRITER_BUFFER bytes that belongs to the sink, so that it can keep what is in it instead
- * of copying it: write() and string() may exchange w->buffer, and string() may change w->used. No checksum, as the sink
- * sees strings that are not encoded. */
+/* The same with a buffer of RDB_WRITER_BUFFER bytes that belongs to the sink, so that it can keep
+ * what is in it instead of copying it: write() and string() may exchange w->buffer, and string()
+ * may change w->used. No checksum, as the sink sees strings that are not encoded. */
 void rdbWriterInitBorrowed(rdbWriter *w, rdbSink *sink, char *buffer);
 void rdbWriterClear(rdbWriter *w);
 /* OK, or the first failure, whose reason is in `w->why`. */
@@ -82,7 +85,8 @@ void rdbWriteByte(rdbWriter *w, uint8_t byte);
 void rdbWriteU64(rdbWriter *w, uint64_t v);
 /* Writes a length in the fewest possible bytes. */
 void rdbWriteLength(rdbWriter *w, uint64_t len);
-/* Writes a string: as an integer if it is the canonical text of one of 32 bits, else compressed or plain. */
+/* Writes a string: as an integer if it is the canonical text of one of 32 bits, else compressed or
+ * plain. */
 void rdbWriteString(rdbWriter *w, slice text);
 /* Writes the string in a blob; a sink may keep a reference to it, which the main thread drops. */
 void rdbWriteShared(rdbWriter *w, blob *text);

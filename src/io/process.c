@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Starting programs (process.h). The end of one is an event of its pidfd; where the system has none, a timer asks. Invariant:
- * a process has either a watched pidfd or a polling timer, until its end was collected. */
+ * Starting programs (process.h). The end of one is an event of its pidfd; where the system has
+ * none, a timer asks. Invariant: a process has either a watched pidfd or a polling timer, until its
+ * end was collected. */
 #define _GNU_SOURCE /* for posix_spawn_file_actions_addclosefrom_np(), environ */
 #include "io/process.h"
 

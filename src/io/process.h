@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Programs that the server starts (the scripts of Sentinel): with arguments and environment, without any descriptor of the
- * server but standard output and error, in a process group of their own. The loop observes their end. Starting one does not
- * copy the page tables of this process. How many may run at a time is the caller's rule. Main thread only. */
+ * Programs that the server starts (the scripts of Sentinel): with arguments and environment,
+ * without any descriptor of the server but standard output and error, in a process group of their
+ * own. The loop observes their end. Starting one does not copy the page tables of this process. How
+ * many may run at a time is the caller's rule. Main thread only. */
 #ifndef IO_PROCESS_H
 #define IO_PROCESS_H
 
@@ -33,7 +34,8 @@ typedef struct processStart {
     void *arg;
 } processStart;
 
-/* Starts a program; the texts of `start` are copied. ERR_IO: it could not be started, and `ended` will not be called. */
+/* Starts a program; the texts of `start` are copied. ERR_IO: it could not be started, and `ended`
+ * will not be called. */
 status processSpawn(loop *l, const processStart *start, process **out, reason *why) MUST_USE;
 int processId(const process *p);
 /* Kills the process group (SIGKILL); its end is reported as usual. */

@@ -15,7 +15,8 @@
 typedef void resolveProc(void *arg, const char *addr);
 /* Looks up a host. The call of `done` cannot be cancelled. Main thread. */
 void resolveHost(const char *host, resolveProc *done, void *arg);
-/* For tests: replaces the system's resolver, which fills `addr` or returns false; NULL restores it. */
+/* For tests: replaces the system's resolver, which fills `addr` or returns false; NULL restores
+ * it. */
 void resolveSetLookup(bool (*lookup)(const char *host, char addr[NET_ADDR_TEXT_MAX]));
 /* The same in the calling thread, which may take seconds. False if the name has no address.
  * ANY_THREAD. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading and parsing into a batch (batch.h). Nothing here reads flags or output of a session: they belong to the main thread
- * even while an I/O thread owns the client. ANY_THREAD. */
+ * Reading and parsing into a batch (batch.h). Nothing here reads flags or output of a session: they
+ * belong to the main thread even while an I/O thread owns the client. ANY_THREAD. */
 #include "net/batch.h"
 
 #include "base/base.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * inputBatch: requests of several clients that were read and parsed together, with the arena that holds their bytes. Filled
- * by the thread that owns the clients, the main thread or an I/O thread; executed by the main thread (reader.c). */
+ * inputBatch: requests of several clients that were read and parsed together, with the arena that
+ * holds their bytes. Filled by the thread that owns the clients, the main thread or an I/O thread;
+ * executed by the main thread (reader.c). */
 #ifndef NET_BATCH_H
 #define NET_BATCH_H
 
@@ -51,7 +52,8 @@ typedef struct receivedInput {
     bool more;  /* all space was used: more bytes may wait */
 } receivedInput;
 
-/* ANY_THREAD: each batch is used by one thread at a time. `request_max` is at most REQUEST_BATCH_MAX. */
+/* ANY_THREAD: each batch is used by one thread at a time. `request_max` is at most
+ * REQUEST_BATCH_MAX. */
 inputBatch *batchNew(size_t arena_bytes, int request_max);
 void batchFree(inputBatch *b);
 /* True if another client with up to `read_bytes` can be read. */
@@ -61,12 +63,13 @@ static inline bool batchHasSpace(const inputBatch *b, size_t read_bytes) {
 }
 /* Appends to the client's own buffer. */
 void batchKeep(client *cl, const char *bytes, size_t len);
-/* Reads the next bytes of a large argument into its block `tail` of `cap` bytes, and what follows it in the same call to
- * `at`. */
+/* Reads the next bytes of a large argument into its block `tail` of `cap` bytes, and what follows
+ * it in the same call to `at`. */
 ssize_t batchReceiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
                           receivedInput *in);
-/* Reads once from the client's connection: into the arena, which has space for `most` bytes, into its own buffer if that
- * holds bytes already or `keep` is set, or into its large argument. Returns what connRead() does. */
+/* Reads once from the client's connection: into the arena, which has space for `most` bytes, into
+ * its own buffer if that holds bytes already or `keep` is set, or into its large argument. Returns
+ * what connRead() does. */
 static inline ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep,
                                    receivedInput *in) {
     char *at = b->arena + b->arena_used;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The memory of clients that have not logged in. Together they have a budget (client-memory-before-auth, and some
- * KB for each), because anybody can connect; beyond it the largest are closed. It does not count for maxmemory, so
- * that nobody without a password can have keys evicted. Invariant: `held` is the sum of `counted` of all
- * clients with `before_auth`, which those that have logged in or are being closed have not. Main thread only. */
+ * The memory of clients that have not logged in. Together they have a budget
+ * (client-memory-before-auth, and some KB for each), because anybody can connect; beyond it the
+ * largest are closed. It does not count for maxmemory, so that nobody without a password can have
+ * keys evicted. Invariant: `held` is the sum of `counted` of all clients with `before_auth`, which
+ * those that have logged in or are being closed have not. Main thread only. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -40,7 +41,8 @@ static void closeVictim(client *cl) {
     readerDropInput(cl);
 }
 
-/* Closes the largest clients until an eighth of the budget is free, so that this is not repeated for each request. */
+/* Closes the largest clients until an eighth of the budget is free, so that this is not repeated
+ * for each request. */
 static void closeLargest(size_t budget) {
     hotCheck(before_auth.held > budget);
     list *all = clientAll();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life cycle of a client: created on accept, closed for a reason, freed in stage FREE. Invariant: a client is
- * in the list of all clients from its creation until it is freed; one that is waiting to be freed has no
- * callbacks, so that it cannot be reached. Main thread only. */
+ * The life cycle of a client: created on accept, closed for a reason, freed in stage FREE.
+ * Invariant: a client is in the list of all clients from its creation until it is freed; one that
+ * is waiting to be freed has no callbacks, so that it cannot be reached. Main thread only. */
 #include "net/client.h"
 
 #include "base/base.h"

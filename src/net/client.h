@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * client: a session and its connection. An idle client owns only this struct: no input buffer, no output block. */
+ * client: a session and its connection. An idle client owns only this struct: no input buffer, no
+ * output block. */
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H
 
@@ -36,8 +37,8 @@ static inline size_t clientInputCap(const client *cl) {
 /* The event loop of all connections. */
 loop *netLoop(void);
 
-/* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it (it is closed
- * then). */
+/* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it
+ * (it is closed then). */
 client *clientNew(int fd, const connType *type, bool local);
 /* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
@@ -57,7 +58,8 @@ void readerBegin(client *cl, slice bytes);
 void readerDropInput(client *cl);
 /* Visits the sessions of all clients. */
 void clientWalk(sessionVisitProc *visit, void *arg);
-/* The connection is open: counts and logs it. False if it is refused, with an error (protected mode). */
+/* The connection is open: counts and logs it. False if it is refused, with an error (protected
+ * mode). */
 bool clientAdmit(client *cl);
 /* Stage EXECUTE: runs what was read in this turn. */
 void readerExecute(void);
@@ -75,19 +77,19 @@ void writerWrite(client *cl);
 bool limitsCheckOutput(client *cl);
 bool limitsCheckInput(client *cl);
 
-/* Update the sums that are limited after a client's memory changed, and before it is closed. No effect on a client that has
- * logged in unless there is a limit (maxmemory-clients). */
+/* Update the sums that are limited after a client's memory changed, and before it is closed. No
+ * effect on a client that has logged in unless there is a limit (maxmemory-clients). */
 void limitsRecount(client *cl);
 void limitsUncount(client *cl);
-/* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before keys are
- * evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
+/* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before
+ * keys are evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
 size_t limitsEvict(void);
-/* The client is going to run requests of that many bytes, which its memory does not include: closes the largest clients if
- * this exceeds maxmemory-clients. False if it is one of them. */
+/* The client is going to run requests of that many bytes, which its memory does not include: closes
+ * the largest clients if this exceeds maxmemory-clients. False if it is one of them. */
 bool limitsAdmitInput(client *cl, size_t bytes);
 
-/* Adds to, or subtracts from, the memory of clients that have not logged in what this one has `counted`. Adding closes the
- * largest ones if they have too much (client-memory-before-auth). */
+/* Adds to, or subtracts from, the memory of clients that have not logged in what this one has
+ * `counted`. Adding closes the largest ones if they have too much (client-memory-before-auth). */
 void beforeAuthAdd(client *cl);
 void beforeAuthSubtract(client *cl);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lines of CLIENT LIST, and the filters of CLIENT LIST and CLIENT KILL. The order of fields is Valkey's, because
- * tools parse it. A line costs two system calls for addresses.
- * Main thread only. */
+ * Lines of CLIENT LIST, and the filters of CLIENT LIST and CLIENT KILL. The order of fields is
+ * Valkey's, because tools parse it. A line costs two system calls for addresses. Main thread
+ * only. */
 #include "net/client_list.h"
 
 #include <stdio.h>
@@ -120,7 +120,8 @@ static int64_t idleOf(const session *s) {
     return s->flags & SESSION_IN_BATCH ? 0 : (engineHot.now_ms - s->active_ms) / 1000;
 }
 
-/* The command that a session is running, as it was sent: EXEC rather than a queued command. NULL if none. */
+/* The command that a session is running, as it was sent: EXEC rather than a queued command. NULL if
+ * none. */
 static const ctx *runningOf(const session *s) {
     const ctx *c = engineHot.current;
     if (!c || c->who != s) return NULL;
@@ -157,8 +158,8 @@ static void appendNumber(str *out, const char *name, int64_t value) {
     appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
 }
 
-/* Input: pending bytes (including large arguments), free buffer space, arguments of the running command, queued
- * transaction. */
+/* Input: pending bytes (including large arguments), free buffer space, arguments of the running
+ * command, queued transaction. */
 static void appendInput(const client *cl, str *out) {
     size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
     appendNumber(out, "qbuf", (int64_t)waiting);
@@ -167,8 +168,8 @@ static void appendInput(const client *cl, str *out) {
     appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
 }
 
-/* Output: the first block is reported as the reply buffer, the others as the reply list; for a replica the list is the
- * part of the replication stream that is kept for it. */
+/* Output: the first block is reported as the reply buffer, the others as the reply list; for a
+ * replica the list is the part of the replication stream that is kept for it. */
 static void appendOutput(const client *cl, const sessionReport *report, str *out) {
     enum { STREAM_BLOCK_OVERHEAD = 64 };
     const outbuf *o = &cl->session.out;

@@ -33,7 +33,8 @@ typedef struct clientCondition {
     int id_count;
 } clientCondition;
 
-/* A conjunction of conditions. A zeroed filter matches every client. Clear it with clientFilterClear(). */
+/* A conjunction of conditions. A zeroed filter matches every client. Clear it with
+ * clientFilterClear(). */
 typedef struct clientFilter {
     clientCondition is[FIELD_COUNT];
     clientCondition is_not[FIELD_COUNT]; /* NOT-ID and so on */

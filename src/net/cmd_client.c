@@ -145,7 +145,8 @@ void clientListCommand(ctx *c) {
     replyLines(c, &lines);
 }
 
-/* Closes all matching clients except the caller. Returns their number; *myself is true if the caller matches. */
+/* Closes all matching clients except the caller. Returns their number; *myself is true if the
+ * caller matches. */
 static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myself) {
     int64_t killed = 0;
     *myself = false;
@@ -163,8 +164,8 @@ static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myse
     return killed;
 }
 
-/* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or the number of closed clients. If the caller
- * closes itself, it gets the reply first. */
+/* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or the number of closed clients.
+ * If the caller closes itself, it gets the reply first. */
 void clientKillCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     clientFilter filter;
@@ -231,8 +232,8 @@ void clientUnpauseCommand(ctx *c) {
     replyOk(c);
 }
 
-/* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 if the client was blocked by a command, else 0. A paused client is
- * not blocked. */
+/* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 if the client was blocked by a command, else 0. A
+ * paused client is not blocked. */
 void clientUnblockCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     bool error = c->argc > 3 && ctxArgIs(c, 3, "error");

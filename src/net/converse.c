@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Blocking input and output of a client while its command runs: the debugger of scripts, in the server or in a process
- * forked from it. Neither uses the event loop, which a forked process shares with its parent. Main thread only. */
+ * Blocking input and output of a client while its command runs: the debugger of scripts, in the
+ * server or in a process forked from it. Neither uses the event loop, which a forked process shares
+ * with its parent. Main thread only. */
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>

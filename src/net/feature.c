@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of `net`, and the functions it exports to startup and other folders. Main thread only. */
+ * Registration of `net`, and the functions it exports to startup and other folders. Main thread
+ * only. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -29,7 +30,8 @@ static bool resumeReleased(void) {
     return any;
 }
 
-/* Runs what was read, then sessions released from a pause or from blocking, possibly by what has just been run. */
+/* Runs what was read, then sessions released from a pause or from blocking, possibly by what has
+ * just been run. */
 static void execute(void) {
     int64_t timer_ms;
     do {

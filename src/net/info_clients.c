@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO's section Clients and the network part of Stats, with their samples. INFO clients costs a walk over all clients. Main thread only. */
+ * INFO's section Clients and the network part of Stats, with their samples. INFO clients costs a
+ * walk over all clients. Main thread only. */
 #include "net/client_list.h"
 
 #include "base/base.h"
@@ -19,8 +20,8 @@ enum { RECENT_SECONDS = 8 };
 
 static struct {
     rate input, output, repl_input, repl_output;
-    /* Maximum buffer sizes of the last seconds, one slot per second; those of the current second are in
-     * netStats(). */
+    /* Maximum buffer sizes of the last seconds, one slot per second; those of the current second
+     * are in netStats(). */
     uint64_t input_max[RECENT_SECONDS], output_max[RECENT_SECONDS];
     int slot;
 } samples;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The main thread's side of I/O threads (io_threads.h): which clients are lent, and what happens when they come back.
+ * The main thread's side of I/O threads (io_threads.h): which clients are lent, and what happens
+ * when they come back.
  *
- * The loop of the main thread watches all connections. A client with bytes to read, or with output, is pushed as a job to
- * one of the active threads, always the same while their number stays. It comes back as a result: with a batch that holds
- * its requests, or alone. A connection that is lent is watched with `edge`, so an event is reported once: it sets conn.ready,
- * and the client is lent again when it is back.
+ * The loop of the main thread watches all connections. A client with bytes to read, or with output,
+ * is pushed as a job to one of the active threads, always the same while their number stays. It
+ * comes back as a result: with a batch that holds its requests, or alone. A connection that is lent
+ * is watched with `edge`, so an event is reported once: it sets conn.ready, and the client is lent
+ * again when it is back.
  *
- * Never lent, but served by the main thread as without threads: links to a primary and replicas, blocked and paused clients,
- * and all clients in a nested turn within a command. Of TLS handshakes single steps are lent, a few at a time; the main thread
- * makes the others.
+ * Never lent, but served by the main thread as without threads: links to a primary and replicas,
+ * blocked and paused clients, and all clients in a nested turn within a command. Of TLS handshakes
+ * single steps are lent, a few at a time; the main thread makes the others.
  *
- * Invariants: a client is lent if and only if it has SESSION_LENT and `owner` is a thread's, which only the main thread
- * changes; it is then in exactly one of the thread's job ring, its batch, its result ring, and `returned`. While no thread is
- * active, clients that are not lent have the callbacks and watches of a server without threads. A thread has at most
- * JOBS_MAX clients. Main thread only. */
+ * Invariants: a client is lent if and only if it has SESSION_LENT and `owner` is a thread's, which
+ * only the main thread changes; it is then in exactly one of the thread's job ring, its batch, its
+ * result ring, and `returned`. While no thread is active, clients that are not lent have the
+ * callbacks and watches of a server without threads. A thread has at most JOBS_MAX clients. Main
+ * thread only. */
 #include "net/io_threads.h"
 
 #include <errno.h>
@@ -374,7 +377,8 @@ static void processResults(void) {
     hotCheck(io.returned_at >= io.returned_count || io.returned_count == 0);
 }
 
-/* Executes batches in steps: their lookups are prefetched together. A nested turn may execute some of them. */
+/* Executes batches in steps: their lookups are prefetched together. A nested turn may execute some
+ * of them. */
 static void executeBatches(void) {
     while (io.first) {
         io.counted.prefetch_batches++;
@@ -431,7 +435,7 @@ void ioThreadsGiveBack(inputBatch *b) {
     batchFree(b); /* the thread has ended */
 }
 
-/* ------------------------------------------------------------------ the number of active threads */
+/* ----------------------------------------------------------------- the number of active threads */
 
 /* Gives clients that are not lent the callback for readable connections. */
 static void setCallbacks(connProc *from, connProc *to) {
@@ -554,8 +558,9 @@ static int64_t workedUs(void) {
     return clockTicksToNs(ticks) / 1000;
 }
 
-/* The number of threads for a load in percent of one processor: that of the main thread, and the sum of the active ones.
- * Grows by one; the second limit of each pair is lower, so that it does not alternate. */
+/* The number of threads for a load in percent of one processor: that of the main thread, and the
+ * sum of the active ones. Grows by one; the second limit of each pair is lower, so that it does not
+ * alternate. */
 static int threadsFor(int active, int64_t main_percent, int64_t worked_percent) {
     hotCheck(active >= 0);
     hotCheck(main_percent >= 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * I/O threads: read, parse and write for the main thread, which lends them clients. A client that is lent (SESSION_LENT)
- * belongs to one thread until it comes back: meanwhile the main thread does not touch its connection and input, and does not
- * change its output; what it wants to do with it is noted and done afterwards. Main thread only. */
+ * I/O threads: read, parse and write for the main thread, which lends them clients. A client that
+ * is lent (SESSION_LENT) belongs to one thread until it comes back: meanwhile the main thread does
+ * not touch its connection and input, and does not change its output; what it wants to do with it
+ * is noted and done afterwards. Main thread only. */
 #ifndef NET_IO_THREADS_H
 #define NET_IO_THREADS_H
 
@@ -10,7 +11,8 @@
 
 enum { IO_THREADS_MAX = 256 }; /* the limit of io-threads, which includes the main thread */
 
-/* Effect of io-threads and io-threads-always-active: starts and ends threads. No effect before netListen(). */
+/* Effect of io-threads and io-threads-always-active: starts and ends threads. No effect before
+ * netListen(). */
 status ioThreadsApply(reason *why);
 /* At shutdown: takes all clients back and ends the threads. */
 void ioThreadsStop(void);
@@ -35,8 +37,8 @@ enum ioNote {
     NOTE_CLOSE = 8,    /* it is to be closed */
 };
 void ioThreadsNote(client *cl, enum ioNote what);
-/* Waits until no thread has a client: all clients may be read, until the loop continues. Those that were lent are formally
- * so until stage EXECUTE. */
+/* Waits until no thread has a client: all clients may be read, until the loop continues. Those that
+ * were lent are formally so until stage EXECUTE. */
 void ioThreadsSettle(void);
 /* Returns a batch, which is empty, to the thread that has filled it. */
 void ioThreadsGiveBack(inputBatch *b);

@@ -36,7 +36,9 @@ enum ioReading {
 /* Of results: all other clients come back with the batch that holds their requests. */
 enum ioResult {
     RESULT_BATCH, /* what: an inputBatch */
-    RESULT_READ, /* what: a client without a request. number: that of read(); code: errno, or 1 if more bytes may wait */
+    /* What: a client without a request. number: that of read(); code: errno, or 1 if more bytes may
+     * wait. */
+    RESULT_READ,
     RESULT_UNREAD,    /* what: a client that was not read, for lack of an empty batch */
     RESULT_WROTE,     /* what: a client. number: that of writev(), code: errno */
     RESULT_HANDSHAKE, /* what: a client. number: the status of the step, code: what it waits for */

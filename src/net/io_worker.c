@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an I/O thread does with the clients that it is lent: reads and parses into a batch, or writes.
+ * What an I/O thread does with the clients that it is lent: reads and parses into a batch, or
+ * writes.
  *
- * It touches the connection and the input of a client, reads its output, and nothing else: not the flags of the session,
- * which the main thread changes meanwhile. Bytes that were written are removed from the output by the main thread, so that
- * values lent to it and blocks are freed by their owner. It reads const tables of commands, and no key. Runs on I/O threads
- * only. */
+ * It touches the connection and the input of a client, reads its output, and nothing else: not the
+ * flags of the session, which the main thread changes meanwhile. Bytes that were written are
+ * removed from the output by the main thread, so that values lent to it and blocks are freed by
+ * their owner. It reads const tables of commands, and no key. Runs on I/O threads only. */
 #include <errno.h>
 
 #include "base/base.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits for which clients are closed: output limits of the client's class, the query buffer limit, a smaller
- * output limit before authentication, idle timeouts, maxmemory-clients. Main thread only. */
+ * Limits for which clients are closed: output limits of the client's class, the query buffer limit,
+ * a smaller output limit before authentication, idle timeouts, maxmemory-clients. Main thread
+ * only. */
 #include "net/client.h"
 
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 
-/* Output limit of a client that has not authenticated, about what Valkey holds before it allocates memory for replies. */
+/* Output limit of a client that has not authenticated, about what Valkey holds before it allocates
+ * memory for replies. */
 enum { UNAUTHENTICATED_OUTPUT_MAX = 16 * 1024 };
 
 static const outputLimit *limitOf(const session *s) {
@@ -24,7 +26,8 @@ static const outputLimit *limitOf(const session *s) {
 
 size_t netReplicaOutputLimit(void) { return netConf.output_limits[OUTPUT_REPLICA].hard_bytes; }
 
-/* True if the soft limit has been exceeded for longer than allowed. Must see every change of `held`. */
+/* True if the soft limit has been exceeded for longer than allowed. Must see every change of
+ * `held`. */
 static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
     hotCheck(limit->soft_seconds >= 0);
     if (!limit->soft_bytes || held < limit->soft_bytes) {
@@ -77,7 +80,8 @@ bool limitsCheckOutput(client *cl) {
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
     if (unlikely(cl->session.flags & SESSION_REPLAY)) return false;
-    /* As in Valkey, counts received bytes; the memory to store them counts for maxmemory-clients. */
+    /* As in Valkey, counts received bytes; the memory to store them counts for
+     * maxmemory-clients. */
     size_t held =
         cl->in_len + requestParserBytes(&cl->parser) + transactionArgumentBytes(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
@@ -102,14 +106,15 @@ void limitsUncount(client *cl) {
     hotCheck(cl->counted == 0);
 }
 
-/* Bytes to send that are not in the output's own memory: messages are kept once for all their receivers, but a client
- * that does not read them is a reason to close it, not to evict keys. */
+/* Bytes to send that are not in the output's own memory: messages are kept once for all their
+ * receivers, but a client that does not read them is a reason to close it, not to evict keys. */
 static size_t sharedPending(const outbuf *o) {
     size_t pending = outbufPending(o), own = outbufMemory(o);
     return pending > own ? pending - own : 0;
 }
 
-/* Room of input buffers that is not used yet: a request that fits the limit is not refused because its buffer grew. */
+/* Room of input buffers that is not used yet: a request that fits the limit is not refused because
+ * its buffer grew. */
 static size_t unusedInput(const client *cl) {
     return (cl->in ? clientInputCap(cl) - cl->in_len : 0) + requestParserRoom(&cl->parser);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listening sockets: binds all configured addresses, accepts a limited number of connections per turn, and refuses
- * connections because of maxclients or protected mode, with an error. Main thread only. */
+ * Listening sockets: binds all configured addresses, accepts a limited number of connections per
+ * turn, and refuses connections because of maxclients or protected mode, with an error. Main thread
+ * only. */
 #include "net/net.h"
 
 #include <errno.h>
@@ -56,7 +57,8 @@ void netSetLoop(loop *l) {
 
 loop *netLoop(void) { return listeners.loop; }
 
-/* Sends an error and closes the socket. The socket is new, so its buffer is empty and the text fits. */
+/* Sends an error and closes the socket. The socket is new, so its buffer is empty and the text
+ * fits. */
 static void refuse(int fd, const char *text, size_t len) {
     conn c;
     connInit(&c, &connTcp, listeners.loop, fd, CONN_OPEN);
@@ -69,8 +71,8 @@ static void refuse(int fd, const char *text, size_t len) {
 bool clientAdmit(client *cl) {
     netStats()->connections++;
     limitsRecount(cl);
-    /* A session that is authenticated from the start needs no password: then only local connections are
-     * accepted. */
+    /* A session that is authenticated from the start needs no password: then only local connections
+     * are accepted. */
     bool local = cl->session.flags & SESSION_LOCAL;
     if (netConf.protected_mode && !local && sessionIsAuthenticated(&cl->session)) {
         outbufAppend(&cl->session.out, protected_text, sizeof(protected_text) - 1);
@@ -192,8 +194,8 @@ bool netIsListening(void) { return listeners.opened; }
 status netRelisten(reason *why) {
     hotCheck(threadIsMain());
     if (!listeners.opened) return OK;
-    /* The old sockets are closed first: a wildcard address on the same port would conflict with them. They are
-     * opened again after the registry has restored the old values. */
+    /* The old sockets are closed first: a wildcard address on the same port would conflict with
+     * them. They are opened again after the registry has restored the old values. */
     for (int i = listeners.count - 1; i >= 0; i--) {
         if (listeners.list[i].type != &connUnix) closeListeners(i, i + 1);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Network connections of clients: listens, reads, passes batches of requests to the engine, writes replies,
- * enforces limits. Main thread only unless marked. */
+ * Network connections of clients: listens, reads, passes batches of requests to the engine, writes
+ * replies, enforces limits. Main thread only unless marked. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -21,7 +21,8 @@ bool netThreadsAreActive(void);
 void netPrintThreadTimes(str *out);
 /* Takes all clients back from the I/O threads, which have nothing to do until netThreadsUnpark():
  * while the main thread changes what they read (the table of commands: commandLoad()), or forks a
- * process that goes on in all of it. The calls nest; the main thread serves all clients meanwhile. */
+ * process that goes on in all of it. The calls nest; the main thread serves all clients
+ * meanwhile. */
 void netThreadsPark(void);
 void netThreadsUnpark(void);
 /* The calling thread acts for the main thread from now on, or does so no more: one that holds a
@@ -32,8 +33,8 @@ void netActAsMain(bool yes);
 int netPort(void);
 /* The configured ports without and with TLS; 0: none. */
 void netListenPorts(int *tcp, int *tls);
-/* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then. ERR_LIMIT: not
- * even one client would be possible. */
+/* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then.
+ * ERR_LIMIT: not even one client would be possible. */
 status netFitDescriptors(reason *why);
 /* INFO's listenerN lines. */
 void netPrintListeners(str *out);
@@ -42,7 +43,8 @@ size_t netClientsMemory(void);
 
 /* Sets the event loop of the connections; before netListen(). */
 void netSetLoop(loop *l);
-/* Opens all configured listeners; on failure `why` says which one failed, and the start must be aborted. */
+/* Opens all configured listeners; on failure `why` says which one failed, and the start must be
+ * aborted. */
 status netListen(reason *why);
 /* Logs one "Ready to accept connections ..." line per listener. */
 void netLogReady(void);
@@ -56,13 +58,13 @@ void netCloseAll(void);
 void netDescribeClients(int most, bool for_log, str *out);
 /* The line of one session for a log, without a line end; false if it has no connection. */
 bool netDescribeForLog(const session *s, str *out);
-/* The addresses of `bind`, borrowed; a leading '-' means that a missing address is not an error. Returns their
- * number. */
+/* The addresses of `bind`, borrowed; a leading '-' means that a missing address is not an error.
+ * Returns their number. */
 int netBindAddresses(const char *const **addrs);
 /* True if tls-port, tls-replication or tls-cluster is set. */
 bool netTlsIsOn(void);
-/* Begins the server's side of TLS on an accepted connection of another folder, initialised with connTls. Fails while TLS
- * is off. Client certificates are asked for as tls-auth-clients says. */
+/* Begins the server's side of TLS on an accepted connection of another folder, initialised with
+ * connTls. Fails while TLS is off. Client certificates are asked for as tls-auth-clients says. */
 status netTlsAccept(conn *c) MUST_USE;
 /* tls-replication: links to a primary use TLS, and replicas connect to the TLS port. */
 bool netTlsForReplication(void);
@@ -70,18 +72,21 @@ bool netTlsForReplication(void);
 int netReplicationPort(void);
 /* tls-cluster: links to other nodes, and MIGRATE, use TLS. */
 bool netTlsForCluster(void);
-/* Begins the client's side of TLS on a connecting connection, initialised with connTls, with the certificate for outgoing
- * links. `host` is what the user named; the certificate must be issued for it with tls-check-hostname. Fails while TLS is off. */
+/* Begins the client's side of TLS on a connecting connection, initialised with connTls, with the
+ * certificate for outgoing links. `host` is what the user named; the certificate must be issued for
+ * it with tls-check-hostname. Fails while TLS is off. */
 status netTlsConnect(conn *c, const char *host) MUST_USE;
-/* Connections that this server opens and that may become clients, as the link to a primary does. Connects to a literal
- * address, with TLS if tls-replication is on; `host` is the name that the user gave. The caller sets the callbacks of the
- * connection, and closes it unless it was adopted. NULL with the reason in `why`. */
+/* Connections that this server opens and that may become clients, as the link to a primary does.
+ * Connects to a literal address, with TLS if tls-replication is on; `host` is the name that the
+ * user gave. The caller sets the callbacks of the connection, and closes it unless it was adopted.
+ * NULL with the reason in `why`. */
 conn *netOutgoingOpen(const char *addr, int port, const char *host, bool mptcp, reason *why);
 void netOutgoingClose(conn *c);
-/* Makes a client of an open connection. It is closed by its session, like all clients. On failure the connection remains
- * the caller's. */
+/* Makes a client of an open connection. It is closed by its session, like all clients. On failure
+ * the connection remains the caller's. */
 status netOutgoingAdopt(conn *c, session **out) MUST_USE;
-/* Afterwards, when the session is prepared: begins to read. `received`: bytes that have been read already. */
+/* Afterwards, when the session is prepared: begins to read. `received`: bytes that have been read
+ * already. */
 void netOutgoingStart(session *s, slice received);
 /* Counts bytes received from a primary by a connection that is not a client (yet). */
 void netCountDataset(size_t received);
@@ -89,15 +94,17 @@ void netCountDataset(size_t received);
 size_t netReplicaOutputLimit(void);
 /* The connection of a client, for direct output. */
 conn *netOutgoingConn(session *s);
-/* Sends what is pending. Returns a descriptor of the connection for a child, to which nothing is sent by this process from
- * then on; the caller closes it. -1: it uses TLS, has failed, or does not take what is pending. */
+/* Sends what is pending. Returns a descriptor of the connection for a child, to which nothing is
+ * sent by this process from then on; the caller closes it. -1: it uses TLS, has failed, or does not
+ * take what is pending. */
 int netLendToChild(session *s);
 /* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
 size_t netOutgoingWaiting(session *s);
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
-/* Applies the output limits of class replica: `held` bytes of the replication stream are kept for the session, which is
- * closed if that is too much. Limits below the size of the backlog are raised to it. */
+/* Applies the output limits of class replica: `held` bytes of the replication stream are kept for
+ * the session, which is closed if that is too much. Limits below the size of the backlog are raised
+ * to it. */
 void netLimitReplica(session *s, size_t held, size_t backlog_limit);
 /* TCP_NODELAY of the session's connection; off: the kernel may delay packets to fill them. */
 void netSetDelay(session *s, bool delay);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of `net`. Each field is named after its directive; only the configuration registry writes them. */
+ * Directives of `net`. Each field is named after its directive; only the configuration registry
+ * writes them. */
 #ifndef NET_NET_PRIV_H
 #define NET_NET_PRIV_H
 
@@ -76,8 +77,8 @@ extern netConfig netConf;
 extern const configOption netOptions[];
 extern const configOption netTlsOptions[];
 
-/* Reopens the TCP and TLS listeners after a port or `bind` has changed. No effect before netListen(). On failure all
- * are closed: the caller restores the old values and calls again. */
+/* Reopens the TCP and TLS listeners after a port or `bind` has changed. No effect before
+ * netListen(). On failure all are closed: the caller restores the old values and calls again. */
 status netRelisten(reason *why);
 /* Effect of tls-port. */
 status netApplyTlsPort(reason *why);

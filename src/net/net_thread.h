@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * netThread: what reader and writer need of the thread that they run on: the batch being filled, and
- * counters. The main thread has one, and each I/O thread. A client belongs to one at a time, which
- * alone may touch its connection and input; debug builds check it (netThreadOwns()). */
+ * netThread: what reader and writer need of the thread that they run on: the batch being filled,
+ * and counters. The main thread has one, and each I/O thread. A client belongs to one at a time,
+ * which alone may touch its connection and input; debug builds check it (netThreadOwns()). */
 #ifndef NET_NET_THREAD_H
 #define NET_NET_THREAD_H
 
@@ -31,7 +31,7 @@ static inline netThread *netThreadOf(const client *cl) {
     hotCheck(netThreadIsCurrent(cl->owner));
     return cl->owner;
 }
-/* ------------------------------------------------------------------ parts of the reader for I/O threads; main thread */
+/* --------------------------------------------- parts of the reader for I/O threads; main thread */
 
 /* Sets the callback for readable connections; clients that exist keep theirs. */
 void readerSetProc(connProc *proc);
@@ -47,21 +47,23 @@ void readerCount(client *cl, ssize_t n);
 void readerRecord(client *cl);
 /* After a read returned `n` <= 0: closes the client unless errno was EAGAIN. */
 void readerFailed(client *cl, ssize_t n, int error);
-/* Prefetches for the first batches of a list, as many as fit in one step; returns their number: 0 if the first one does not. */
+/* Prefetches for the first batches of a list, as many as fit in one step; returns their number: 0
+ * if the first one does not. */
 int readerPrefetch(struct inputBatch *first);
 /* Executes a batch that an I/O thread has filled; its clients are the main thread's. */
 void readerExecuteBatch(struct inputBatch *b, bool prefetched);
 /* After `written` bytes of the output were sent: removes them. */
 void writerSent(client *cl, size_t written);
-/* After writing: applies limits, closes the client, or waits until the rest can be written. `full`: the connection took no
- * more. */
+/* After writing: applies limits, closes the client, or waits until the rest can be written. `full`:
+ * the connection took no more. */
 void writerEnd(client *cl, bool full);
 
 /* Main thread, while `t` reads nothing: executes what it has read. */
 void readerExecuteOf(netThread *t);
 /* Frees the empty batch of a thread that ends. */
 void readerFree(netThread *t);
-/* Main thread, once a turn, while `t` has no clients to serve: adds its counters to netStats() and sets them to 0. */
+/* Main thread, once a turn, while `t` has no clients to serve: adds its counters to netStats() and
+ * sets them to 0. */
 void netThreadFold(netThread *t);
 
 #endif

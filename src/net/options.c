@@ -116,8 +116,8 @@ static const configSpecial output_limits = {
 
 /* ------------------------------------------------------------------ applying values */
 
-/* After a failure the registry restores the old values but does not call `apply`: the listeners are reopened here
- * with the previous values. */
+/* After a failure the registry restores the old values but does not call `apply`: the listeners are
+ * reopened here with the previous values. */
 static struct {
     int port, tls_port;
     char *bind[BIND_MAX];

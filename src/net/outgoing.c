@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections opened by this server that may become clients (net.h). The memory is that of a client from the start, so
- * that the connection does not move; its session is initialised when it becomes one. Main thread only. */
+ * Connections opened by this server that may become clients (net.h). The memory is that of a client
+ * from the start, so that the connection does not move; its session is initialised when it becomes
+ * one. Main thread only. */
 #include "base/base.h"
 #include "io/net_addr.h"
 #include "io/tls.h"

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Input: parses received bytes to requests and passes them to the engine, in batches over many sessions.
+ * Input: parses received bytes to requests and passes them to the engine, in batches over many
+ * sessions.
  *
- * A readable connection is read once per turn into a part of an arena that all clients share; its complete
- * requests are parsed immediately and wait in the batch. Stage EXECUTE (or a full batch) prefetches what all of
- * them will access, and then runs them session by session. Only the rest of an incomplete request is copied to a
- * buffer of the client's own. So an idle client owns no buffer, and memory is proportional to the bytes received.
+ * A readable connection is read once per turn into a part of an arena that all clients share; its
+ * complete requests are parsed immediately and wait in the batch. Stage EXECUTE (or a full batch)
+ * prefetches what all of them will access, and then runs them session by session. Only the rest of
+ * an incomplete request is copied to a buffer of the client's own. So an idle client owns no
+ * buffer, and memory is proportional to the bytes received.
  *
- * Invariants: while requests of a session are in a batch, it has SESSION_IN_BATCH and is not read; parse results
- * are not used after the batch; bytes of requests that did not run are copied to the client's own buffer and
- * parsed again when it continues. Nested turns of the loop (during a slow script) use a separate batch. Main
- * thread only. */
+ * Invariants: while requests of a session are in a batch, it has SESSION_IN_BATCH and is not read;
+ * parse results are not used after the batch; bytes of requests that did not run are copied to the
+ * client's own buffer and parsed again when it continues. Nested turns of the loop (during a slow
+ * script) use a separate batch. Main thread only. */
 #include "net/client.h"
 
 #include <errno.h>
@@ -32,10 +34,13 @@ enum {
     ARENA_BYTES = 512 * 1024,
     OUTPUT_AT_ONCE =
         128 *
-        1024, /* size of pending replies above which they are written before the end of the turn, while still in the cache */
+        /* Size of pending replies above which they are written before the end of the turn, while
+         * still in the cache. */
+        1024,
 };
 
-/* The batch to which input of this turn is added: a new one if the current one is being executed. */
+/* The batch to which input of this turn is added: a new one if the current one is being
+ * executed. */
 static inputBatch *batchOpen(netThread *t) {
     if (unlikely(!t->batch) || unlikely(t->batch->running)) {
         inputBatch *b = batchNew(ARENA_BYTES, EXECUTE_PREFETCH_MAX);
@@ -152,7 +157,8 @@ static void logProtocolError(const inputRun *run) {
     strFree(&input);
 }
 
-/* Streams consist of arrays and blank lines only: the number of requests before the first inline one. */
+/* Streams consist of arrays and blank lines only: the number of requests before the first inline
+ * one. */
 static int streamRequests(const inputRun *run, const request *requests) {
     hotCheck(run->count >= 0);
     int count = 0;
@@ -174,7 +180,8 @@ static void refuseInline(inputRun *run) {
     sessionCloseNow(s);
 }
 
-/* Runs many requests in steps: what is prefetched in one step is still in the cache when it is used. */
+/* Runs many requests in steps: what is prefetched in one step is still in the cache when it is
+ * used. */
 static NO_INLINE int runInSteps(session *s, request *requests, int count) {
     hotCheck(count >= 0);
     int ran = 0;
@@ -203,7 +210,8 @@ static int runRequests(inputBatch *b, inputRun *run) {
     return ran;
 }
 
-/* Bytes of the requests of a run that are not a part of its client's memory any more, or not yet. */
+/* Bytes of the requests of a run that are not a part of its client's memory any more, or not
+ * yet. */
 static size_t runBytes(const inputBatch *b, const inputRun *run) {
     size_t bytes = run->buf == run->cl->in ? 0 : run->len;
     const request *r = b->requests.items + run->first;
@@ -244,7 +252,8 @@ static bool executeInput(inputBatch *b, inputRun *run) {
         executeProtocolError(s, error);
         return false;
     }
-    /* Parse the rest after requests once more, because only then may a block for a large argument be opened. */
+    /* Parse the rest after requests once more, because only then may a block for a large argument
+     * be opened. */
     return run->status == REQUEST_BATCH_FULL || (run->count && run->pos < run->len);
 }
 
@@ -265,7 +274,8 @@ static void endRun(inputRun *run) {
         clientCloseLater(cl);
 }
 
-/* Writes long replies while their bytes are in the cache, and before those of many sessions accumulate. */
+/* Writes long replies while their bytes are in the cache, and before those of many sessions
+ * accumulate. */
 static void writeLongReplies(inputBatch *b) {
     if (likely(b->output < OUTPUT_AT_ONCE)) return;
     b->output = 0;
@@ -281,7 +291,8 @@ static int partsOf(inputBatch *b, int from, int to, executePart *parts) {
     return to - from;
 }
 
-/* The end of the runs from `from` on that have EXECUTE_PREFETCH_MAX requests together; at least one run. */
+/* The end of the runs from `from` on that have EXECUTE_PREFETCH_MAX requests together; at least one
+ * run. */
 static int windowEnd(const inputBatch *b, int from) {
     int at = from, left = EXECUTE_PREFETCH_MAX;
     do { left -= b->runs[at++].count; } while (at < b->run_count && b->runs[at].count <= left);
@@ -296,7 +307,8 @@ static int prefetchRuns(inputBatch *b, int from) {
     return to;
 }
 
-/* Executes the requests of the batch, and parses what is left of its runs. Its first `prefetched` runs were prefetched. */
+/* Executes the requests of the batch, and parses what is left of its runs. Its first `prefetched`
+ * runs were prefetched. */
 static void stepBatch(inputBatch *b, int prefetched) {
     int left = 0;
     for (int i = 0; i < b->run_count; i++) {
@@ -349,8 +361,9 @@ void readerExecuteBatch(inputBatch *b, bool prefetched) {
     runBatch(b);
 }
 
-/* In a nested turn: moves the runs after the one that is being executed from its batch to the nested one, so that
- * their clients are served like those whose input arrives only now. Protocol errors and streams wait. */
+/* In a nested turn: moves the runs after the one that is being executed from its batch to the
+ * nested one, so that their clients are served like those whose input arrives only now. Protocol
+ * errors and streams wait. */
 static void takeWaitingRuns(inputBatch *b) {
     int from = b->run_count;
     while (from > 0 && &b->runs[from - 1].cl->session != engineHot.current->who) from--;

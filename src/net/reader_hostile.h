@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fault injection for readers in the hostile build: short reads, batches of random length, and after each batch
- * the input is moved and its old location poisoned. No effect in other builds. */
+ * Fault injection for readers in the hostile build: short reads, batches of random length, and
+ * after each batch the input is moved and its old location poisoned. No effect in other builds. */
 #ifndef NET_READER_HOSTILE_H
 #define NET_READER_HOSTILE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS of the server (tls.h). Invariant: while TLS is on there is a context; it is replaced only by a valid one. */
+ * TLS of the server (tls.h). Invariant: while TLS is on there is a context; it is replaced only by
+ * a valid one. */
 #include "net/tls.h"
 
 #include <stdio.h>

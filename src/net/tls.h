@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS of the server: the current context, built from the tls-* directives, its reload, and the handshakes of clients.
- * Main thread only. */
+ * TLS of the server: the current context, built from the tls-* directives, its reload, and the
+ * handshakes of clients. Main thread only. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
 #include "net/client.h"
 
-/* Effects of directives. The files and settings are read again, if TLS is used. On failure the reason is logged and the
- * previous context stays. */
+/* Effects of directives. The files and settings are read again, if TLS is used. On failure the
+ * reason is logged and the previous context stays. */
 status netTlsApply(reason *why);
 /* Whether clients must have certificates; for later handshakes. */
 status netTlsApplyAuth(reason *why);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Output: one writev() per session and turn, in stage WRITE; the rest in a later turn, when the connection has become
- * writable. Main thread
- * only. */
+ * Output: one writev() per session and turn, in stage WRITE; the rest in a later turn, when the
+ * connection has become writable. Main thread only. */
 #include "net/client.h"
 
 #include <errno.h>
@@ -93,9 +92,9 @@ void writerWrite(client *cl) {
     endWrite(cl, full);
 }
 
-/* Pushes to many sessions are written over several turns: messages that are published meanwhile are sent with the same
- * system call, and requests of others are served in between. All are written once those that wait longest hold
- * PUSH_PENDING_MAX bytes. */
+/* Pushes to many sessions are written over several turns: messages that are published meanwhile are
+ * sent with the same system call, and requests of others are served in between. All are written
+ * once those that wait longest hold PUSH_PENDING_MAX bytes. */
 static NO_INLINE void writePushes(void (*write)(client *cl)) {
     enum { PUSHES_MIN = 16, PUSHES_SHARE = 32, PUSH_PENDING_MAX = 64 * 1024 };
     size_t most = sizeMax(PUSHES_MIN, sessionPushedCount() / PUSHES_SHARE);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Appending to the append only file (aof.h). Each turn of the loop collects its changes in one buffer, which is written
- * by one write() before any reply of the turn is sent; with appendfsync always one fsync() follows for all of them. So
- * with every policy the kernel has what was acknowledged, and the death of the process alone loses nothing. The write is
- * not postponed while a background fsync runs; only one that fails is tried again later, with writes refused until then.
+ * Appending to the append only file (aof.h). Each turn of the loop collects its changes in one
+ * buffer, which is written by one write() before any reply of the turn is sent; with appendfsync
+ * always one fsync() follows for all of them. So with every policy the kernel has what was
+ * acknowledged, and the death of the process alone loses nothing. The write is not postponed while
+ * a background fsync runs; only one that fails is tried again later, with writes refused until
+ * then.
  *
- * Changes are numbered by propagateCount(). Invariant: synced <= written <= appended; the buffer has those after
- * `written`, and the file descriptor of a background fsync stays open until its job has ended, because jobs run in
- * order. */
+ * Changes are numbered by propagateCount(). Invariant: synced <= written <= appended; the buffer
+ * has those after `written`, and the file descriptor of a background fsync stays open until its job
+ * has ended, because jobs run in order. */
 #include "persist/aof.h"
 
 #include <errno.h>
@@ -186,7 +188,8 @@ static void syncNow(void) {
     blockNotify(BLOCK_OFFSET);
 }
 
-/* Flushes what is written, if it is time. Before the first rewrite has succeeded nothing counts as durable. */
+/* Flushes what is written, if it is time. Before the first rewrite has succeeded nothing counts as
+ * durable. */
 static void trySync(void) {
     hotCheck(aof.synced <= aof.written);
     if (aof.state != AOF_IS_ON) return;

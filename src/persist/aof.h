@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The append only file: what is appended, when it is written and flushed to disk, and what happens if that fails. Main
- * thread only. */
+ * The append only file: what is appended, when it is written and flushed to disk, and what happens
+ * if that fails. Main thread only. */
 #ifndef PERSIST_AOF_H
 #define PERSIST_AOF_H
 
@@ -21,23 +21,26 @@ typedef enum aofState {
 } aofState;
 aofState aofStateNow(void);
 
-/* Starts appending to `take` at server start: its content, and that of the files before it, has been loaded. */
+/* Starts appending to `take` at server start: its content, and that of the files before it, has
+ * been loaded. */
 void aofBegin(appendFile *take);
 /* Switches on at run time: changes are appended from the next rewrite on. */
 void aofBeginWaiting(void);
 /* Writes and flushes what is pending, closes the file and stops. */
 void aofEnd(void);
 
-/* A rewrite begins: writes what is pending to the current file, which is then flushed and closed in the background,
- * and continues in `take`. Fails, and `take` remains the caller's, if not everything could be written. */
+/* A rewrite begins: writes what is pending to the current file, which is then flushed and closed in
+ * the background, and continues in `take`. Fails, and `take` remains the caller's, if not
+ * everything could be written. */
 status aofSwitchFile(appendFile *take, reason *why) MUST_USE;
-/* A rewrite of all data has succeeded, so earlier failures of fsync have no consequences any more. In AOF_IS_WAITING:
- * continues as AOF_IS_ON. */
+/* A rewrite of all data has succeeded, so earlier failures of fsync have no consequences any more.
+ * In AOF_IS_WAITING: continues as AOF_IS_ON. */
 void aofRewritten(void);
 /* The rewrite failed in AOF_IS_WAITING: forgets its incremental file. */
 void aofDropFile(void);
 
-/* Writes pending changes, and flushes them to disk if it is time. `force`: does not wait for a flush under way. */
+/* Writes pending changes, and flushes them to disk if it is time. `force`: does not wait for a
+ * flush under way. */
 void aofFlush(bool force);
 /* Writes and flushes everything, waiting for the disk. */
 status aofFlushAll(reason *why) MUST_USE;
@@ -71,7 +74,8 @@ uint64_t aofWriteUs(void);
 extern const gate aofErrorGate;
 extern const sink aofSink;
 
-/* For gates after a failure: commands that write, or run a queue of commands that may, and PING, by which clients notice. */
+/* For gates after a failure: commands that write, or run a queue of commands that may, and PING, by
+ * which clients notice. */
 bool persistSelectsWrites(const commandSpec *spec);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The files of the append only file (aof_files.h). Invariant: `manifest` equals the manifest on disk. A file is created
- * and its folder flushed before the manifest lists it, and removed after a manifest that does not need it is on disk:
- * whenever the power fails, the manifest lists complete files. What a killed process leaves is in the manifest, as
- * history, or in none, and is removed at the next start.
+ * The files of the append only file (aof_files.h). Invariant: `manifest` equals the manifest on
+ * disk. A file is created and its folder flushed before the manifest lists it, and removed after a
+ * manifest that does not need it is on disk: whenever the power fails, the manifest lists complete
+ * files. What a killed process leaves is in the manifest, as history, or in none, and is removed at
+ * the next start.
  *
- * If the folder cannot be flushed after the manifest was replaced, either version may survive a power failure. Then the
- * old one stays in use, the files of both remain, and the numbers of the new files are not used again. */
+ * If the folder cannot be flushed after the manifest was replaced, either version may survive a
+ * power failure. Then the old one stays in use, the files of both remain, and the numbers of the
+ * new files are not used again. */
 #include "persist/aof_files.h"
 
 #include <errno.h>
@@ -28,7 +30,8 @@
 
 enum { MANIFEST_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* Written before the first files exist, so that files without a manifest are recognised as an accident. */
+/* Written before the first files exist, so that files without a manifest are recognised as an
+ * accident. */
 static const char no_files[] = "# no files yet\n";
 
 static struct {
@@ -175,7 +178,8 @@ static bool manifestReads(slice content) {
     return same;
 }
 
-/* Replaces the manifest by `*take`. After a failure files.unsure tells whether the new files must remain. */
+/* Replaces the manifest by `*take`. After a failure files.unsure tells whether the new files must
+ * remain. */
 static status setManifest(aofManifest *take, reason *why) {
     str content = STR_EMPTY, path = manifestPath();
     aofManifestPrint(take, &content);
@@ -252,8 +256,8 @@ status aofFilesCheckLost(reason *why) {
     return st;
 }
 
-/* Creates the folder and a manifest without files, unless they exist. New files get numbers above those of files that
- * are not in the manifest. */
+/* Creates the folder and a manifest without files, unless they exist. New files get numbers above
+ * those of files that are not in the manifest. */
 static status prepareFolder(reason *why) {
     status st = folderCreate(persistConf.appenddirname, why);
     if (st != OK || files.exists) return st;
@@ -458,8 +462,8 @@ status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_inc
 
 static void closeFile(void *arg) { (void)close((int)(intptr_t)arg); }
 
-/* Removes the name at once; the blocks are freed in the background, when the last descriptor is closed. True if there is
- * no such file any more. */
+/* Removes the name at once; the blocks are freed in the background, when the last descriptor is
+ * closed. True if there is no such file any more. */
 static bool removeFile(const char *path) {
     int fd = fileOpen(path, O_RDONLY, 0);
     bool gone = unlink(path) == 0 || errno == ENOENT;
@@ -487,8 +491,9 @@ void aofFilesRemoveHistory(void) {
         strFree(&path);
     }
     reason why;
-    /* Until here the manifest lists them, so that a process that ends now leaves nothing that is not found again. After a
-     * failure, which was logged, it lists files that are missing; history is never read. */
+    /* Until here the manifest lists them, so that a process that ends now leaves nothing that is
+     * not found again. After a failure, which was logged, it lists files that are missing; history
+     * is never read. */
     (void)setManifest(&next, &why);
 }
 
@@ -523,7 +528,8 @@ static void sweepFile(const char *name, void *arg) {
     strFree(&path);
 }
 
-/* Files of rewrites are named after a process; another server in the same directory may be one that runs. */
+/* Files of rewrites are named after a process; another server in the same directory may be one that
+ * runs. */
 static void sweepTemporary(const char *name, void *arg) {
     (void)arg;
     static const char *const forms[] = {"temp-rewriteaof-bg-%d.ao%c%c", "temp-rewriteaof-%d.ao%c%c",
@@ -543,7 +549,8 @@ void aofFilesSweep(void) {
     hotCheck(threadIsMain());
     reason why;
     str path = manifestPath();
-    /* The manifest that was read may not be on disk; until it is, files of an older one may be needed again. */
+    /* The manifest that was read may not be on disk; until it is, files of an older one may be
+     * needed again. */
     status st = files.exists && !persistConf.aof_disable_auto_gc
                     ? fileSyncFolder(strText(&path), &why)
                     : ERR_NOT_FOUND;

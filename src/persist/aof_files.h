@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The files of the append only file: their folder, names and manifest. A change of the manifest is on disk when the
- * function that makes it returns; what the manifest lists is on disk before it. Main thread only. */
+ * The files of the append only file: their folder, names and manifest. A change of the manifest is
+ * on disk when the function that makes it returns; what the manifest lists is on disk before it.
+ * Main thread only. */
 #ifndef PERSIST_AOF_FILES_H
 #define PERSIST_AOF_FILES_H
 
@@ -41,13 +42,15 @@ status aofFilesCreateIncr(appendFile *out, reason *why) MUST_USE;
 /* Creates the file for the changes until the first rewrite has succeeded; not in the manifest. */
 status aofFilesCreateTemporaryIncr(appendFile *out, reason *why) MUST_USE;
 void aofFilesRemoveTemporaryIncr(void);
-/* Puts a complete base file in the place of all files before it. `adopt_incr`: the temporary incremental file becomes
- * the next one; `keep_incr`: the last incremental file is newer than the base. On failure nothing has changed. */
+/* Puts a complete base file in the place of all files before it. `adopt_incr`: the temporary
+ * incremental file becomes the next one; `keep_incr`: the last incremental file is newer than the
+ * base. On failure nothing has changed. */
 status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_incr, bool keep_incr,
                          reason *why) MUST_USE;
 /* Removes the history files, and then their entries. */
 void aofFilesRemoveHistory(void);
-/* After the load: removes files of the folder that the manifest does not list, and those of unfinished rewrites. */
+/* After the load: removes files of the folder that the manifest does not list, and those of
+ * unfinished rewrites. */
 void aofFilesSweep(void);
 
 #endif

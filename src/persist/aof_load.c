@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loading the append only file (aof_load.h). Commands run as those of a client, with the origin ORIGIN_AOF: nothing is
- * propagated, and keys whose time is past remain until their deletion comes. */
+ * Loading the append only file (aof_load.h). Commands run as those of a client, with the origin
+ * ORIGIN_AOF: nothing is propagated, and keys whose time is past remain until their deletion
+ * comes. */
 #include "persist/aof_load.h"
 
 #include <errno.h>

@@ -13,8 +13,8 @@
 #include "format/aof_reader.h"
 #include "resp/reply_sink.h"
 
-/* Loads all files of the manifest into the databases. A truncated end of the last file is cut off if the configuration
- * allows it. Failures are logged. ERR_NOT_FOUND: there are no files. */
+/* Loads all files of the manifest into the databases. A truncated end of the last file is cut off
+ * if the configuration allows it. Failures are logged. ERR_NOT_FOUND: there are no files. */
 status aofLoad(void) MUST_USE;
 
 /* Running records; used by aofLoad(). Not to be moved. */
@@ -27,8 +27,8 @@ typedef struct aofReplay {
 } aofReplay;
 void aofReplayInit(aofReplay *p);
 void aofReplayClear(aofReplay *p);
-/* Runs the reader's records until another item comes, and returns that. AOF_COMMAND: a command is unknown or has a
- * wrong number of arguments; `why` has the reason. */
+/* Runs the reader's records until another item comes, and returns that. AOF_COMMAND: a command is
+ * unknown or has a wrong number of arguments; `why` has the reason. */
 aofItem aofReplayRun(aofReplay *p, aofReader *r, reason *why);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rewriting the append only file (aof_rewrite.h). Invariant: `running` is set if and only if a child of kind
- * CHILD_AOF_REWRITE exists. After three failures in a row the next automatic or scheduled attempt waits for a time that
- * doubles up to an hour. */
+ * Rewriting the append only file (aof_rewrite.h). Invariant: `running` is set if and only if a
+ * child of kind CHILD_AOF_REWRITE exists. After three failures in a row the next automatic or
+ * scheduled attempt waits for a time that doubles up to an hour. */
 #include "persist/aof_rewrite.h"
 
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rewriting the append only file: a forked child writes the dataset as a new base file, while changes go to a new
- * incremental file. When it has succeeded, both replace all files before them. Main thread only. */
+ * Rewriting the append only file: a forked child writes the dataset as a new base file, while
+ * changes go to a new incremental file. When it has succeeded, both replace all files before them.
+ * Main thread only. */
 #ifndef PERSIST_AOF_REWRITE_H
 #define PERSIST_AOF_REWRITE_H
 
@@ -18,7 +19,8 @@ status aofRewriteStart(void) MUST_USE;
 /* Starts a rewrite as soon as no other child is running, however many have failed before. */
 void aofRewriteSchedule(void);
 bool aofRewriteIsRunning(void);
-/* CONFIG SET appendonly yes: changes are appended from the first rewrite on, which starts now or later. */
+/* CONFIG SET appendonly yes: changes are appended from the first rewrite on, which starts now or
+ * later. */
 status aofSwitchOn(reason *why) MUST_USE;
 void aofSwitchOff(void);
 

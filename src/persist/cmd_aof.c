@@ -91,8 +91,8 @@ static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
     return true;
 }
 
-/* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on that many
- * replicas. */
+/* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on
+ * that many replicas. */
 void waitaofCommand(ctx *c) {
     hotCheck(c->argc == 4);
     waitAof w = {.number = propagateNumberOf(c->who)};

@@ -99,7 +99,8 @@ static status reloadAof(reason *why) {
     status st = aofFlushAll(why);
     if (st != OK) return st;
     emptyDatabases();
-    /* Somebody may have replaced the files; new ones are numbered on from what the manifest says. */
+    /* Somebody may have replaced the files; new ones are numbered on from what the manifest
+     * says. */
     if (aofFilesReadManifest() != OK)
         return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
     st = aofLoad();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Saving in slices (inline_save.h): start, end and the stage. In stage FREE, after the replies of the turn were written,
- * the walk gets a share of the time that has passed (inline_save_walk.c).
+ * Saving in slices (inline_save.h): start, end and the stage. In stage FREE, after the replies of
+ * the turn were written, the walk gets a share of the time that has passed (inline_save_walk.c).
  *
- * Invariants: inline_save_priv.h. A killed job leaves two things behind, for which the stage remains: the walk, which
- * removes its marks, and the stream, until its worker has stopped (`ending`). No other job begins before both are over. */
+ * Invariants: inline_save_priv.h. A killed job leaves two things behind, for which the stage
+ * remains: the walk, which removes its marks, and the stream, until its worker has stopped
+ * (`ending`). No other job begins before both are over. */
 #include "persist/inline_save.h"
 
 #include <stdio.h>
@@ -211,7 +212,8 @@ static void noteDatabases(inlineJob *job) {
     check(job->keys_done == 0);
 }
 
-/* Builds with checks: files have a digest of the dataset, which a load compares with what it has loaded. */
+/* Builds with checks: files have a digest of the dataset, which a load compares with what it has
+ * loaded. */
 static void writeDigest(inlineJob *job) {
 #ifdef HOT_CHECKS
     if (job->save.job.as_commands || job->save.job.content.no_keys || job->save.job.slots) return;

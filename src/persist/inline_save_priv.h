@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of a save in slices, shared by inline_save.c (start, end, stage), inline_save_walk.c (how far the walk gets
- * in a turn) and inline_save_write.c (what is written for each key).
+ * The state of a save in slices, shared by inline_save.c (start, end, stage), inline_save_walk.c
+ * (how far the walk gets in a turn) and inline_save_write.c (what is written for each key).
  *
- * Invariants: `runs` is set if and only if the current child is ours; `job.stream` exists while it is. `job.walks`
- * implies `runs`, and so does `job.in_value`. The costs of a job can be read until the next one starts. */
+ * Invariants: `runs` is set if and only if the current child is ours; `job.stream` exists while it
+ * is. `job.walks` implies `runs`, and so does `job.in_value`. The costs of a job can be read until
+ * the next one starts. */
 #ifndef PERSIST_INLINE_SAVE_PRIV_H
 #define PERSIST_INLINE_SAVE_PRIV_H
 
@@ -106,7 +107,8 @@ void inlineJobPause(inlineJob *job, bool on);
 void inlineJobLimit(inlineJob *job);
 /* Acts on what was put aside beyond the fixed memory. False: the job is to be given up. */
 bool inlineJobCheckExcess(inlineJob *job, reason *why);
-/* Gives the walk its share of the time since the last turn. It stops while the stream has no room. */
+/* Gives the walk its share of the time since the last turn. It stops while the stream has no
+ * room. */
 void inlineJobWalk(inlineJob *job, int64_t now_us);
 /* After a job was given up: the walk removes its marks, in the same share of the time. */
 void inlineJobClean(const inlineJob *job, int64_t now_us);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Saving in slices: the walk's share of the time, and the limit of what is put aside. The walk advances in steps of some
- * 200 keys and stops while the stream has no room; the stream wakes the loop.
+ * Saving in slices: the walk's share of the time, and the limit of what is put aside. The walk
+ * advances in steps of some 200 keys and stops while the stream has no room; the stream wakes the
+ * loop.
  *
- * Invariant: every new key and every byte put aside within a value is paid for by buckets that the walk visits, so it
- * ends in a growing dataset, too. */
+ * Invariant: every new key and every byte put aside within a value is paid for by buckets that the
+ * walk visits, so it ends in a growing dataset, too. */
 #include "persist/inline_save_priv.h"
 
 #include "base/base.h"
@@ -98,8 +99,8 @@ static void countOwed(inlineJob *job) {
     hotCheck(job->excess_paid <= inlineJobExcess(job));
 }
 
-/* The microseconds that the walk may take in this turn for buckets that are owed: a turn that adds keys for long is prolonged
- * in proportion, so that the walk ends in any case. */
+/* The microseconds that the walk may take in this turn for buckets that are owed: a turn that adds
+ * keys for long is prolonged in proportion, so that the walk ends in any case. */
 static int64_t shareOwed(const inlineJob *job, int64_t now_us) {
     hotCheck(now_us >= job->left_us);
     int64_t us = (now_us - job->left_us) / 2;

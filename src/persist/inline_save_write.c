@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Saving in slices: what is written for a key that the store passes on, whole or in parts, and which values are left to
- * a child.
+ * Saving in slices: what is written for a key that the store passes on, whole or in parts, and
+ * which values are left to a child.
  *
- * Invariant: between begin and end of a value in parts, `records.writer` is the side writer, so no record interrupts
- * that of the value. A failure is noted and ends the walk; the stage reports it. */
+ * Invariant: between begin and end of a value in parts, `records.writer` is the side writer, so no
+ * record interrupts that of the value. A failure is noted and ends the walk; the stage reports
+ * it. */
 #include "persist/inline_save_priv.h"
 
 #include "base/base.h"
@@ -14,7 +15,8 @@
 #include "store/type_list.h"
 #include "store/type_stream.h"
 
-/* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
+/* Larger values that are not written in parts take more than a millisecond: left to a child in mode
+ * auto. */
 enum {
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
@@ -37,8 +39,8 @@ static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
     return ops->value_memory(NULL, objectPointer(o), VALUE_SAMPLES) > bytes_max;
 }
 
-/* True for values that take too long: written whole as commands, or those with too much to be copied at their first
- * change. */
+/* True for values that take too long: written whole as commands, or those with too much to be
+ * copied at their first change. */
 static bool isTooLarge(const robj *o, bool as_commands) {
     hotCheck(objectType(o) < TYPE_COUNT);
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
@@ -48,8 +50,8 @@ static bool isTooLarge(const robj *o, bool as_commands) {
     return quicklistNodes(listQuicklist(o)) > COPIED_MAX;
 }
 
-/* True if the value is written in parts. Commands are written whole, and so is what the format has no type for: that
- * fails. */
+/* True if the value is written in parts. Commands are written whole, and so is what the format has
+ * no type for: that fails. */
 static bool divides(void *arg, const robj *o) {
     const inlineJob *job = arg;
     if (!job->walks || job->save.job.as_commands) return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A load in progress (loading.h). Clients are served after each loading-process-events-interval-bytes. */
+ * A load in progress (loading.h). Clients are served after each
+ * loading-process-events-interval-bytes. */
 #include "persist/loading.h"
 
 #include <unistd.h>
@@ -112,7 +113,8 @@ static void logProgress(void) {
     strFree(&line);
 }
 
-/* What is done of what: bytes of the file, or of the memory that the dataset will need if it comes from a socket. */
+/* What is done of what: bytes of the file, or of the memory that the dataset will need if it comes
+ * from a socket. */
 static void measure(int64_t *done, int64_t *total) {
     *done = (int64_t)progress.done_bytes;
     *total = progress.total_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Persistence: snapshots of the dataset in RDB files, and the append only file. Main thread only. */
+ * Persistence: snapshots of the dataset in RDB files, and the append only file. Main thread
+ * only. */
 #ifndef PERSIST_PERSIST_H
 #define PERSIST_PERSIST_H
 
@@ -11,13 +12,16 @@
 extern const feature persistFeature;
 extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate;
 
-/* Memory of changes not yet written to the append only file, in bytes; time spent in writing them, in us. */
+/* Memory of changes not yet written to the append only file, in bytes; time spent in writing them,
+ * in us. */
 size_t persistAofBufferBytes(void);
 uint64_t persistAofUs(void);
-/* A primary drops expired keys of the snapshot, and propagates that. Loads the append only file if it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it once, after the listeners are open. */
+/* A primary drops expired keys of the snapshot, and propagates that. Loads the append only file if
+ * it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it
+ * once, after the listeners are open. */
 status persistLoadAtStart(bool is_replica, reason *why) MUST_USE;
-/* Removes the unfinished file of a save in this process, if there is one. ANY_THREAD, from signal handlers, too: for a
- * process that ends at once. */
+/* Removes the unfinished file of a save in this process, if there is one. ANY_THREAD, from signal
+ * handlers, too: for a process that ends at once. */
 void persistRemoveUnfinished(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is wrong with a snapshot (rdb_damage.h). A load does not record which key it reads, which would cost time for
- * each; so a file that could not be loaded is read a second time. */
+ * What is wrong with a snapshot (rdb_damage.h). A load does not record which key it reads, which
+ * would cost time for each; so a file that could not be loaded is read a second time. */
 #include "persist/rdb_damage.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ static void logPlace(const place *p, const rdbReader *r) {
     if (p->key_known) {
         str name = STR_EMPTY;
         strAppendQuoted(&name, strSlice(&p->key));
-        /* Also with hide-user-data-from-log, as in Valkey: without the name nobody can repair the file. */
+        /* Also with hide-user-data-from-log, as in Valkey: without the name nobody can repair the
+         * file. */
         logWarning("[additional info] Reading key '%.*s'", (int)name.len - 2, strText(&name) + 1);
         strFree(&name);
     }

@@ -159,7 +159,8 @@ static void (*origin_found)(void);
 
 void rdbLoadSetOriginProc(void (*found)(void)) { origin_found = found; }
 
-/* Replicas that continue after a restart of their primary, without a full synchronisation, have the key. */
+/* Replicas that continue after a restart of their primary, without a full synchronisation, have the
+ * key. */
 static void dropExpired(loading *l, const rdbKey *key) {
     hotCheck(key->expire_ms != OBJECT_NO_EXPIRE);
     slice words[] = {keyspaceDeleteCommandName(), key->name};
@@ -271,7 +272,8 @@ static void countField(void *arg, slice key, slice field) {
     ((loading *)arg)->fields_expired++;
 }
 
-/* Builds with checks: the dataset is compared with the one that was saved, unless something was not loaded. */
+/* Builds with checks: the dataset is compared with the one that was saved, unless something was not
+ * loaded. */
 static status checkDigest(const loading *l, rdbReader *r) {
 #ifdef HOT_CHECKS
     if (!l->has_digest || l->merges || l->expired || l->fields_expired || l->empty) return OK;

@@ -18,13 +18,13 @@ enum rdbLoadFlag {
     RDB_LOAD_OVER = 2,         /* existing keys are replaced; without it they make the load fail */
 };
 
-/* Loads the file into the databases without emptying them. ERR_NOT_FOUND: no such file. On failure a part of the keys
- * may have been loaded; the reason is logged and stored in `why`. */
+/* Loads the file into the databases without emptying them. ERR_NOT_FOUND: no such file. On failure
+ * a part of the keys may have been loaded; the reason is logged and stored in `why`. */
 status rdbLoadFile(const char *path, unsigned flags, reason *why) MUST_USE;
 /* Reads only the magic and version of the file; the reason of a refusal is logged. */
 status rdbLoadCheckHeader(const char *path, reason *why) MUST_USE;
-/* Loads the RDB part at the start of an append only file, expired keys included. Between loadingBegin() and
- * loadingEnd(). *end is the offset of what follows it. */
+/* Loads the RDB part at the start of an append only file, expired keys included. Between
+ * loadingBegin() and loadingEnd(). *end is the offset of what follows it. */
 status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) MUST_USE;
 /* persistSyncLoad(): see sync_load.h. */
 status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;

@@ -11,8 +11,8 @@
 #include "format/rdb_file.h"
 #include "persist/sync.h"
 
-/* In builds with checks, files of snapshots without a fork have this field: storeDigestWithTimes() of the dataset at their
- * start, with which a load compares what it has loaded. */
+/* In builds with checks, files of snapshots without a fork have this field: storeDigestWithTimes()
+ * of the dataset at their start, with which a load compares what it has loaded. */
 #define RDB_DIGEST_FIELD SLICE("dataset-digest")
 
 /* What to write and where. */
@@ -27,7 +27,8 @@ typedef struct rdbSaveJob {
     bool syncs;       /* flushes to disk while it writes, not only at the end */
 } rdbSaveJob;
 
-/* Writes all databases to a file, which is replaced only when the new one is complete and on disk. */
+/* Writes all databases to a file, which is replaced only when the new one is complete and on
+ * disk. */
 status rdbSaveTo(const rdbSaveJob *job, reason *why) MUST_USE;
 /* The same for a snapshot named `name` in the working directory. `content` NULL: everything. */
 status rdbSaveFile(const char *name, bool in_child, const syncContent *content,
@@ -46,8 +47,8 @@ typedef struct rdbRecords {
 } rdbRecords;
 /* Whether a file of this job gets a checksum. */
 bool rdbSaveHasChecksum(const rdbSaveJob *job);
-/* Writes what comes before the first database: the header and the libraries of functions. The arguments are borrowed
- * while records are written. */
+/* Writes what comes before the first database: the header and the libraries of functions. The
+ * arguments are borrowed while records are written. */
 void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job);
 /* The following keys are in this database, which has so many. */
 void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_keys);
@@ -55,7 +56,8 @@ void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_key
 void rdbRecordsSelect(rdbRecords *r, int db_id);
 /* What follows the keys. */
 void rdbRecordsEnd(rdbRecords *r);
-/* Writes a key. `db_id` is for the log. ERR_LIMIT (logged): the file's version has no type for the value. */
+/* Writes a key. `db_id` is for the log. ERR_LIMIT (logged): the file's version has no type for the
+ * value. */
 status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) MUST_USE;
 
 /* Removes the temporary file of a process that has ended. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Snapshots (snapshot.h). Invariants: `running` is set if and only if a child of kind CHILD_RDB_SAVE exists; the gate
- * is armed if and only if the last save failed, save points are set and stop-writes-on-bgsave-error is on. */
+ * Snapshots (snapshot.h). Invariants: `running` is set if and only if a child of kind
+ * CHILD_RDB_SAVE exists; the gate is armed if and only if the last save failed, save points are set
+ * and stop-writes-on-bgsave-error is on. */
 #include "persist/snapshot.h"
 
 #include <string.h>
@@ -25,8 +26,8 @@ enum { RETRY_MS = 5000 };
 
 static struct {
     bool running, scheduled, cancelled;
-    bool
-        to_pipe; /* the child writes to replicas: the file and the result of the last save are unaffected */
+    /* The child writes to replicas: the file and the result of the last save are unaffected. */
+    bool to_pipe;
     bool to_connection; /* of the only replica, not to a pipe */
     bool is_inline;     /* the child is a job of this process */
     bool for_replicas;
@@ -243,7 +244,7 @@ bool syncFileIsUnwanted(void) {
            aofStateNow() == AOF_IS_OFF;
 }
 
-/* ------------------------------------------------------------------ scheduling, the end of a child */
+/* --------------------------------------------------------------- scheduling, the end of a child */
 
 void snapshotSchedule(void) { snapshot.scheduled = true; }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Snapshots: when and in which process the dataset is saved, and the result of the last save. Main thread only. */
+ * Snapshots: when and in which process the dataset is saved, and the result of the last save. Main
+ * thread only. */
 #ifndef PERSIST_SNAPSHOT_H
 #define PERSIST_SNAPSHOT_H
 
@@ -14,7 +15,8 @@
 
 /* Saves in this process. ERR_EXISTS: a child is already saving. */
 status snapshotSave(reason *why) MUST_USE;
-/* Saves in a forked child. ERR_EXISTS: a child is already saving; ERR_AGAIN: another child is running. */
+/* Saves in a forked child. ERR_EXISTS: a child is already saving; ERR_AGAIN: another child is
+ * running. */
 status snapshotStart(reason *why) MUST_USE;
 /* Saves as soon as no other child is running. */
 void snapshotSchedule(void);
@@ -28,8 +30,8 @@ int64_t snapshotLastSave(void);
 /* Marks the dataset as saved: it equals a file. */
 void snapshotNoteLoaded(void);
 
-/* All databases were emptied by a command: a running save is killed, and if there are save points the empty dataset is
- * saved. */
+/* All databases were emptied by a command: a running save is killed, and if there are save points
+ * the empty dataset is saved. */
 void snapshotFlushed(void);
 /* Called at shutdown: saves the dataset if there are save points. */
 status snapshotAtShutdown(uint32_t flags, reason *why) MUST_USE;

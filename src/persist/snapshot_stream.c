@@ -2,13 +2,13 @@
  *
  * Output of a snapshot through a worker thread (snapshot_stream.h).
  *
- * A block has the bytes of records, and the positions of the strings among them that the worker has to encode. Blocks go
- * from the main thread to the worker (`first` .. `last`), and back (`returned`), under one lock that is taken once for
- * some 64 KB.
+ * A block has the bytes of records, and the positions of the strings among them that the worker has
+ * to encode. Blocks go from the main thread to the worker (`first` .. `last`), and back
+ * (`returned`), under one lock that is taken once for some 64 KB.
  *
- * Invariants: `published` blocks are in one of these two lists or being encoded; a block belongs to one thread at a time;
- * references to blobs are dropped by the main thread only. `state` is final when the worker no longer uses anything but
- * the loop's wake-up. */
+ * Invariants: `published` blocks are in one of these two lists or being encoded; a block belongs to
+ * one thread at a time; references to blobs are dropped by the main thread only. `state` is final
+ * when the worker no longer uses anything but the loop's wake-up. */
 #include "persist/snapshot_stream.h"
 
 #include <pthread.h>
@@ -110,7 +110,8 @@ struct snapshotStream {
 static bool get(const bool *flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }
 static void set(bool *flag, bool to) { __atomic_store_n(flag, to, __ATOMIC_RELAXED); }
 
-/* Of the fixed memory, while so many blocks with so many bytes in long strings wait: 0 or at least a block. */
+/* Of the fixed memory, while so many blocks with so many bytes in long strings wait: 0 or at least
+ * a block. */
 static size_t room(size_t blocks, size_t long_bytes) {
     if (blocks >= BLOCKS - 1) return 0;
     size_t bytes = (BLOCKS - 1 - blocks) * RDB_WRITER_BUFFER;

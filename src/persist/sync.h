@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Snapshots for replicas: a forked child writes the dataset to the snapshot file or to a pipe. Main thread only. */
+ * Snapshots for replicas: a forked child writes the dataset to the snapshot file or to a pipe. Main
+ * thread only. */
 #ifndef PERSIST_SYNC_H
 #define PERSIST_SYNC_H
 
@@ -20,12 +21,13 @@ typedef struct syncContent {
     bool no_checksum; /* the file has none, whatever rdbchecksum says */
 } syncContent;
 
-/* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with on_child, kind CHILD_RDB_SAVE. ERR_EXISTS,
- * ERR_AGAIN: there is a child already. */
+/* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with on_child, kind
+ * CHILD_RDB_SAVE. ERR_EXISTS, ERR_AGAIN: there is a child already. */
 status syncSaveToFile(const syncContent *content, reason *why) MUST_USE;
-/* Starts a child that writes `$EOF:<mark>`, a line end, the dataset and `mark` into `data`; `mark` has SYNC_MARK_LEN
- * characters. Before it ends it waits until the parent has closed its end of `end`, because everything was read. The
- * child's ends of both pipes are closed in the parent, the others stay the caller's. */
+/* Starts a child that writes `$EOF:<mark>`, a line end, the dataset and `mark` into `data`; `mark`
+ * has SYNC_MARK_LEN characters. Before it ends it waits until the parent has closed its end of
+ * `end`, because everything was read. The child's ends of both pipes are closed in the parent, the
+ * others stay the caller's. */
 enum { SYNC_MARK_LEN = 40 };
 typedef struct syncPipe {
     bytePipe data, end; /* `data.write_fd` may be a connection */
@@ -33,19 +35,22 @@ typedef struct syncPipe {
     bool is_connection;
 } syncPipe;
 status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) MUST_USE;
-/* The same in this process, without a child and pipes (persist/inline_save.h): the dataset is taken with
- * syncTakeInline(), between no marks. The end is on_child as for a child, after everything was taken. */
+/* The same in this process, without a child and pipes (persist/inline_save.h): the dataset is taken
+ * with syncTakeInline(), between no marks. The end is on_child as for a child, after everything was
+ * taken. */
 status syncSaveInline(const syncContent *content, reason *why) MUST_USE;
 /* Whether the next one is to be made like that. */
 bool syncIsInline(void);
-/* The next bytes for the replicas, which the caller releases; NULL: none now. The loop is woken when there are more. */
+/* The next bytes for the replicas, which the caller releases; NULL: none now. The loop is woken
+ * when there are more. */
 blob *syncTakeInline(void);
-/* True while too much is put aside because bytes are not taken: the slowest replicas are to be disconnected. */
+/* True while too much is put aside because bytes are not taken: the slowest replicas are to be
+ * disconnected. */
 bool syncInlineIsPressed(void);
 /* The path of the snapshot file; borrowed. */
 const char *syncFile(void);
-/* True if the file that was made or received for a replication is to be removed again: rdb-del-sync-files, without save
- * points and append only file. */
+/* True if the file that was made or received for a replication is to be removed again:
+ * rdb-del-sync-files, without save points and append only file. */
 bool syncFileIsUnwanted(void);
 
 /* What WAITAOF asks about replicas. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What replication needs of persistence: loading the dataset of a primary, the append only file meanwhile, and where in
- * a replication stream the file of the last start belongs. Main thread only. */
+ * What replication needs of persistence: loading the dataset of a primary, the append only file
+ * meanwhile, and where in a replication stream the file of the last start belongs. Main thread
+ * only. */
 #ifndef PERSIST_SYNC_LOAD_H
 #define PERSIST_SYNC_LOAD_H
 
@@ -19,8 +20,9 @@ typedef struct syncLoad {
     rdbSource *source;
     const char *path; /* of a file; NULL: a socket */
     int64_t bytes;    /* size announced, 0: unknown */
-    /* NULL: into the main keyspace. Else beside it; libraries of functions are collected in `libraries`. Clients are
-     * refused with -LOADING, unless `serves` is set: then only commands such as SAVE are. */
+    /* NULL: into the main keyspace. Else beside it; libraries of functions are collected in
+     * `libraries`. Clients are refused with -LOADING, unless `serves` is set: then only commands
+     * such as SAVE are. */
     keyspace *into;
     bool serves;    /* clients are served, with the old data; only with `into` */
     str *libraries; /* `library_count` of them, to be freed with memFree() */
@@ -41,10 +43,11 @@ status persistSyncLoad(syncLoad *load, reason *why) MUST_USE;
 /* Until the load in progress is done, estimated; -1: unknown. */
 int64_t persistSyncSecondsLeft(void);
 
-/* Before a load: ends a running save of the dataset, and stops the append only file, whose history ends here. */
+/* Before a load: ends a running save of the dataset, and stops the append only file, whose history
+ * ends here. */
 void persistSyncBegin(void);
-/* After a load, or after it failed: appends again if the configuration says so. `path` is the complete file that was
- * loaded, to be used as base; NULL: the dataset is written by a rewrite. */
+/* After a load, or after it failed: appends again if the configuration says so. `path` is the
+ * complete file that was loaded, to be used as base; NULL: the dataset is written by a rewrite. */
 void persistSyncEnd(const char *path);
 /* The snapshot file in the working directory; borrowed. */
 const char *persistSnapshotPath(void);
@@ -54,8 +57,8 @@ void persistSyncSaved(void);
 bool persistSavesItself(void);
 /* rdb-del-sync-files applies: neither save points nor append only file. */
 bool persistDeletesSyncFiles(void);
-/* True while the append only file has the dataset: not before its first rewrite. Then: the numbers of the last change
- * appended, and of the last one on disk. */
+/* True while the append only file has the dataset: not before its first rewrite. Then: the numbers
+ * of the last change appended, and of the last one on disk. */
 bool persistAofIsOn(void);
 uint64_t persistAofAppended(void);
 uint64_t persistAofSynced(void);
@@ -67,7 +70,8 @@ typedef struct persistOrigin {
     int db; /* selected in the stream; -1: unknown */
 } persistOrigin;
 persistOrigin persistLoadedOrigin(void);
-/* `found` is called while such a file is loaded, before a first change (an expired key that is dropped) is propagated. */
+/* `found` is called while such a file is loaded, before a first change (an expired key that is
+ * dropped) is propagated. */
 void persistSetOriginProc(void (*found)(void));
 
 #endif

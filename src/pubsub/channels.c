@@ -2,13 +2,15 @@
  *
  * Channels and subscriptions (channels.h).
  *
- * Invariants: a channel is in the table of its kind if and only if its array has an entry other than NULL, or a walk is
- * in progress. A subscription is a node in the table of its subscriber; its `at` is the position of the subscriber in
- * the channel's array. SESSION_PUBSUB is set, and the gate of the RESP2 context armed, if and only if a session has a
- * subscription. Patterns are in the index of pattern_index.h as long as they exist.
+ * Invariants: a channel is in the table of its kind if and only if its array has an entry other
+ * than NULL, or a walk is in progress. A subscription is a node in the table of its subscriber; its
+ * `at` is the position of the subscriber in the channel's array. SESSION_PUBSUB is set, and the
+ * gate of the RESP2 context armed, if and only if a session has a subscription. Patterns are in the
+ * index of pattern_index.h as long as they exist.
  *
- * Cost: subscribing and unsubscribing take O(1). Memory of a subscription: 16 bytes for the node, about 10 in the table
- * of the subscriber and 8 in the array of the channel; of a channel: 40 bytes and its name, and 10 in its table. */
+ * Cost: subscribing and unsubscribing take O(1). Memory of a subscription: 16 bytes for the node,
+ * about 10 in the table of the subscriber and 8 in the array of the channel; of a channel: 40 bytes
+ * and its name, and 10 in its table. */
 #include "pubsub/channels.h"
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Channels, patterns and shard channels with at least one subscriber, and the subscriptions of each session.
- * Names are binary. Main thread only. */
+ * Channels, patterns and shard channels with at least one subscriber, and the subscriptions of each
+ * session. Names are binary. Main thread only. */
 #ifndef PUBSUB_CHANNELS_H
 #define PUBSUB_CHANNELS_H
 
@@ -19,15 +19,17 @@ typedef enum channelKind {
     CHANNEL_KINDS
 } channelKind;
 
-/* The subscriptions of one session; it outlives the session while many of them are being removed. */
+/* The subscriptions of one session; it outlives the session while many of them are being
+ * removed. */
 typedef struct subscriber {
     session *who; /* NULL: the session has ended */
     hashtable of[CHANNEL_KINDS];
     listNode ended;
 } subscriber;
 
-/* A channel exists while it has subscribers. Its subscribers are in an array: new ones are appended; removal moves the
- * last one, but leaves a NULL while a walk over the array is in progress. */
+/* A channel exists while it has subscribers. Its subscribers are in an array: new ones are
+ * appended; removal moves the last one, but leaves a NULL while a walk over the array is in
+ * progress. */
 typedef struct pubsubChannel {
     union {
         subscriber *one; /* cap 0 */
@@ -58,27 +60,29 @@ uint64_t channelsOfKind(channelKind kind);
 typedef void channelVisitProc(void *arg, pubsubChannel *t);
 void channelsEach(channelKind kind, channelVisitProc *visit, void *arg);
 
-/* While a walk is in progress, entries of the array keep their positions, and those appended follow them. */
+/* While a walk is in progress, entries of the array keep their positions, and those appended follow
+ * them. */
 void channelWalkBegin(pubsubChannel *t);
 /* May free the channel if its last subscriber has left meanwhile. */
 void channelWalkEnd(pubsubChannel *t);
 
 /* Adds a subscription; false if the session has it. */
 bool subscriptionAdd(session *s, channelKind kind, slice name);
-/* Removes a subscription; false if the session does not have it. `name` may be that of the channel. */
+/* Removes a subscription; false if the session does not have it. `name` may be that of the
+ * channel. */
 bool subscriptionRemove(session *s, channelKind kind, slice name);
 /* Some channel of a kind that the session is subscribed to; NULL if there is none. */
 pubsubChannel *subscriptionAny(const session *s, channelKind kind);
-/* Visits the subscriptions of a session until `visit` returns false, which is returned then. `visit` must not change
- * subscriptions. */
+/* Visits the subscriptions of a session until `visit` returns false, which is returned then.
+ * `visit` must not change subscriptions. */
 typedef bool subscriptionVisitProc(session *s, channelKind kind, slice name);
 bool subscriptionsEach(session *s, subscriptionVisitProc *visit);
 /* Number of subscriptions of a session. */
 uint64_t subscriptionCount(const session *s, channelKind kind);
 /* True if the session is subscribed to the channel. */
 bool subscriptionHas(const session *s, const pubsubChannel *t);
-/* Removes all subscriptions of a session that ends or is reset. If there are thousands, they do not count any more,
- * but are removed later, in steps: subscriptionsWork(). */
+/* Removes all subscriptions of a session that ends or is reset. If there are thousands, they do not
+ * count any more, but are removed later, in steps: subscriptionsWork(). */
 void subscriptionsDrop(session *s);
 /* Continues the removal for sessions that have ended; false if nothing remains to be done. */
 bool subscriptionsWork(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands of channels, patterns and shard channels, and the gate that restricts RESP2 sessions with subscriptions
- * to a few commands. Main thread only. */
+ * The commands of channels, patterns and shard channels, and the gate that restricts RESP2 sessions
+ * with subscriptions to a few commands. Main thread only. */
 #include "base/base.h"
 #include "base/glob.h"
 #include "base/hash.h"
@@ -18,7 +18,8 @@
 
 /* ------------------------------------------------------------------ the RESP2 context */
 
-/* The commands that a RESP2 session with subscriptions may use, besides PING, whose reply differs. */
+/* The commands that a RESP2 session with subscriptions may use, besides PING, whose reply
+ * differs. */
 static bool isAllowedInContext(const commandSpec *spec) {
     static const char *const names[] = {"subscribe",  "unsubscribe",  "psubscribe", "punsubscribe",
                                         "ssubscribe", "sunsubscribe", "quit",       "reset"};
@@ -97,9 +98,9 @@ static void deliverConfirmation(session *s, const char *word, slice name, uint64
     memFree(bytes);
 }
 
-/* Confirms the change number `index` of a command. CLIENT REPLY does not suppress confirmations. In a transaction the
- * first one is the element of EXEC's array, and the others follow that reply: an element more would desynchronize the
- * client. */
+/* Confirms the change number `index` of a command. CLIENT REPLY does not suppress confirmations. In
+ * a transaction the first one is the element of EXEC's array, and the others follow that reply: an
+ * element more would desynchronize the client. */
 static void confirm(ctx *c, int index, const char *word, slice name, channelKind kind) {
     hotCheck(index >= 0);
     uint64_t count = countFor(c->who, kind);
@@ -174,7 +175,8 @@ static void unsubscribe(ctx *c, channelKind kind) {
     }
 }
 
-/* UNSUBSCRIBE [channel ...]. Reply: a confirmation for each; without arguments for each subscription. */
+/* UNSUBSCRIBE [channel ...]. Reply: a confirmation for each; without arguments for each
+ * subscription. */
 void unsubscribeCommand(ctx *c) { unsubscribe(c, CHANNEL_PLAIN); }
 
 /* PUNSUBSCRIBE [pattern ...]. Reply: as UNSUBSCRIBE. */

@@ -150,7 +150,8 @@ static void switchOn(ctx *c, const trackOptions *o) {
     replyOk(c);
 }
 
-/* CLIENT TRACKING (ON|OFF) [REDIRECT id] [PREFIX prefix]... [BCAST] [OPTIN] [OPTOUT] [NOLOOP]. Reply: OK. */
+/* CLIENT TRACKING (ON|OFF) [REDIRECT id] [PREFIX prefix]... [BCAST] [OPTIN] [OPTOUT] [NOLOOP].
+ * Reply: OK. */
 void clientTrackingCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     trackOptions o = {.prefixes = memNewArray(slice, (size_t)c->argc)};
@@ -199,7 +200,8 @@ static int64_t redirectOf(const tracker *t) {
     return t && t->flags & TRACK_ON ? (int64_t)t->redirect : -1;
 }
 
-/* CLIENT GETREDIR. Reply: id of the client that gets the invalidations, 0: this one, -1: tracking is off. */
+/* CLIENT GETREDIR. Reply: id of the client that gets the invalidations, 0: this one, -1: tracking
+ * is off. */
 void clientGetredirCommand(ctx *c) { replyInteger(c, redirectOf(trackerOf(c->who))); }
 
 static void replyFlags(ctx *c, uint32_t flags) {

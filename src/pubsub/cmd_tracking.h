@@ -8,7 +8,8 @@
 
 /* The tracker of a session; creates it, switched off. */
 tracker *trackerFor(session *s);
-/* Switches tracking on, or replaces its options; `target` NULL: no redirection. Prefixes are kept. */
+/* Switches tracking on, or replaces its options; `target` NULL: no redirection. Prefixes are
+ * kept. */
 void trackingOn(tracker *t, uint32_t flags, session *target);
 /* Switches tracking off, and removes the prefixes. */
 void trackingOff(tracker *t);

@@ -2,9 +2,9 @@
  *
  * Keyspace events (events.h).
  *
- * Invariant: the key observer is armed if and only if a class of events and a kind of channel are enabled and there is
- * a channel or pattern that could receive such a message; so events that nobody listens to cost nothing. The same
- * holds for notes of new keys and misses by the store.
+ * Invariant: the key observer is armed if and only if a class of events and a kind of channel are
+ * enabled and there is a channel or pattern that could receive such a message; so events that
+ * nobody listens to cost nothing. The same holds for notes of new keys and misses by the store.
  *
  * Cost of an event that is published: two texts, and a lookup for each of them. */
 #include "pubsub/events.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of pub/sub, keyspace events and client tracking: directives, gates, INFO, and work that is continued
- * turn by turn. Main thread only. */
+ * Registration of pub/sub, keyspace events and client tracking: directives, gates, INFO, and work
+ * that is continued turn by turn. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/hot.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending of invalidations. They are written in the protocol of the session that receives them: a push in RESP3, a
- * message of the channel __redis__:invalidate in RESP2, which only sessions with subscriptions can read. */
+ * Sending of invalidations. They are written in the protocol of the session that receives them: a
+ * push in RESP3, a message of the channel __redis__:invalidate in RESP2, which only sessions with
+ * subscriptions can read. */
 #include <sys/uio.h>
 
 #include "base/base.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MONITOR: sends a line for every executed command to monitoring sessions, with secrets redacted. Invariant: the
- * observer is armed if and only if the list is not empty, so there is no cost without monitors. A line is
- * formatted once and copied to each monitor. Main thread only. */
+ * MONITOR: sends a line for every executed command to monitoring sessions, with secrets redacted.
+ * Invariant: the observer is armed if and only if the list is not empty, so there is no cost
+ * without monitors. A line is formatted once and copied to each monitor. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/deliver.h"
@@ -17,8 +17,8 @@ enum { LISTENERS_FIRST = 8, LINE_KEPT_MAX = 4096 };
 static struct {
     session **list;
     int count, cap;
-    uint64_t
-        peer_of; /* id of the session whose address is in `peer`; 0: none, as ids start with 1 */
+    /* Id of the session whose address is in `peer`; 0: none, as ids start with 1. */
+    uint64_t peer_of;
     str peer;
     str line; /* of the current command; reused */
 } monitors;
@@ -78,8 +78,8 @@ static void sendLine(const ctx *c) {
     if (monitors.line.cap > LINE_KEPT_MAX) strFree(&monitors.line);
 }
 
-/* Commands that run other commands (scripts) are reported before those; they are the commands without the general
- * flags that may have keys anywhere. */
+/* Commands that run other commands (scripts) are reported before those; they are the commands
+ * without the general flags that may have keys anywhere. */
 static bool isReportedBefore(const command *cmd) {
     const uint64_t both = CMD_SKIP_MONITOR | CMD_MOVABLEKEYS;
     return (cmd->flags & both) == both;
@@ -135,7 +135,8 @@ void monitorOnSession(session *s, sessionEvent e) {
     if (s->flags & SESSION_MONITOR) leave(s);
 }
 
-/* MONITOR. Reply: OK, then a line for each executed command; nothing if the session is a monitor already. */
+/* MONITOR. Reply: OK, then a line for each executed command; nothing if the session is a monitor
+ * already. */
 void monitorCommand(ctx *c) {
     session *s = c->who;
     if (s->flags & SESSION_DENY_BLOCKING) {

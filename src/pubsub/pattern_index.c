@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Index of patterns (pattern_index.h). Invariant: every pattern is in the group of its prefix; a group exists while it
- * has patterns, except the one of the empty prefix, which always does. `lengths` has the bit n if and only if there is
- * a group with a prefix of n bytes. */
+ * Index of patterns (pattern_index.h). Invariant: every pattern is in the group of its prefix; a
+ * group exists while it has patterns, except the one of the empty prefix, which always does.
+ * `lengths` has the bit n if and only if there is a group with a prefix of n bytes. */
 #include "pubsub/pattern_index.h"
 
 #include "base/base.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Publishing. A message is encoded at most once per protocol, into a block that the outputs of the receivers share.
- * Messages of one channel follow each other in such a block, so that a receiver which has several of them pending needs
- * one reference and sends them as one piece.
+ * Publishing. A message is encoded at most once per protocol, into a block that the outputs of the
+ * receivers share. Messages of one channel follow each other in such a block, so that a receiver
+ * which has several of them pending needs one reference and sends them as one piece.
  *
- * Up to FANOUT_AT_ONCE receivers get it at once. For more, a delivery is queued that continues in the following turns,
- * FANOUT_STEP receivers at a time; while one is queued all later messages are queued after it, so every receiver gets
- * them in order. The receivers of a delivery are those at the time of the command: later ones are appended to the array
- * of the channel, after the end of the delivery. The queue is bounded: a publisher that exceeds the bounds completes the
- * oldest deliveries itself. */
+ * Up to FANOUT_AT_ONCE receivers get it at once. For more, a delivery is queued that continues in
+ * the following turns, FANOUT_STEP receivers at a time; while one is queued all later messages are
+ * queued after it, so every receiver gets them in order. The receivers of a delivery are those at
+ * the time of the command: later ones are appended to the array of the channel, after the end of
+ * the delivery. The queue is bounded: a publisher that exceeds the bounds completes the oldest
+ * deliveries itself. */
 #include "pubsub/publish.h"
 
 #include "base/base.h"
@@ -50,8 +51,8 @@ typedef struct delivery {
     part encoded[2];
 } delivery;
 
-/* The block to which messages of a channel are appended, for each protocol: a receiver that has not got the previous one
- * yet then sends both from one part. */
+/* The block to which messages of a channel are appended, for each protocol: a receiver that has not
+ * got the previous one yet then sends both from one part. */
 typedef struct messageLog {
     const pubsubChannel *of;
     blob *chunk[2];
@@ -123,8 +124,8 @@ void publishLogsAge(int64_t budget_us) {
     }
 }
 
-/* The block of the channel's log with room for a message; it is replaced by a larger one when it is full, and used again
- * from its start when all receivers have got its messages. */
+/* The block of the channel's log with room for a message; it is replaced by a larger one when it is
+ * full, and used again from its start when all receivers have got its messages. */
 static blob *chunkFor(const pubsubChannel *t, bool resp3, size_t need) {
     hotCheck(need > 0);
     messageLog *l = logOf(t);

@@ -7,15 +7,15 @@
 #include "engine/ctx.h"
 #include "pubsub/channels.h"
 
-/* Sends a message to the subscribers of a channel and of the patterns that match it. Returns the number of deliveries.
- * If there are thousands of receivers, they get the message in this and the following turns of the loop, in order with
- * other messages. */
+/* Sends a message to the subscribers of a channel and of the patterns that match it. Returns the
+ * number of deliveries. If there are thousands of receivers, they get the message in this and the
+ * following turns of the loop, in order with other messages. */
 uint64_t publishToChannel(slice channel, slice message);
 /* The same to the subscribers of a shard channel. */
 uint64_t publishToShard(slice channel, slice message);
 
-/* Sends what was published before to those that have not received it yet, before subscriptions of a receiver change.
- * No effect if the channel (NULL: every channel) has no such message. */
+/* Sends what was published before to those that have not received it yet, before subscriptions of a
+ * receiver change. No effect if the channel (NULL: every channel) has no such message. */
 void publishFinish(const pubsubChannel *t);
 /* Periodic job: frees the blocks of channels to which nothing is published any more. */
 void publishLogsAge(int64_t budget_us);

@@ -12,8 +12,8 @@ extern const gate monitorGate;
 /* Refuses most commands to RESP2 sessions with subscriptions. */
 extern const gate pubsubContextGate;
 
-/* The slots served by this node have changed: unsubscribes everyone from the shard channels of others, with a
- * confirmation that was not asked for, and invalidates tracked keys. */
+/* The slots served by this node have changed: unsubscribes everyone from the shard channels of
+ * others, with a confirmation that was not asked for, and invalidates tracked keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));
 
 #endif

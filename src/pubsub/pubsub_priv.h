@@ -10,8 +10,8 @@
 #include "engine/hooks.h"
 
 typedef struct pubsubConfig {
-    uint32_t
-        notify_keyspace_events; /* notifyFlag bits; without a channel (K or E) nothing is published */
+    /* notifyFlag bits; without a channel (K or E) nothing is published. */
+    uint32_t notify_keyspace_events;
     int64_t tracking_table_max_keys; /* 0: no limit */
 } pubsubConfig;
 
@@ -28,7 +28,8 @@ extern const configOption pubsubOptions[];
 /* monitor.c */
 void monitorOnSession(session *s, sessionEvent e);
 
-/* feature.c: calls the functions ...Work() in the following turns of the loop, until they have nothing to do. */
+/* feature.c: calls the functions ...Work() in the following turns of the loop, until they have
+ * nothing to do. */
 void pubsubWorkLater(void);
 
 #endif

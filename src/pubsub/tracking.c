@@ -2,9 +2,10 @@
  *
  * Client tracking: the trackers of sessions, what they remember, and the events that invalidate it.
  *
- * Invariants: a session that tracks in default mode has the command observer armed, so that only its own commands leave
- * the fast path; the key observer is armed while the table has keys or a session tracks in broadcast mode. A tracker
- * that redirects is in the list of its target, whose end sets `target` to NULL. */
+ * Invariants: a session that tracks in default mode has the command observer armed, so that only
+ * its own commands leave the fast path; the key observer is armed while the table has keys or a
+ * session tracks in broadcast mode. A tracker that redirects is in the list of its target, whose
+ * end sets `target` to NULL. */
 #include "pubsub/tracking.h"
 
 #include "base/base.h"
@@ -126,7 +127,7 @@ static void targetEnded(session *s) {
         leaveTarget(LIST_OWNER(listFirst(of), tracker, of_target));
 }
 
-/* ------------------------------------------------------------------ commands of a tracking session */
+/* --------------------------------------------------------------- commands of a tracking session */
 
 /* True if the reads of a session are remembered now. */
 static bool remembers(const tracker *t) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Client tracking: sessions that are told of changes of keys which they may have cached. Main thread only. */
+ * Client tracking: sessions that are told of changes of keys which they may have cached. Main
+ * thread only. */
 #ifndef PUBSUB_TRACKING_H
 #define PUBSUB_TRACKING_H
 
@@ -64,7 +65,8 @@ void trackingClear(void);
 
 /* ---- invalidate.c */
 
-/* The session that gets the invalidations of a tracker; NULL if they are not sent. Notices a broken redirection. */
+/* The session that gets the invalidations of a tracker; NULL if they are not sent. Notices a broken
+ * redirection. */
 session *invalidationTarget(tracker *t);
 /* Sends an invalidation of keys (count -1: of everything) to the target of a tracker. */
 void invalidate(tracker *t, const slice *keys, int64_t count);
@@ -73,7 +75,8 @@ struct blob *invalidationEncode(int proto, const slice *keys, int64_t count);
 
 /* ---- tracking_table.c: default mode */
 
-/* The tracker may have cached a key: it is told of the next change. `exists`: the key is in a database. */
+/* The tracker may have cached a key: it is told of the next change. `exists`: the key is in a
+ * database. */
 void tableRemember(const tracker *t, slice key, uint64_t hash, bool exists);
 /* A key was changed, by `by` (NULL: by none). */
 void tableChanged(slice key, uint64_t hash, const tracker *by);
@@ -82,7 +85,8 @@ void tableForgetAll(void);
 uint64_t tableKeys(void);
 /* Number of pairs of key and tracker. */
 uint64_t tableItems(void);
-/* Drops random keys beyond tracking-table-max-keys, with invalidations; at most `most`. True if there are more. */
+/* Drops random keys beyond tracking-table-max-keys, with invalidations; at most `most`. True if
+ * there are more. */
 bool tableEvict(uint64_t most);
 void tableDropSlots(bool (*is_served)(int slot));
 /* Frees forgotten keys; false if none remain. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Broadcast mode: trackers are told of all changes of keys with certain prefixes, whatever they have read.
+ * Broadcast mode: trackers are told of all changes of keys with certain prefixes, whatever they
+ * have read.
  *
- * The keys changed in a turn of the loop are collected once, for all prefixes. Before the loop sleeps they are sorted,
- * so that those of a prefix are adjacent, and each prefix that matched one is told of them in one message, encoded once
- * per protocol. The cost of a change is a lookup for each length of prefixes that exists (lengths of INDEXED_MAX and
- * more count as one), not for each prefix.
+ * The keys changed in a turn of the loop are collected once, for all prefixes. Before the loop
+ * sleeps they are sorted, so that those of a prefix are adjacent, and each prefix that matched one
+ * is told of them in one message, encoded once per protocol. The cost of a change is a lookup for
+ * each length of prefixes that exists (lengths of INDEXED_MAX and more count as one), not for each
+ * prefix.
  *
- * Invariant: a prefix exists while it has trackers; it is in `by_start` under its first INDEXED_MAX bytes, in a chain of
- * those that have the same. `lengths` has the bit n if there is an indexed start of n bytes. */
+ * Invariant: a prefix exists while it has trackers; it is in `by_start` under its first INDEXED_MAX
+ * bytes, in a chain of those that have the same. `lengths` has the bit n if there is an indexed
+ * start of n bytes. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -250,7 +253,8 @@ static int64_t addName(slice *names, int64_t count, slice name) {
     return count + 1;
 }
 
-/* Selects the keys for one tracker: those that its user may read, with NOLOOP those that others have changed. */
+/* Selects the keys for one tracker: those that its user may read, with NOLOOP those that others
+ * have changed. */
 static int64_t namesFor(const tracker *t, size_t first, size_t count, slice *names) {
     hotCheck(first + count <= broadcast.key_count);
     int64_t n = 0;

@@ -2,19 +2,22 @@
  *
  * The table of the default mode: which trackers have read which keys.
  *
- * A key is represented by its storeHash() alone, which is keyed and has 64 bits (50 and the slot in cluster mode): no
- * copy of its name is kept, because every event but one brings the name along. The exception is the removal of random
- * keys beyond tracking-table-max-keys (and of slots): then the name is found by the hash in the databases. A key that
- * existed when it was read still does, as every change removes it from the table; for keys that were missing, the name
- * is stored in a second table. If a name cannot be found, its readers are told to forget everything. Two keys with
- * the same hash would share an entry, and the change of one would hide the next change of the other: with a million
- * tracked keys the probability is below 1e-7, and it cannot be provoked without the key of the hash.
+ * A key is represented by its storeHash() alone, which is keyed and has 64 bits (50 and the slot in
+ * cluster mode): no copy of its name is kept, because every event but one brings the name along.
+ * The exception is the removal of random keys beyond tracking-table-max-keys (and of slots): then
+ * the name is found by the hash in the databases. A key that existed when it was read still does,
+ * as every change removes it from the table; for keys that were missing, the name is stored in a
+ * second table. If a name cannot be found, its readers are told to forget everything. Two keys with
+ * the same hash would share an entry, and the change of one would hide the next change of the
+ * other: with a million tracked keys the probability is below 1e-7, and it cannot be provoked
+ * without the key of the hash.
  *
- * Cost of a key read by one tracker: 16 bytes and about 10 in the table; 4 for each further tracker, with growth by
- * doubling. Valkey keeps a copy of the name and a radix tree for each key.
+ * Cost of a key read by one tracker: 16 bytes and about 10 in the table; 4 for each further
+ * tracker, with growth by doubling. Valkey keeps a copy of the name and a radix tree for each key.
  *
- * Invariants: the readers of an entry are sorted; an entry has at least one. A name is in `names` only if its hash is in
- * `keys`. Readers whose session has ended are removed when the array is full. */
+ * Invariants: the readers of an entry are sorted; an entry has at least one. A name is in `names`
+ * only if its hash is in `keys`. Readers whose session has ended are removed when the array is
+ * full. */
 #include <stddef.h>
 #include <stdlib.h>
 

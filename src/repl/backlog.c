@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariants: there is a last block, to which bytes are appended; blocks are contiguous; `first` is the start of the
- * first block. */
+ * Invariants: there is a last block, to which bytes are appended; blocks are contiguous; `first` is
+ * the start of the first block. */
 #include "repl/backlog.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static size_t blockMemory(const backlogBlock *block) {
     return blobMemory(block->bytes) + sizeof(*block);
 }
 
-/* Blocks grow with the backlog: a small one costs little memory, a large one has few blocks. With the header of the blob
- * a block is a power of two, which the allocator does not round up. */
+/* Blocks grow with the backlog: a small one costs little memory, a large one has few blocks. With
+ * the header of the blob a block is a power of two, which the allocator does not round up. */
 static size_t blockCapacity(const replBacklog *b) {
     hotCheck(backlogLength(b) >= 0);
     size_t share = sizeMin((size_t)backlogLength(b), b->limit) / BLOCKS_PER_BACKLOG;

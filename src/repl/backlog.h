@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The most recent part of a replication stream, in a chain of blocks. There is one copy of the bytes: replicas refer to
- * them by a position each, and output buffers by references to the blocks. A block is kept while a position is in it,
- * so the chain may exceed its limit; its memory counts until no output refers to it. The first byte of a stream has number 1. One thread at a time. */
+ * The most recent part of a replication stream, in a chain of blocks. There is one copy of the
+ * bytes: replicas refer to them by a position each, and output buffers by references to the blocks.
+ * A block is kept while a position is in it, so the chain may exceed its limit; its memory counts
+ * until no output refers to it. The first byte of a stream has number 1. One thread at a time. */
 #ifndef REPL_BACKLOG_H
 #define REPL_BACKLOG_H
 
@@ -54,8 +55,8 @@ bool backlogHas(const replBacklog *b, int64_t from);
 void backlogOpen(replBacklog *b, backlogPosition *p, int64_t from);
 /* May free blocks that only this position held. No effect if it is not open. */
 void backlogClose(replBacklog *b, backlogPosition *p);
-/* Moves over at most `most` contiguous bytes and returns their number, 0 at the end; they are in `*bytes` at `*at`, which
- * the caller retains if it keeps them. */
+/* Moves over at most `most` contiguous bytes and returns their number, 0 at the end; they are in
+ * `*bytes` at `*at`, which the caller retains if it keeps them. */
 size_t backlogRead(replBacklog *b, backlogPosition *p, size_t most, blob **bytes, size_t *at);
 /* Bytes in the blocks that the position keeps, and the number of these blocks. */
 size_t backlogHeld(const replBacklog *b, const backlogPosition *p, int64_t *blocks);

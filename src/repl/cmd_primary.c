@@ -243,7 +243,8 @@ static void enlist(session *s) {
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);
 }
 
-/* PSYNC id offset FAILOVER of the primary that wants to become a replica of this server. False: an error was replied. */
+/* PSYNC id offset FAILOVER of the primary that wants to become a replica of this server. False: an
+ * error was replied. */
 static bool takeOver(ctx *c) {
     hotCheck(c->argc >= 3);
     const replHistory *h = &replThis()->history;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiving a dataset into a file (download.h). Invariant: the file has all bytes before `tail`, and `crc` is theirs;
- * `tail` has the last bytes received: the checksum, and the end mark if there is one. */
+ * Receiving a dataset into a file (download.h). Invariant: the file has all bytes before `tail`,
+ * and `crc` is theirs; `tail` has the last bytes received: the checksum, and the end mark if there
+ * is one. */
 #include "repl/download.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER (failover.h): the state machine of failover_state.h with the replicas and the link of this server. Invariant:
- * is_failing_over and is_paused of the primary are set if and only if the state is not FAILOVER_NONE. */
+ * FAILOVER (failover.h): the state machine of failover_state.h with the replicas and the link of
+ * this server. Invariant: is_failing_over and is_paused of the primary are set if and only if the
+ * state is not FAILOVER_NONE. */
 #include "repl/failover.h"
 
 #include "base/base.h"
@@ -175,7 +176,8 @@ static void abortByUser(ctx *c) {
     replyOk(c);
 }
 
-/* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT ms]. Reply: OK; the failover goes on in the background. */
+/* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT ms]. Reply: OK; the failover goes on in the
+ * background. */
 void failoverCommand(ctx *c) {
     failoverArgs r = {0};
     if (storeIsSlotted()) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER between this server and one of its replicas; the states are described in failover_state.h. Main thread only. */
+ * FAILOVER between this server and one of its replicas; the states are described in
+ * failover_state.h. Main thread only. */
 #ifndef REPL_FAILOVER_H
 #define REPL_FAILOVER_H
 
@@ -9,7 +10,8 @@
 
 /* master_failover_state of INFO. */
 const char *failoverStateName(void);
-/* True while this server is a replica of its successor, which has not taken over. Writes are paused meanwhile. */
+/* True while this server is a replica of its successor, which has not taken over. Writes are paused
+ * meanwhile. */
 bool failoverIsInProgress(void);
 /* Ten times per second. */
 void failoverTick(int64_t budget_us);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER as a state machine (failover_state.h). Invariant: in each state but FAILOVER_NONE there is a deadline. */
+ * FAILOVER as a state machine (failover_state.h). Invariant: in each state but FAILOVER_NONE there
+ * is a deadline. */
 #include "repl/failover_state.h"
 
 #include "base/base.h"

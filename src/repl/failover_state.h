@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER as a state machine: writes are paused until a replica has everything, then this server follows it and asks it
- * to take over.
+ * FAILOVER as a state machine: writes are paused until a replica has everything, then this server
+ * follows it and asks it to take over.
  *
  *   state                 event                          next
  *   no-failover           FAILOVER                       waiting-for-sync: writes paused
- *   waiting-for-sync      a target has acknowledged all  failover-in-progress: replica of the target
+ *   waiting-for-sync      a target has acknowledged all  failover-in-progress: replica of the
+ *   target
  *                         timeout, FORCE                 failover-in-progress
  *                         timeout, ABORT, link lost      no-failover
  *   failover-in-progress  the target accepts             no-failover: stays its replica
  *                         refuses, no answer, ABORT      no-failover: primary again
  *
- * Each state but the first has an end in time, so writes are never paused for good: that of TIMEOUT, else `limit_ms` of
- * failoverBegin(). What it does goes through a table of functions. One thread at a time. */
+ * Each state but the first has an end in time, so writes are never paused for good: that of
+ * TIMEOUT, else `limit_ms` of failoverBegin(). What it does goes through a table of functions. One
+ * thread at a time. */
 #ifndef REPL_FAILOVER_STATE_H
 #define REPL_FAILOVER_STATE_H
 
@@ -35,8 +37,8 @@ typedef enum failoverTarget {
 
 /* All functions get the `arg` of failoverInit(). */
 typedef struct failoverEnv {
-    /* The state of the replica with this address. An empty `host` stands for any replica; if one is in sync, host and
-     * port are set to its address. */
+    /* The state of the replica with this address. An empty `host` stands for any replica; if one is
+     * in sync, host and port are set to its address. */
     failoverTarget (*find)(void *arg, str *host, int64_t *port);
     /* Follows it and asks it to take over; failoverAnswered() follows, unless the link is lost. */
     void (*follow)(void *arg, slice host, int64_t port);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Full synchronisations of replicas: the child, the pipe through which its output goes to all replicas of the
- * transfer, and the sending of a saved file.
+ * Full synchronisations of replicas: the child, the pipe through which its output goes to all
+ * replicas of the transfer, and the sending of a saved file.
  *
- * The pipe is read only while every replica of the transfer has sent nearly all it was given, so the slowest one sets
- * the pace and the parent holds at most RELAY_AHEAD bytes for each; one copy serves all. The child waits before it ends
- * until the parent has read everything (it reads the pipe `end` to its end).
+ * The pipe is read only while every replica of the transfer has sent nearly all it was given, so
+ * the slowest one sets the pace and the parent holds at most RELAY_AHEAD bytes for each; one copy
+ * serves all. The child waits before it ends until the parent has read everything (it reads the
+ * pipe `end` to its end).
  *
- * The child of a dual-channel synchronisation with one replica writes to its connection itself, unless that uses TLS.
+ * The child of a dual-channel synchronisation with one replica writes to its connection itself,
+ * unless that uses TLS.
  *
- * Without a child (syncIsInline()) the bytes come from this process, at the same pace. As changed keys are then put
- * aside for the time of the transfer, replicas that are too slow are disconnected when that exceeds a limit. */
+ * Without a child (syncIsInline()) the bytes come from this process, at the same pace. As changed
+ * keys are then put aside for the time of the transfer, replicas that are too slow are disconnected
+ * when that exceeds a limit. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -160,7 +163,8 @@ static status startPipe(replPrimary *p, const syncContent *content, reason *why)
 
 /* ------------------------------------------------------------------ to the connection */
 
-/* The descriptor of a connection to which the child can write, if there is one receiver; else -1. */
+/* The descriptor of a connection to which the child can write, if there is one receiver; else
+ * -1. */
 static int takeConnection(const replPrimary *p) {
     if (countReceivers(p) != 1) return -1;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
@@ -168,8 +172,8 @@ static int takeConnection(const replPrimary *p) {
     return -1;
 }
 
-/* The child writes to `fd`, which it alone has then. What it sends does not pass through this process, which may be busy
- * or stopped meanwhile. */
+/* The child writes to `fd`, which it alone has then. What it sends does not pass through this
+ * process, which may be busy or stopped meanwhile. */
 static status startDirect(int fd, const syncContent *content, reason *why) {
     hotCheck(fd >= 0);
     char mark[SYNC_MARK_LEN];
@@ -202,7 +206,8 @@ static void sendToReceivers(replPrimary *p, slice bytes) {
     }
 }
 
-/* Disconnects the slowest of those that lag, at most one per period: then the others may be fast enough. */
+/* Disconnects the slowest of those that lag, at most one per period: then the others may be fast
+ * enough. */
 static void dropSlowest(replPrimary *p) {
     hotCheck(transfer.running);
     replPeer *slowest = NULL;

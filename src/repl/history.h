@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The identity of a replication stream: its id, how many bytes it has, and the id it had before a promotion. A server
- * that has the same history up to an offset can continue from there (PSYNC). A plain struct; one thread at a time. */
+ * The identity of a replication stream: its id, how many bytes it has, and the id it had before a
+ * promotion. A server that has the same history up to an offset can continue from there (PSYNC). A
+ * plain struct; one thread at a time. */
 #ifndef REPL_HISTORY_H
 #define REPL_HISTORY_H
 
@@ -23,16 +24,19 @@ typedef struct replHistory {
 void historyInit(replHistory *h);
 /* A new id that shares nothing with the old one; the offset is kept. */
 void historyRenew(replHistory *h);
-/* Promotion: a new id, and the old one up to here, so that other replicas of the old primary can continue with us. */
+/* Promotion: a new id, and the old one up to here, so that other replicas of the old primary can
+ * continue with us. */
 void historyBranch(replHistory *h);
-/* A full synchronisation with a primary: its id (REPL_ID_LEN characters) and offset, nothing before. */
+/* A full synchronisation with a primary: its id (REPL_ID_LEN characters) and offset, nothing
+ * before. */
 void historyAdopt(replHistory *h, slice id, int64_t offset);
 /* The primary continues the stream under another id. No effect if it is the current one. */
 void historyContinueAs(replHistory *h, slice id);
-/* After a restart with the id and offset of a saved file: a new id; the saved one is the id before. */
+/* After a restart with the id and offset of a saved file: a new id; the saved one is the id
+ * before. */
 void historyRestore(replHistory *h, slice id, int64_t offset);
-/* True if the byte at `from` (the first has number 1) and all after it follow the history that a replica knows as
- * `id`. Upper and lower case are equal. */
+/* True if the byte at `from` (the first has number 1) and all after it follow the history that a
+ * replica knows as `id`. Upper and lower case are equal. */
 bool historyCovers(const replHistory *h, slice id, int64_t from);
 
 #endif

@@ -17,7 +17,8 @@
  *   TRANSFER      loaded                       CONNECTED
  *   any           closed, error, timeout       CONNECT
  *
- * Invariant: a connection exists from CONNECTING on; env->close() was called before CONNECT and NONE. */
+ * Invariant: a connection exists from CONNECTING on; env->close() was called before CONNECT and
+ * NONE. */
 #include "repl/link.h"
 
 #include <stdio.h>
@@ -67,7 +68,8 @@ void linkEnter(replLink *link, linkState state, int64_t now_ms) {
 }
 
 static void disconnect(replLink *link) {
-    /* The primary may have taken over: then it refuses the next request, because it is no replica any more. */
+    /* The primary may have taken over: then it refuses the next request, because it is no replica
+     * any more. */
     if (link->failover && link->state == LINK_PSYNC) link->unanswered = true;
     strFree(&link->received);
     strFree(&link->second_received);
@@ -104,8 +106,8 @@ static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
     link->reconnects = true;
 }
 
-/* The first failure is followed by another try at once, further ones by longer and longer pauses; a lost connection by
- * another try at once, or after a second. */
+/* The first failure is followed by another try at once, further ones by longer and longer pauses; a
+ * lost connection by another try at once, or after a second. */
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
     hotCheck(link->state > LINK_CONNECT);
     int64_t delay_ms = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The link of a replica to its primary, as a state machine: from the connection over the handshake and the transfer of
- * the dataset to the stream. It knows no sockets and no clock: what it does goes through a table of functions, and what
- * happens is told to it. Texts that go to the log are Valkey's. One thread at a time. */
+ * The link of a replica to its primary, as a state machine: from the connection over the handshake
+ * and the transfer of the dataset to the stream. It knows no sockets and no clock: what it does
+ * goes through a table of functions, and what happens is told to it. Texts that go to the log are
+ * Valkey's. One thread at a time. */
 #ifndef REPL_LINK_H
 #define REPL_LINK_H
 
@@ -82,27 +83,31 @@ typedef enum linkResult {
     LINK_FAILED, /* the dataset was refused, or could not be stored: tried again later and later */
 } linkResult;
 
-/* All functions get the `arg` of linkInit(). They must not call functions of the link, except linkOpened() and
- * linkFailed() from `connect`, linkSecondOpened() and linkSecondLost() from `connect_second`. */
+/* All functions get the `arg` of linkInit(). They must not call functions of the link, except
+ * linkOpened() and linkFailed() from `connect`, linkSecondOpened() and linkSecondLost() from
+ * `connect_second`. */
 typedef struct linkEnv {
     linkSettings (*settings)(void *arg);
     /* Begins to connect: linkOpened() or linkFailed() follows. */
     void (*connect)(void *arg);
     void (*send)(void *arg, slice bytes);
-    /* Closes the connection, in whatever use it is: a transfer is cancelled, a stream ends. What was applied of the
-     * stream has been added to the history on return. */
+    /* Closes the connection, in whatever use it is: a transfer is cancelled, a stream ends. What
+     * was applied of the stream has been added to the history on return. */
     void (*close)(void *arg);
-    /* Receives and loads the dataset; `received` are the first bytes. linkTransferEnded() follows. */
+    /* Receives and loads the dataset; `received` are the first bytes. linkTransferEnded()
+     * follows. */
     void (*transfer)(void *arg, const linkTransfer *what, slice received);
-    /* Applies what comes from now on; `received` are the first bytes. `from_start`: no database is selected. */
+    /* Applies what comes from now on; `received` are the first bytes. `from_start`: no database is
+     * selected. */
     void (*stream)(void *arg, slice received, bool from_start);
     /* Dual channel. */
     void (*connect_second)(void *arg);
     void (*send_second)(void *arg, slice bytes);
     /* The primary saves the dataset; PSYNC on the first connection follows. May be NULL. */
     void (*save_started)(void *arg);
-    /* The first connection has the stream from now on: it is collected until `stream` is called, which gets what was
-     * collected by itself. `received` are the first bytes. The second connection is read again. */
+    /* The first connection has the stream from now on: it is collected until `stream` is called,
+     * which gets what was collected by itself. `received` are the first bytes. The second
+     * connection is read again. */
     void (*collect)(void *arg, slice received);
     void (*history_changed)(void *arg, linkHistoryChange change);
     /* The reply to PSYNC .. FAILOVER. */
@@ -114,8 +119,9 @@ typedef struct replLink {
     void *arg;
     replHistory *history;
     linkState state;
-    bool
-        can_continue; /* the dataset is at history->offset of a stream: a partial resynchronisation can be asked for */
+    /* The dataset is at history->offset of a stream: a partial resynchronisation can be asked for.
+     * */
+    bool can_continue;
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
     bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
@@ -142,7 +148,8 @@ void linkClear(replLink *link);
 void linkStart(replLink *link, int64_t now_ms);
 /* Ends: not a replica any more. */
 void linkStop(replLink *link);
-/* Closes the connection and connects again at once. `continues`: with a partial resynchronisation, if possible. */
+/* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
+ * if possible. */
 void linkRestart(replLink *link, bool continues, int64_t now_ms);
 /* Whether the dataset is at history->offset of a stream. */
 void linkSetContinuable(replLink *link, bool yes);
@@ -156,11 +163,13 @@ void linkReceived(replLink *link, slice bytes, int64_t now_ms);
 void linkHeard(replLink *link, int64_t now_ms);
 /* The primary has closed it, or it has failed, in any state; `why` NULL: closed. */
 void linkLost(replLink *link, const char *why, int64_t now_ms);
-/* The same for the second connection: up to SECOND_ANNOUNCED. While SECOND_WAITS it should not be read. */
+/* The same for the second connection: up to SECOND_ANNOUNCED. While SECOND_WAITS it should not be
+ * read. */
 void linkSecondOpened(replLink *link, int64_t now_ms);
 void linkSecondReceived(replLink *link, slice bytes, int64_t now_ms);
 void linkSecondLost(replLink *link, const char *why, int64_t now_ms);
-/* The dataset was loaded (`received`: the bytes after it), or not. `replaced`: the old dataset is gone either way. */
+/* The dataset was loaded (`received`: the bytes after it), or not. `replaced`: the old dataset is
+ * gone either way. */
 void linkDatasetGone(replLink *link);
 void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms);
 

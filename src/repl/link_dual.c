@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dual-channel synchronisation: the dataset comes over a second connection, while the first one has the stream already,
- * which is collected until the dataset is loaded.
+ * Dual-channel synchronisation: the dataset comes over a second connection, while the first one has
+ * the stream already, which is collected until the dataset is loaded.
  *
  *   first         second       event                                   next
  *   PSYNC         -            first: +DUALCHANNELSYNC                 SECOND, CONNECTING
@@ -199,7 +199,8 @@ void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms) {
     logNotice("Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
               "Resynchronization, RDB load in background.");
     link->sync_only = false;
-    /* The primary may have been promoted since it began to save: what follows is in its new history. */
+    /* The primary may have been promoted since it began to save: what follows is in its new
+     * history. */
     if (line.len == 10 + REPL_ID_LEN) memcpy(link->dataset.id, line.ptr + 10, REPL_ID_LEN);
     linkEnter(link, LINK_ANNOUNCED, now_ms);
     link->second = SECOND_ANNOUNCED;

@@ -15,7 +15,8 @@ void linkEnter(replLink *link, linkState state, int64_t now_ms);
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms);
 void linkSendWords(replLink *link, int count, const slice *words);
 bool linkStartsWith(slice line, const char *text);
-/* The next line of `from` at *at, without its end; `rest` is what follows it. Without pointer: it is incomplete. */
+/* The next line of `from` at *at, without its end; `rest` is what follows it. Without pointer: it
+ * is incomplete. */
 slice linkNextLine(const str *from, size_t *at, slice *rest);
 /* Removes the first `at` bytes, unless all were removed. */
 void linkDropLines(str *from, size_t at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys with a TTL set by clients of a writable replica (local_expiry.h). Invariant: the observer is armed while keys
- * are added; afterwards the table only gets smaller. */
+ * Keys with a TTL set by clients of a writable replica (local_expiry.h). Invariant: the observer is
+ * armed while keys are added; afterwards the table only gets smaller. */
 #include "repl/local_expiry.h"
 
 #include "base/base.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A replica leaves expired keys to its primary. Keys whose TTL was set by clients of a writable replica are unknown to
- * the primary, so the replica tracks and removes them itself. Main thread only. */
+ * A replica leaves expired keys to its primary. Keys whose TTL was set by clients of a writable
+ * replica are unknown to the primary, so the replica tracks and removes them itself. Main thread
+ * only. */
 #ifndef REPL_LOCAL_EXPIRY_H
 #define REPL_LOCAL_EXPIRY_H
 
@@ -12,7 +13,8 @@
 
 extern const keyObserver localExpiryObserver;
 
-/* While on, keys that get a TTL by a command of a client are tracked; off: the next tick forgets them. */
+/* While on, keys that get a TTL by a command of a client are tracked; off: the next tick forgets
+ * them. */
 void localExpirySet(bool on);
 /* The dataset was replaced. */
 void localExpiryForget(void);

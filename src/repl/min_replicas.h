@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * min-replicas-to-write, min-replicas-max-lag: a primary refuses writes while too few replicas keep up. Main thread
- * only. */
+ * min-replicas-to-write, min-replicas-max-lag: a primary refuses writes while too few replicas keep
+ * up. Main thread only. */
 #ifndef REPL_MIN_REPLICAS_H
 #define REPL_MIN_REPLICAS_H
 

@@ -2,9 +2,9 @@
  *
  * The stream and its replicas (primary.h); full synchronisations are in primary_sync.c.
  *
- * Invariants: a peer is in the list if and only if its state is not PEER_NONE; a peer that streams, or gets a dataset,
- * has an open position, so what it needs is not removed from the backlog; history.offset + 1 is the number of the next
- * byte of the backlog. */
+ * Invariants: a peer is in the list if and only if its state is not PEER_NONE; a peer that streams,
+ * or gets a dataset, has an open position, so what it needs is not removed from the backlog;
+ * history.offset + 1 is the number of the next byte of the backlog. */
 #include "repl/primary.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "base/number.h"
 #include "repl/primary_priv.h"
 
-/* Bytes handed to a connection ahead of what it has sent. The rest stays in the backlog, which has one copy of it for
- * all replicas. */
+/* Bytes handed to a connection ahead of what it has sent. The rest stays in the backlog, which has
+ * one copy of it for all replicas. */
 enum { FEED_BYTES = 256 * 1024 };
 
 static const slice PING = {"*1\r\n$4\r\nping\r\n", 14};
@@ -401,7 +401,8 @@ static void freeUnusedBacklog(replPrimary *p, int64_t now_ms) {
     if (!p->stream->has_backlog || p->is_replica || p->peers.count || !ttl_s) return;
     if (!p->without_replicas_ms) p->without_replicas_ms = now_ms;
     if (now_ms - p->without_replicas_ms <= ttl_s * 1000) return;
-    /* Writes do not count in the stream any more, so its id must not be used for another continuation. */
+    /* Writes do not count in the stream any more, so its id must not be used for another
+     * continuation. */
     historyRenew(&p->stream->history);
     primaryFreeBacklog(p);
     logNotice("Replication backlog freed after %lld seconds without connected replicas.",

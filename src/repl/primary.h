@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The primary's side of replication as a state machine: its stream, the replicas as it sees them, full
- * synchronisations. It knows no sockets, clocks or processes: events come in as calls, and it acts through a table of
- * functions (primaryEnv). Everything is in the instance, so that a simulation can have several. One thread at a time.
+ * The primary's side of replication as a state machine: its stream, the replicas as it sees them,
+ * full synchronisations. It knows no sockets, clocks or processes: events come in as calls, and it
+ * acts through a table of functions (primaryEnv). Everything is in the instance, so that a
+ * simulation can have several. One thread at a time.
  *
  * States of a replica (column 2 is `state` in INFO):
  *
@@ -10,7 +11,8 @@
  *   PEER_WAITING_START    wait_bgsave  for a child to be forked for it
  *   PEER_WAITING_END      wait_bgsave  for the child to end
  *   PEER_SENDING_FILE     send_bulk    the file is being sent
- *   PEER_MAIN_CHANNEL     bg_transfer  gets the stream while another connection of it gets the dataset
+ *   PEER_MAIN_CHANNEL     bg_transfer  gets the stream while another connection of it gets the
+ *   dataset
  *   PEER_TRANSMITTED      rdb_transmitted  wanted nothing but the dataset, and has it
  *   PEER_ONLINE           online       has, or is loading, the dataset
  *
@@ -18,12 +20,14 @@
  *   PSYNC that can continue      NONE             ONLINE             +CONTINUE, then the stream
  *     for a main channel         NONE             MAIN_CHANNEL       the same
  *   PSYNC, SYNC otherwise        NONE             WAITING_START
- *     a file is being saved      NONE             WAITING_END        +FULLRESYNC with the offset of that save
+ *     a file is being saved      NONE             WAITING_END        +FULLRESYNC with the offset of
+ *     that save
  *   child forked                 WAITING_START    WAITING_END        +FULLRESYNC (or $ENDOFF)
  *   fork failed                  WAITING_START    -                  closed
  *   file saved                   WAITING_END      SENDING_FILE
  *   file sent                    SENDING_FILE     ONLINE             the stream
- *   all sent through the pipe    WAITING_END      ONLINE             the stream begins with the first REPLCONF ACK
+ *   all sent through the pipe    WAITING_END      ONLINE             the stream begins with the
+ *   first REPLCONF ACK
  *     dataset alone was wanted   WAITING_END      TRANSMITTED        closed
  *   child failed                 WAITING_END      -                  closed
  *   REPLCONF ACK                 MAIN_CHANNEL     ONLINE
@@ -81,8 +85,8 @@ struct replPeer {
     uint32_t filter;
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */
     bool only_dataset, is_dataset_channel;
-    uint64_t
-        dataset_channel; /* of a main channel: the id of the connection that gets the dataset */
+    /* Of a main channel: the id of the connection that gets the dataset. */
+    uint64_t dataset_channel;
     /* The synchronisation. */
     bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */
     int64_t waiting_since_ms;
@@ -108,7 +112,8 @@ typedef struct primarySave {
     bool no_checksum;
 } primarySave;
 
-/* What the state machine asks of its surroundings. None of them may call back into it, except where noted. */
+/* What the state machine asks of its surroundings. None of them may call back into it, except where
+ * noted. */
 typedef struct primaryEnv {
     void (*send)(replPeer *to, slice bytes); /* copies */
     void (*send_shared)(replPeer *to, blob *bytes, size_t at, size_t len);
@@ -120,7 +125,8 @@ typedef struct primaryEnv {
     /* Appends "host:port" for the log. */
     void (*name)(const replPeer *peer, str *out);
     uint64_t (*id)(const replPeer *peer);
-    /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with primarySaveEnded(). */
+    /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with
+     * primarySaveEnded(). */
     status (*start_save)(replPrimary *p, const primarySave *save, reason *why);
     void (*stop_save)(replPrimary *p);
     /* True if a complete file is of use even if no replica wants it any more. NULL: never. */
@@ -135,7 +141,8 @@ typedef struct primaryEnv {
     void (*changed)(replPrimary *p);
     /* The backlog was created (the stream has to be fed from now on) or freed. */
     void (*backlog_changed)(replPrimary *p);
-    /* The database that is selected in the stream of this server, which is a replica; -1: unknown. */
+    /* The database that is selected in the stream of this server, which is a replica; -1:
+     * unknown. */
     int (*stream_db)(const replPrimary *p);
     /* Whether a link to this replica is encrypted: only then checksums may be omitted. */
     bool (*is_secure)(const replPeer *peer);
@@ -154,8 +161,8 @@ struct replPrimary {
     const primaryEnv *env;
     void *owner;              /* of the environment */
     primarySettings settings; /* changed by the owner; then primaryApplySettings() */
-    replServer *
-        stream; /* shared with the replica's side; its first byte after history.offset is the backlog's next */
+    /* Shared with the replica's side; its first byte after history.offset is the backlog's next. */
+    replServer *stream;
     bool is_replica, link_is_up; /* the role: primarySetRole() */
     bool is_failing_over;
     bool starts_soon; /* primaryStartSoon() is to be called */
@@ -177,13 +184,14 @@ void primaryInit(replPrimary *p, const primaryEnv *env, replServer *stream, void
 void primaryClear(replPrimary *p);
 /* Applies changes of `settings` (the size of the backlog). */
 void primaryApplySettings(replPrimary *p);
-/* A server that is a replica has the stream of its primary: it accepts replicas of its own while the link is up, and
- * adds nothing to the stream. */
+/* A server that is a replica has the stream of its primary: it accepts replicas of its own while
+ * the link is up, and adds nothing to the stream. */
 void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
 
 /* ------------------------------------------------------------------ the stream */
 
-/* A new id and an empty backlog, unless there is a backlog: for a server whose first replica arrives. */
+/* A new id and an empty backlog, unless there is a backlog: for a server whose first replica
+ * arrives. */
 void primaryOpenBacklog(replPrimary *p);
 void primaryFreeBacklog(replPrimary *p);
 /* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
@@ -194,8 +202,9 @@ void primarySelect(replPrimary *p, int db_id);
 void primaryFeed(replPrimary *p);
 /* Adds REPLCONF GETACK in primaryFeed(). No effect without replicas. */
 void primaryWantAcks(replPrimary *p);
-/* The stream continues as another one (the dataset was replaced by that of a primary, or a promotion): the replicas are
- * closed and synchronise again. The backlog, if any, is emptied and begins after history.offset. */
+/* The stream continues as another one (the dataset was replaced by that of a primary, or a
+ * promotion): the replicas are closed and synchronise again. The backlog, if any, is emptied and
+ * begins after history.offset. */
 void primaryRestartStream(replPrimary *p);
 /* Closes all replicas. */
 void primaryDropAll(replPrimary *p);
@@ -214,7 +223,7 @@ bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id);
 /* The connection was closed. */
 void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms);
 
-/* ------------------------------------------------------------------ events of synchronisations, time */
+/* ------------------------------------------------------------- events of synchronisations, time */
 
 /* The child has ended; everything it wrote was handed to the replicas. */
 void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms);
@@ -222,7 +231,8 @@ void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms);
 void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms);
 /* Starts a waiting synchronisation if it is time and no child exists. */
 void primaryStartWaiting(replPrimary *p, int64_t now_ms);
-/* After the commands of a turn, if `starts_soon`: begins the synchronisations that they have asked for. */
+/* After the commands of a turn, if `starts_soon`: begins the synchronisations that they have asked
+ * for. */
 void primaryStartSoon(replPrimary *p, int64_t now_ms);
 /* Once per second: PING, timeouts, waiting synchronisations, the backlog's time to live. */
 void primaryTick(replPrimary *p, int64_t now_ms);

@@ -21,8 +21,8 @@ void primarySyncSucceeded(const replPrimary *p, const replPeer *peer);
 void primaryNoteStream(const replPrimary *p, replPeer *peer);
 /* A peer that the running child saves for was closed. */
 void primarySaveLostPeer(replPrimary *p);
-/* Once per second: keeps the connection of a waiting peer alive; closes dataset channels whose main channel does not
- * come. */
+/* Once per second: keeps the connection of a waiting peer alive; closes dataset channels whose main
+ * channel does not come. */
 void primaryKeepWaiting(replPrimary *p, replPeer *peer, int64_t now_ms);
 
 #endif

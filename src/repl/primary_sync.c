@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Full synchronisations (primary.h): which replicas one child saves for, and what happens when it ends.
+ * Full synchronisations (primary.h): which replicas one child saves for, and what happens when it
+ * ends.
  *
- * Invariant: while `is_saving`, the peers in PEER_WAITING_END are those that the child saves for, all with an open
- * position at the offset of the fork. */
+ * Invariant: while `is_saving`, the peers in PEER_WAITING_END are those that the child saves for,
+ * all with an open position at the offset of the fork. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -31,7 +32,7 @@ logFor(const replPrimary *p, const replPeer *peer, const char *format) {
     strFree(&name);
 }
 
-/* ------------------------------------------------------------------ a peer that the child saves for */
+/* -------------------------------------------------------------- a peer that the child saves for */
 
 static void beginDualChannel(replPrimary *p, replPeer *peer) {
     hotCheck(peer->state != PEER_ONLINE);
@@ -75,7 +76,8 @@ static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_
     }
 }
 
-/* A peer that the running child saves a file for, and whose result suits `peer`; NULL if there is none. */
+/* A peer that the running child saves a file for, and whose result suits `peer`; NULL if there is
+ * none. */
 static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
     hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
@@ -159,7 +161,8 @@ static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
     const replPeer first = *plan->first; /* its state changes */
     savePlan group = *plan;
     group.first = &first;
-    /* On a dataset channel the child may write to the connection itself, so what precedes the dataset is sent before. */
+    /* On a dataset channel the child may write to the connection itself, so what precedes the
+     * dataset is sent before. */
     bool before = plan->save.dual_channel;
     if (before) beginTransfers(p, &group, now_ms);
     status st = p->env->start_save(p, &plan->save, &why);

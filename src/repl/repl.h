@@ -21,8 +21,8 @@ typedef struct replMemory {
     size_t buffers;  /* all of it */
     size_t backlog;  /* up to repl-backlog-size */
     size_t replicas; /* the rest, kept for replicas that lag */
-    size_t
-        collected; /* what a dual-channel synchronisation has collected of the primary's stream */
+    /* What a dual-channel synchronisation has collected of the primary's stream. */
+    size_t collected;
 } replMemory;
 void replMeasure(replMemory *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * This server as a replica (replica.h). Invariant: of `connection`, the transfer and `stream` at most one has the
- * connection to the primary; in a dual-channel synchronisation the transfer has another one, `second` before. */
+ * This server as a replica (replica.h). Invariant: of `connection`, the transfer and `stream` at
+ * most one has the connection to the primary; in a dual-channel synchronisation the transfer has
+ * another one, `second` before. */
 #include "repl/replica.h"
 
 #include <errno.h>
@@ -261,7 +262,8 @@ static void envCollect(void *arg, slice received) {
 
 /* ------------------------------------------------------------------ durable offset */
 
-/* What is applied up to `offset` is on disk as soon as the append only file has change `number` there. */
+/* What is applied up to `offset` is on disk as soon as the append only file has change `number`
+ * there. */
 typedef struct durableMark {
     int64_t offset;
     uint64_t number;
@@ -434,7 +436,8 @@ static void envStream(void *arg, slice received, bool from_start) {
     replica.stream = s;
     primaryOpenBacklog(replicasThis());
     streamOpen(s, ORIGIN_PRIMARY, &stream_owner);
-    /* A primary begins with SELECT, a chained one tells in the dataset which database its stream is in. */
+    /* A primary begins with SELECT, a chained one tells in the dataset which database its stream is
+     * in. */
     int db = replica.link.dataset.db;
     if (from_start) replica.db = db >= 0 ? db : persistLoadedOrigin().db;
     if (replica.db >= 0) (void)sessionSelect(s, replica.db); /* it was selected before */

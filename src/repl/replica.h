@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * This server as a replica: the link of link.h with connections, transfers and the stream of the server. Main thread
- * only. */
+ * This server as a replica: the link of link.h with connections, transfers and the stream of the
+ * server. Main thread only. */
 #ifndef REPL_REPLICA_H
 #define REPL_REPLICA_H
 
@@ -21,12 +21,14 @@ bool replicaIsConnected(void);
 void replicaFollow(slice host, int port);
 /* Becomes a primary. */
 void replicaPromote(void);
-/* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called with its answer. */
+/* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called
+ * with its answer. */
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
 
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
 void replicaGiveUpStream(void);
-/* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the primary's. */
+/* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the
+ * primary's. */
 void replicaAcknowledge(const ctx *c);
 /* True if this is the session of the primary's stream. */
 bool replicaIsStream(const session *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and only if there is a
- * backlog and this server is a primary (the stage also on a replica with a backlog), so that a server that never had a
- * replica has no cost. */
+ * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and
+ * only if there is a backlog and this server is a primary (the stage also on a replica with a
+ * backlog), so that a server that never had a replica has no cost. */
 #include "repl/replicas.h"
 
 #include <string.h>
@@ -156,7 +156,7 @@ static void envName(const replPeer *peer, str *out) {
     }
 }
 
-/* ------------------------------------------------------------------ a replica sends only what needs no reply */
+/* ----------------------------------------------------- a replica sends only what needs no reply */
 
 static bool selectsKeyspace(const commandSpec *spec) {
     return spec->flags & (CMD_WRITE | CMD_READONLY | CMD_MAY_REPLICATE);
@@ -361,7 +361,8 @@ void replicasFeed(void) {
     if (has_more || memoryExcluded()) excludeFromLimit();
 }
 
-/* A replica that has taken all it was given causes no event, so the next turn must not wait for one. */
+/* A replica that has taken all it was given causes no event, so the next turn must not wait for
+ * one. */
 void replicasAfterWrite(void) {
     hotCheck(threadIsMain());
     replPrimary *p = &replicas.primary;

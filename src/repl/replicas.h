@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The connections of the replicas: what the state machine of primary.h acts upon in the server. Main thread only. */
+ * The connections of the replicas: what the state machine of primary.h acts upon in the server.
+ * Main thread only. */
 #ifndef REPL_REPLICAS_H
 #define REPL_REPLICAS_H
 
@@ -31,8 +32,8 @@ replPeer *replicasFind(const session *s);
 /* Creates it. */
 replPeer *replicasPeer(session *s);
 static inline replicaConn *replicasConn(const replPeer *peer) { return peer->owner; }
-/* The session becomes a replica's: before primaryPsync() and primarySync(). If it stays an ordinary one (it is the main
- * channel of a dual-channel synchronisation), replicasSettle() undoes it. */
+/* The session becomes a replica's: before primaryPsync() and primarySync(). If it stays an ordinary
+ * one (it is the main channel of a dual-channel synchronisation), replicasSettle() undoes it. */
 void replicasEnlist(session *s);
 void replicasSettle(session *s);
 /* The replica's IP address: announced, or that of the connection. */
@@ -72,8 +73,8 @@ void fullSyncChildEvent(childEvent e, int kind, int exit_code, int signal_number
 void fullSyncPrintInfo(const replPeer *peer, int number, str *out);
 /* Once per second: logs progress; removes a file that was only made for replicas. */
 void fullSyncTick(replPrimary *p);
-/* DEBUG PAUSE-AFTER-FORK: stops the process after the fork for replicas, and as a replica before it asks for the stream of a
- * dual-channel synchronisation. */
+/* DEBUG PAUSE-AFTER-FORK: stops the process after the fork for replicas, and as a replica before it
+ * asks for the stream of a dual-channel synchronisation. */
 void fullSyncPauseAfterFork(bool on);
 bool fullSyncPausesAfterFork(void);
 

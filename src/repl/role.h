@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The role of this server, for commands, the cluster and modules: which server it follows, how far it is, and who follows
- * it. Changes are signalled as SERVER_ROLE, SERVER_LINK and SERVER_REPLICA (engine/server_event.h). Main thread only. */
+ * The role of this server, for commands, the cluster and modules: which server it follows, how far
+ * it is, and who follows it. Changes are signalled as SERVER_ROLE, SERVER_LINK and SERVER_REPLICA
+ * (engine/server_event.h). Main thread only. */
 #ifndef REPL_ROLE_H
 #define REPL_ROLE_H
 
@@ -15,26 +16,30 @@ bool replIsReplica(void);
 /* "master" or "replica". */
 const char *replRole(void);
 
-/* Becomes a replica of this server, in cluster mode, too, where REPLICAOF is refused to clients. Blocked clients whose
- * waits only a primary can serve are told so. False: it is that primary's replica already, and nothing was done. */
+/* Becomes a replica of this server, in cluster mode, too, where REPLICAOF is refused to clients.
+ * Blocked clients whose waits only a primary can serve are told so. False: it is that primary's
+ * replica already, and nothing was done. */
 bool replFollow(slice host, int port);
-/* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can continue with this
- * server. */
+/* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can
+ * continue with this server. */
 void replPromote(void);
 
 /* ------------------------------------------------------------------ the stream */
 
-/* Number of the last byte: sent by a primary, applied by a replica; 0: a replica without a complete dataset. */
+/* Number of the last byte: sent by a primary, applied by a replica; 0: a replica without a complete
+ * dataset. */
 int64_t replOffset(void);
-/* The stream's id, and the one that it had up to before replSecondOffset(): 40 characters; offset -1: none. */
+/* The stream's id, and the one that it had up to before replSecondOffset(): 40 characters; offset
+ * -1: none. */
 const char *replId(void);
 const char *replSecondId(void);
 int64_t replSecondOffset(void);
-/* A primary passes on bytes of a stream that it applies (stream.h) to its replicas, unchanged: `db_id` is what the
- * stream had selected before them, -1 if they continue those of the last call, `db_after` what it selects now. */
+/* A primary passes on bytes of a stream that it applies (stream.h) to its replicas, unchanged:
+ * `db_id` is what the stream had selected before them, -1 if they continue those of the last call,
+ * `db_after` what it selects now. */
 void replForward(int db_id, const slice *spans, int count, int db_after);
-/* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h) the offset stands still
- * until all replicas have reached it. */
+/* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)
+ * the offset stands still until all replicas have reached it. */
 void replHoldStream(bool held);
 
 /* ------------------------------------------------------------------ the link to the primary */
@@ -55,8 +60,8 @@ typedef struct replLinkInfo {
     int64_t down_ms;   /* not up: since when; -1: it never was */
 } replLinkInfo;
 void replLinkRead(replLinkInfo *out);
-/* Age of the dataset: how long the primary may have had changes that are not here. -1: unknown, because the link has never
- * been up; 0 for a primary. */
+/* Age of the dataset: how long the primary may have had changes that are not here. -1: unknown,
+ * because the link has never been up; 0 for a primary. */
 int64_t replLinkAgeMs(void);
 
 /* ------------------------------------------------------------------ replicas of this server */
@@ -78,7 +83,7 @@ void replPeersEach(replPeerProc *proc, void *arg);
 /* One of them. False: `who` is none. */
 bool replPeerRead(const session *who, replPeerInfo *out);
 
-/* ------------------------------------------------------------------ what replication asks the cluster */
+/* ------------------------------------------------------------ what replication asks the cluster */
 
 typedef struct replCluster {
     slice (*own_id)(void); /* told to the primary; empty: not in cluster mode */

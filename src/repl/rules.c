@@ -111,7 +111,8 @@ const gate replicaDiskGate = {.name = "replica disk",
 
 /* ------------------------------------------------------------------ the stream */
 
-/* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a cluster CLUSTER. */
+/* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a
+ * cluster CLUSTER. */
 static bool isForeign(const commandSpec *spec) {
     static const char *const names[] = {"quit", "reset", "monitor", "wait", "waitaof"};
     static const char *const allowed[] = {"replconf", "cluster"};

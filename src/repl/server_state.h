@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replication state of this server that both sides share: the identity of its stream, whether it is produced here
- * (primary) or applied (replica), and its backlog. What else a side needs is in its own files. Main thread only. */
+ * The replication state of this server that both sides share: the identity of its stream, whether
+ * it is produced here (primary) or applied (replica), and its backlog. What else a side needs is in
+ * its own files. Main thread only. */
 #ifndef REPL_SERVER_STATE_H
 #define REPL_SERVER_STATE_H
 

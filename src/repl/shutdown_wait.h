@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A primary that shuts down waits until its replicas have everything, for at most shutdown-timeout. Main thread only. */
+ * A primary that shuts down waits until its replicas have everything, for at most shutdown-timeout.
+ * Main thread only. */
 #ifndef REPL_SHUTDOWN_WAIT_H
 #define REPL_SHUTDOWN_WAIT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transfer of a dataset (transfer.h). A load runs inside a callback of the event loop and serves clients by nested
- * turns, in which the transfer may be cancelled, and even another one begun: so each is a block of its own, and a load
- * refers to the one it belongs to. */
+ * Transfer of a dataset (transfer.h). A load runs inside a callback of the event loop and serves
+ * clients by nested turns, in which the transfer may be cancelled, and even another one begun: so
+ * each is a block of its own, and a load refers to the one it belongs to. */
 #include "repl/transfer.h"
 
 #include <errno.h>
@@ -454,7 +454,8 @@ void transferCancel(void) {
     current = NULL;
     hooksRemoveFeature(&active);
     t->cancelled = true;
-    if (t->loading) { /* the load notices it, and ends the transfer, unless the process ends first */
+    /* The load notices it, and ends the transfer, unless the process ends first. */
+    if (t->loading) {
         if (t->file) (void)unlink(downloadPath(t->file)); /* downloadFree() does the rest */
         return;
     }

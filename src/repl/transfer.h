@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A dataset that a primary sends: received and loaded, by way of a file or directly from the connection. The dataset of
- * this server is replaced only when the new one can be expected to be good: a file is complete and its checksum right,
- * and of a socket at least the header is known. Main thread only, apart from the thread that writes the file. */
+ * A dataset that a primary sends: received and loaded, by way of a file or directly from the
+ * connection. The dataset of this server is replaced only when the new one can be expected to be
+ * good: a file is complete and its checksum right, and of a socket at least the header is known.
+ * Main thread only, apart from the thread that writes the file. */
 #ifndef REPL_TRANSFER_H
 #define REPL_TRANSFER_H
 
@@ -19,16 +20,18 @@ typedef struct transferOwner {
     void (*dataset_gone)(void *arg);
     /* Bytes have arrived since the last call. */
     void (*heard)(void *arg);
-    /* The transfer has ended; the connection is the owner's again. `rest`: bytes after the dataset. */
+    /* The transfer has ended; the connection is the owner's again. `rest`: bytes after the
+     * dataset. */
     void (*ended)(void *arg, linkResult result, slice rest);
     void *arg;
 } transferOwner;
 
-/* Begins. `same_history`: old data may be served while data of the same history is loaded. The connection, which has no
- * callbacks, is the transfer's until it ends. */
+/* Begins. `same_history`: old data may be served while data of the same history is loaded. The
+ * connection, which has no callbacks, is the transfer's until it ends. */
 void transferBegin(const linkTransfer *what, conn *c, slice received, bool same_history,
                    const transferOwner *owner);
-/* Cancels; `ended` is not called. Closes the connection, perhaps later. No effect without a transfer. */
+/* Cancels; `ended` is not called. Closes the connection, perhaps later. No effect without a
+ * transfer. */
 void transferCancel(void);
 bool transferIsActive(void);
 /* Each 100 ms. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * WAIT, and what WAITAOF needs to know of replicas. A waiting session causes one REPLCONF GETACK in the stream per turn.
- * Main thread only. */
+ * WAIT, and what WAITAOF needs to know of replicas. A waiting session causes one REPLCONF GETACK in
+ * the stream per turn. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/block.h"
@@ -43,8 +43,8 @@ static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
     return false;
 }
 
-/* WAIT numreplicas timeout: waits until so many replicas have acknowledged the session's changes. Reply: how many
- * have. */
+/* WAIT numreplicas timeout: waits until so many replicas have acknowledged the session's changes.
+ * Reply: how many have. */
 void waitCommand(ctx *c) {
     hotCheck(c->argc == 3);
     if (replicaIsOn()) {

@@ -3,9 +3,9 @@
  * The cron timer: hz times per second it reads the clock, handles signals and runs the periodic
  * jobs of all features within a time budget. Main thread only.
  *
- * When only the cron has woken the loop for some seconds and no job is busy, it rests: it runs once per second until
- * something happens. Whatever wakes the loop makes it run at once, before requests of that turn are executed, so that
- * they find the clock and the samples as always. */
+ * When only the cron has woken the loop for some seconds and no job is busy, it rests: it runs once
+ * per second until something happens. Whatever wakes the loop makes it run at once, before requests
+ * of that turn are executed, so that they find the clock and the samples as always. */
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
@@ -58,7 +58,8 @@ static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
     executeNewTurn();
     watchdogKick();
     int64_t period_ms = 1000 / tickDrawHz();
-    /* In a nested turn a command, such as a slow script, is not finished: a shutdown would save half of its changes. */
+    /* In a nested turn a command, such as a slow script, is not finished: a shutdown would save
+     * half of its changes. */
     if (engineHot.current) return period_ms;
     signalsPoll();
     shutdownPoll();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the process is: a server, or a Sentinel. Chosen once, before anything else. Main thread only. */
+ * What the process is: a server, or a Sentinel. Chosen once, before anything else. Main thread
+ * only. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@ static struct {
     bool waiting; /* a feature asked for more time */
     bool announced;
     uint32_t flags;
-    int64_t
-        deadline_ms; /* monotonic: until when features may ask for more time (shutdown-timeout) */
+    /* Monotonic: until when features may ask for more time (shutdown-timeout). */
+    int64_t deadline_ms;
 } shutdown_state;
 
 /* Removes the files of this run and exits. */

@@ -12,8 +12,8 @@
 #include "server/server.h"
 #include "server/server_priv.h"
 
-static volatile sig_atomic_t
-    first_signal; /* number of the first signal that requested a shutdown */
+/* Number of the first signal that requested a shutdown. */
+static volatile sig_atomic_t first_signal;
 
 static void onTerminate(int signal_number) {
     static const char term_text[] = "Received SIGTERM scheduling shutdown...";

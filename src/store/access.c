@@ -2,8 +2,9 @@
  *
  * Access time or access frequency of an object: 23 bits in its header, read by eviction and OBJECT.
  *
- * LRU: seconds of the wall clock. LFU: 15 bits of minutes (of the last update of the counter) and an 8-bit counter
- * that grows logarithmically with accesses and decreases with idle minutes. Main thread only. */
+ * LRU: seconds of the wall clock. LFU: 15 bits of minutes (of the last update of the counter) and
+ * an 8-bit counter that grows logarithmically with accesses and decreases with idle minutes. Main
+ * thread only. */
 #include "base/base.h"
 #include "base/random.h"
 #include "store/db_priv.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compaction of large collections. The only reference to an element is in its collection's table, and elements do not
- * refer back to it; so all collections are scanned in steps, and elements in sparse slabs move to fuller ones. If
- * requested, blocks outside the slabs are moved, too: nodes of lists and sorted sets, long strings, and the arrays of
- * tables, those of the keyspace's slots included.
+ * Compaction of large collections. The only reference to an element is in its collection's table,
+ * and elements do not refer back to it; so all collections are scanned in steps, and elements in
+ * sparse slabs move to fuller ones. If requested, blocks outside the slabs are moved, too: nodes of
+ * lists and sorted sets, long strings, and the arrays of tables, those of the keyspace's slots
+ * included.
  *
- * Anything may change between two turns: the position in the keyspace is a scan cursor, and a partially processed
- * collection is found again by its key. Main thread only. */
+ * Anything may change between two turns: the position in the keyspace is a scan cursor, and a
+ * partially processed collection is found again by its key. Main thread only. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -16,7 +17,9 @@
 
 enum {
     PAUSE_TURNS =
-        100, /* turns to pause after a complete pass, so that fragmentation that cannot be reduced does not cost CPU time forever */
+        /* Turns to pause after a complete pass, so that fragmentation that cannot be reduced does
+         * not cost CPU time forever. */
+    100,
     STEPS_A_LOOK = 8, /* keyspace steps between two reads of the clock */
 };
 
@@ -64,7 +67,8 @@ static void stepKeyspace(compactWalk *walk) {
     if (walk->cursor == 0) walk->db++;
 }
 
-/* Moves the next elements of the current collection; continues after it when it is finished or was removed. */
+/* Moves the next elements of the current collection; continues after it when it is finished or was
+ * removed. */
 static void stepCollection(compactWalk *walk, size_t fields) {
     hotCheck(walk->at < walk->keys.len);
     const db *d = walk->in->dbs[walk->keys_db];

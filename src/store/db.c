@@ -2,8 +2,8 @@
  *
  * Databases: tables of objects found by key, with lazy expiry.
  *
- * A lookup stores its position in a variable of the caller, so that a following SET stores the object without another
- * lookup. Main thread only. */
+ * A lookup stores its position in a variable of the caller, so that a following SET stores the
+ * object without another lookup. Main thread only. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
@@ -271,8 +271,8 @@ ALWAYS_INLINE void touch(robj *o, storeLook look) {
     }
 }
 
-/* dbFind() and dbFindRead() have a path for usual keys that calls nothing, so that it saves no registers, and another one
- * for the rest. */
+/* dbFind() and dbFindRead() have a path for usual keys that calls nothing, so that it saves no
+ * registers, and another one for the rest. */
 ALWAYS_INLINE bool isUsual(const db *d, slice key) {
     return likely(bytesAreWords(key.len)) && likely(storeNow.touch_lru) && likely(d->table) &&
            likely(tableIsBig(d->table));
@@ -405,8 +405,8 @@ const robj *dbPeekHash(const db *d, uint64_t hash) {
                                sizeof(hash));
 }
 
-/* The next step for keys whose value is behind a pointer: the head of long texts, and as much as the processor does not
- * fetch by itself when they are copied. */
+/* The next step for keys whose value is behind a pointer: the head of long texts, and as much as
+ * the processor does not fetch by itself when they are copied. */
 static NO_INLINE void prefetchTexts(const storeWant *wants, int count) {
     enum { LINES = 4 };
     for (int i = 0; i < count; i++) {

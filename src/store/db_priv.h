@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Declarations shared by the files of the database: its fields, the state of the store, removal of expired keys.
+ * Declarations shared by the files of the database: its fields, the state of the store, removal of
+ * expired keys.
  *
- * Invariant: a table word has HASHTABLE_VOLATILE if and only if its object has an expiry time, and HASHTABLE_MARK if
- * and only if its value is behind a pointer. Main thread only. */
+ * Invariant: a table word has HASHTABLE_VOLATILE if and only if its object has an expiry time, and
+ * HASHTABLE_MARK if and only if its value is behind a pointer. Main thread only. */
 #ifndef STORE_DB_PRIV_H
 #define STORE_DB_PRIV_H
 
@@ -93,12 +94,14 @@ void storeResetFreedLater(void);
 
 /* ---- saving.c ---- */
 
-/* While storeNow.saving is set: called before an object of a table is changed or removed; before a new one is added. */
+/* While storeNow.saving is set: called before an object of a table is changed or removed; before a
+ * new one is added. */
 void savingBefore(const db *d, uint64_t hash, robj *o);
 void savingAdded(const db *d, uint64_t hash, robj *o);
 /* False if `o` replaces an object that was not passed on, or has lost its mark. */
 bool savingIsConsistent(const db *d, uint64_t hash, const robj *o);
-/* The database gets other tables. true: its present ones are freed by the walk, not by the caller. */
+/* The database gets other tables. true: its present ones are freed by the walk, not by the
+ * caller. */
 bool savingDetach(db *d);
 /* The table of a slot is going to be taken from the database. */
 void savingTakeSlot(const db *d, int slot);
@@ -118,7 +121,8 @@ ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
 
 /* ---- removal.c ---- */
 
-/* While storeNow.saving or storeNow.tells_removals is set: before a key is removed or given another value. */
+/* While storeNow.saving or storeNow.tells_removals is set: before a key is removed or given another
+ * value. */
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why);
 /* Whether types want to hear of removals. */
 void removalSetUnlinks(bool on);
@@ -156,10 +160,12 @@ void dbRemoveEmptied(db *d, slice key, uint64_t hash);
 void itemsNote(db *d, uint64_t hash, const robj *o);
 /* Forgets all names; called when the database is emptied. */
 void itemsForget(db *d);
-/* One turn of active expiry of fields; false if it ended at its time limit. See storeExpireTurn(). */
+/* One turn of active expiry of fields; false if it ended at its time limit. See
+ * storeExpireTurn(). */
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
                      int stale_max);
-/* Updates an estimate in percent, a moving average over walks: this one found `expired` of `visited` (not 0). */
+/* Updates an estimate in percent, a moving average over walks: this one found `expired` of
+ * `visited` (not 0). */
 void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
@@ -167,20 +173,20 @@ uint32_t accessFresh(void);
 void accessTouchSlow(robj *o);
 /* No database is what it was: candidates of eviction are dropped. */
 void evictForget(keyspace *k);
-/* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
- * the background, if there is one and it is worth while. The array is copied. */
+/* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere;
+ * `later`: in the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
 /* Frees all that a keyspace holds, with its memory; its databases have no tables then. */
 void freeKeyspace(keyspace *k, bool later);
-/* Frees an object of `d` that is in no table any more; `later`: its value in the background, if it is a large
- * collection. */
+/* Frees an object of `d` that is in no table any more; `later`: its value in the background, if it
+ * is a large collection. */
 void freeObject(const db *d, robj *o, bool later);
 /* Frees a value that belongs to no object any more. */
 void freeKeptValue(const typeOps *ops, void *value);
 /* The same for one that goes by itself; the listener may want to know how long it took. */
 void freeRemoved(const db *d, robj *o, bool later, bool eviction);
-/* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth
- * while. */
+/* Goes on moving elements of collections together. False: the walk over all of them is at its end,
+ * or none was worth while. */
 bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report);
 /* Gives up what it remembers of the keyspace. */
 void compactForget(keyspace *k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * digest: a 160-bit checksum of contents, to compare servers: the same contents have the same digest on every server of
- * this family (DEBUG DIGEST). Built from SHA-1 by two steps: add, which does not depend on the order, and mix, which
- * does. Main thread only. */
+ * digest: a 160-bit checksum of contents, to compare servers: the same contents have the same
+ * digest on every server of this family (DEBUG DIGEST). Built from SHA-1 by two steps: add, which
+ * does not depend on the order, and mix, which does. Main thread only. */
 #ifndef STORE_DIGEST_H
 #define STORE_DIGEST_H
 
@@ -17,7 +17,8 @@ typedef struct digest {
     uint8_t byte[DIGEST_BYTES];
 } digest;
 
-/* Adds the hash of the bytes, independent of the order of calls; adding the same twice removes it. */
+/* Adds the hash of the bytes, independent of the order of calls; adding the same twice removes
+ * it. */
 void digestAdd(digest *d, slice bytes);
 /* The same with another digest as the bytes. */
 void digestAddDigest(digest *d, const digest *other);

@@ -7,7 +7,8 @@
 #include "base/hash.h"
 #include "store/look.h"
 
-/* The argument whose hash is known. An address suffices: its bytes do not change while it is set. */
+/* The argument whose hash is known. An address suffices: its bytes do not change while it is
+ * set. */
 static struct {
     slice item;
     uint64_t hash;

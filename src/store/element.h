@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elements of large collections: small blocks in a slab store of their own, each referenced only by its collection.
- * They do not contain their size: the caller knows it. Main thread, except elementFree() with a valueFreer for
- * another thread. */
+ * Elements of large collections: small blocks in a slab store of their own, each referenced only by
+ * its collection. They do not contain their size: the caller knows it. Main thread, except
+ * elementFree() with a valueFreer for another thread. */
 #ifndef STORE_ELEMENT_H
 #define STORE_ELEMENT_H
 
@@ -12,8 +12,8 @@
 #include "store/slab.h"
 #include "store/type.h"
 
-/* The hash of a field or member as text: hashBytes(), which need not be computed for the item that storeKnowItem() was
- * called with. */
+/* The hash of a field or member as text: hashBytes(), which need not be computed for the item that
+ * storeKnowItem() was called with. */
 uint64_t elementNameHash(slice name);
 static inline void *elementAlloc(size_t size) { return slabAllocFrom(slabElements(), size); }
 /* `size` is the requested size, or another one of the same class. `by` NULL: frees immediately. */
@@ -22,8 +22,9 @@ void elementFree(void *element, size_t size, valueFreer *by);
 static inline bool elementGoesWithStore(const void *element, const valueFreer *by) {
     return by->whole && slabOwns(by->whole, element);
 }
-/* Moves an element of this size if that reduces fragmentation, and counts it. Returns the new address, which must
- * replace the caller's reference (the old block was freed), or NULL if it was not moved. */
+/* Moves an element of this size if that reduces fragmentation, and counts it. Returns the new
+ * address, which must replace the caller's reference (the old block was freed), or NULL if it was
+ * not moved. */
 void *elementMove(void *element, size_t size, compaction *by);
 /* Like elementMove() for a block of memAlloc(), if the compaction includes such blocks. */
 void *elementMoveBlock(void *block, compaction *by);
@@ -36,8 +37,8 @@ typedef void *elementMoverProc(void *element, compaction *by);
 /* Implements typeOps.compact_value() for a value that is only a table. */
 uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
                          uint64_t cursor, compaction *by);
-/* True if an element may be modified in place: not while a forked child shares its page. The hostile build moves
- * elements at every change. */
+/* True if an element may be modified in place: not while a forked child shares its page. The
+ * hostile build moves elements at every change. */
 bool elementMayStay(void);
 
 #endif

@@ -2,11 +2,11 @@
  *
  * Choice of keys to evict: approximated LRU, LFU or shortest TTL by sampling, or random keys.
  *
- * The best candidates of previous samples are kept in a small pool, so that the evicted key is the best of many
- * samples although each one is small (approximated LRU as described by Redis in 2016). The pool contains addresses,
- * not keys: an object that was freed or moved since is in no table any more and is dropped; one that was accessed
- * since has a different score. Cost: about 0.4 us per evicted key in addition to its removal, with 5 samples. Main
- * thread only. */
+ * The best candidates of previous samples are kept in a small pool, so that the evicted key is the
+ * best of many samples although each one is small (approximated LRU as described by Redis in 2016).
+ * The pool contains addresses, not keys: an object that was freed or moved since is in no table any
+ * more and is dropped; one that was accessed since has a different score. Cost: about 0.4 us per
+ * evicted key in addition to its removal, with 5 samples. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
@@ -37,7 +37,8 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 
 /* ------------------------------------------------------------------ the pool */
 
-/* The place an object of this score may take: its own, a free one, or that of the worst. NULL: none. */
+/* The place an object of this score may take: its own, a free one, or that of the worst. NULL:
+ * none. */
 static candidate *poolEntryFor(evictPool *pool, const robj *o, uint64_t score) {
     hotCheck(o);
     candidate *worst = &pool->at[0];
@@ -85,8 +86,9 @@ static candidate *bestOfPool(evictPool *pool) {
     return best;
 }
 
-/* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get the score of now;
- * they had kept others out of the pool, so a sample is taken again before one of the rest is the best. */
+/* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get
+ * the score of now; they had kept others out of the pool, so a sample is taken again before one of
+ * the rest is the best. */
 static candidate takeBest(const keyspace *k, const evictRule *rule) {
     hotCheck(k->pool);
     bool outdated = false, sampled = false;

@@ -3,9 +3,10 @@
  * Active expiry: removes expired keys. The tables find volatile keys without visiting others
  * (hashtableScanVolatile()).
  *
- * A turn continues where the last one stopped. It always uses a small share of its time budget, so that a scan over
- * few volatile keys is completed in every turn, and uses the full budget only while a large share of the keys it
- * visits is expired. Cost: about 50 ns per volatile key, 150 ns per expired one. Main thread only. */
+ * A turn continues where the last one stopped. It always uses a small share of its time budget, so
+ * that a scan over few volatile keys is completed in every turn, and uses the full budget only
+ * while a large share of the keys it visits is expired. Cost: about 50 ns per volatile key, 150 ns
+ * per expired one. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
@@ -56,9 +57,9 @@ static void updateEstimates(db *d, const walk *w) {
     expireUpdateStale(&d->in->stats.expired_stale_percent, w->expired, w->visited);
 }
 
-/* The blocks of a scan are as large as a bucket was at its start. In a table that has grown since, each block spans
- * many buckets: emptying them one after the other while their neighbours are full would prevent the table from
- * shrinking well. */
+/* The blocks of a scan are as large as a bucket was at its start. In a table that has grown since,
+ * each block spans many buckets: emptying them one after the other while their neighbours are full
+ * would prevent the table from shrinking well. */
 static void restartIfGrown(db *d) {
     uint64_t size = dbSize(d);
     if (d->expire_cursor && size <= GROWN * d->expire_size) return;

@@ -2,10 +2,11 @@
  *
  * Freeing whole tables with their contents, immediately or in the background.
  *
- * If no objects remain elsewhere, the slab store is freed as a whole: then only objects with a value behind a pointer
- * are visited, and freeing ten million small keys costs only a pass over their tables. Otherwise each object is freed
- * individually. Shared values are returned to the main thread, which alone may change their reference count. Main
- * thread only, except what freeGarbage() calls. */
+ * If no objects remain elsewhere, the slab store is freed as a whole: then only objects with a
+ * value behind a pointer are visited, and freeing ten million small keys costs only a pass over
+ * their tables. Otherwise each object is freed individually. Shared values are returned to the main
+ * thread, which alone may change their reference count. Main thread only, except what freeGarbage()
+ * calls. */
 #include "base/base.h"
 #include "store/db_priv.h"
 #include "store/saving_value.h"
@@ -286,8 +287,8 @@ static bool purge(slabStore *s) {
            slabPurge(s, PURGE_BYTES) > 0;
 }
 
-/* Frees what the background thread has sent back, in all keyspaces. True when none is on its way: such blocks look
- * alive to compaction, but no table knows them. */
+/* Frees what the background thread has sent back, in all keyspaces. True when none is on its way:
+ * such blocks look alive to compaction, but no table knows them. */
 static bool processAllReturned(void) {
     enum { DRAIN_MAX = 100000 };
     bool all_arrived = storeFreePending() == 0; /* before processing */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys whose values have volatile items: hashes with field TTLs. Each database records the names of such keys, so
- * that active expiry finds the fields without visiting other keys; a database without such keys has an empty table.
+ * Keys whose values have volatile items: hashes with field TTLs. Each database records the names of
+ * such keys, so that active expiry finds the fields without visiting other keys; a database without
+ * such keys has an empty table.
  *
- * A name is recorded when its object is stored. It is not removed with the object, so names may be stale: stale names
- * are dropped when they are visited. Main thread only. */
+ * A name is recorded when its object is stored. It is not removed with the object, so names may be
+ * stale: stale names are dropped when they are visited. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 #include "store/type_hash.h"
@@ -127,7 +128,8 @@ static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired)
     return emptied;
 }
 
-/* Removes expired fields of one key. False if the time is up; the scan continues there next time. */
+/* Removes expired fields of one key. False if the time is up; the scan continues there next
+ * time. */
 static bool expireKey(db *d, itemKey *k, walk *w) {
     robj *o = objectOf(d, k);
     if (!o || objectIsExpired(o, w->now_ms) || isHidden(d, k->hash)) return true;

@@ -2,8 +2,9 @@
  *
  * Keyspaces (keyspace.h).
  *
- * Invariant: the slab stores of the keyspace in use are those of store/slab.c; those of the others are in their
- * `slabs`, and known to slab.c, so that a block is freed to the store it came from. Main thread only. */
+ * Invariant: the slab stores of the keyspace in use are those of store/slab.c; those of the others
+ * are in their `slabs`, and known to slab.c, so that a block is freed to the store it came from.
+ * Main thread only. */
 #include "store/keyspace.h"
 
 #include "base/base.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * keyspace: a set of databases with the memory of their objects. The server serves one, the main keyspace; others can
- * be built in addition (for a replica that serves old data while it loads, or to check a file) and then be exchanged
- * with it or freed. Keyspaces share only process-wide settings: the clock, the access policy, lazy freeing, and whether
- * keys have slots, which affects their hashes.
+ * keyspace: a set of databases with the memory of their objects. The server serves one, the main
+ * keyspace; others can be built in addition (for a replica that serves old data while it loads, or
+ * to check a file) and then be exchanged with it or freed. Keyspaces share only process-wide
+ * settings: the clock, the access policy, lazy freeing, and whether keys have slots, which affects
+ * their hashes.
  *
- * New objects and elements are allocated in the memory of the keyspace in use, which is the main one except between
- * keyspaceUse() and its counterpart; a block can be freed whichever keyspace is in use. Main thread only. */
+ * New objects and elements are allocated in the memory of the keyspace in use, which is the main
+ * one except between keyspaceUse() and its counterpart; a block can be freed whichever keyspace is
+ * in use. Main thread only. */
 #ifndef STORE_KEYSPACE_H
 #define STORE_KEYSPACE_H
 
@@ -18,20 +20,20 @@ typedef struct keyspace keyspace;
 
 /* The keyspace that the server serves; created by storeInit(). */
 keyspace *keyspaceMain(void);
-/* Creates an empty keyspace with as many databases as the main one. Listeners are not called for its expired keys. Free
- * with keyspaceFree(). */
+/* Creates an empty keyspace with as many databases as the main one. Listeners are not called for
+ * its expired keys. Free with keyspaceFree(). */
 keyspace *keyspaceNew(void);
-/* Frees a keyspace with all its contents; neither the main one nor the one in use. `later`: in the background, if that
- * is available. NULL is allowed. */
+/* Frees a keyspace with all its contents; neither the main one nor the one in use. `later`: in the
+ * background, if that is available. NULL is allowed. */
 void keyspaceFree(keyspace *k, bool later);
-/* Selects `k` for allocations, before its databases are changed. Returns the previous keyspace, to be restored by
- * another call. Costs about 50 ns. */
+/* Selects `k` for allocations, before its databases are changed. Returns the previous keyspace, to
+ * be restored by another call. Costs about 50 ns. */
 keyspace *keyspaceUse(keyspace *k);
-/* Exchanges the contents and the memory of two keyspaces. Databases keep their addresses and numbers; keyspaces keep
- * their listeners, expiry modes and statistics. */
+/* Exchanges the contents and the memory of two keyspaces. Databases keep their addresses and
+ * numbers; keyspaces keep their listeners, expiry modes and statistics. */
 void keyspaceSwap(keyspace *a, keyspace *b);
-/* Whether keys of the main keyspace must not change now: checked at each change in builds with checks. Returns the previous
- * value. */
+/* Whether keys of the main keyspace must not change now: checked at each change in builds with
+ * checks. Returns the previous value. */
 bool keyspaceForbidChanges(bool on);
 int keyspaceDbCount(const keyspace *k);
 db *keyspaceDb(const keyspace *k, int id);

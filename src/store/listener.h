@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the store tells its user: changes that no command has made, and removals before they happen. */
+ * What the store tells its user: changes that no command has made, and removals before they
+ * happen. */
 #ifndef STORE_LISTENER_H
 #define STORE_LISTENER_H
 
@@ -25,16 +26,20 @@ typedef enum storeRemoval {
 typedef struct storeListener {
     /* An expired key was found and removed. */
     void (*expired)(db *d, slice key);
-    /* Fields of a hash have expired and are about to be removed; `emptied`: together with the key. */
+    /* Fields of a hash have expired and are about to be removed; `emptied`: together with the
+     * key. */
     void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
-    /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has enabled them. */
+    /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has
+     * enabled them. */
     void (*added)(db *d, slice key);
     void (*missed)(db *d, slice key);
-    /* A key is about to be removed. Only if storeTellRemovals() is on. Must not change the store. */
+    /* A key is about to be removed. Only if storeTellRemovals() is on. Must not change the
+     * store. */
     void (*removing)(db *d, const robj *o, storeRemoval why);
-    /* How long the removal of an expired or (`eviction`) evicted object took. Only if storeTimeRemovals() is on. */
+    /* How long the removal of an expired or (`eviction`) evicted object took. Only if
+     * storeTimeRemovals() is on. */
     void (*removal_timed)(bool eviction, int64_t us);
 } storeListener;
 void storeTimeRemovals(bool on);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parameters of lookups: the time that decides about expiry (storeLook), and the position where a lookup ended, for a
- * following insertion. Both are values owned by the caller; the store keeps neither. And the known hash of an item. */
+ * Parameters of lookups: the time that decides about expiry (storeLook), and the position where a
+ * lookup ended, for a following insertion. Both are values owned by the caller; the store keeps
+ * neither. And the known hash of an item. */
 #ifndef STORE_LOOK_H
 #define STORE_LOOK_H
 
@@ -11,14 +12,16 @@
 #include "base/slice.h"
 #include "ds/hashtable.h"
 
-/* The time by which keys and fields have expired, and whether a lookup counts as an access. Passed by value. */
+/* The time by which keys and fields have expired, and whether a lookup counts as an access. Passed
+ * by value. */
 typedef struct storeLook {
     int64_t bits; /* private: Unix ms * 2, plus 1 if the lookup does not count as an access */
 } storeLook;
 
 /* Keys expire by `now_ms` (Unix ms); lookups count as accesses. */
 static inline storeLook lookAt(int64_t now_ms) { return (storeLook){now_ms * 2}; }
-/* Nothing has expired: for sources that decide about expiry themselves (replication, import, files). */
+/* Nothing has expired: for sources that decide about expiry themselves (replication, import,
+ * files). */
 static inline storeLook lookAtAll(void) { return (storeLook){INT64_MIN}; }
 /* The same, but lookups do not change the access time or frequency (CLIENT NO-TOUCH). */
 static inline storeLook lookWithoutTouch(storeLook look) { return (storeLook){look.bits | 1}; }
@@ -31,14 +34,15 @@ static inline bool lookIsPast(storeLook look, int64_t expire_ms) {
 }
 static inline bool lookTouches(storeLook look) { return !(look.bits & 1); }
 
-/* Where a lookup ended: for dbPlace() and dbSetString(), before the next change of the same database. */
+/* Where a lookup ended: for dbPlace() and dbSetString(), before the next change of the same
+ * database. */
 typedef struct dbPosition {
     hashtablePosition at; /* private */
 } dbPosition;
 
-/* Tells the hash of one argument of the command that is going to run, so that lookups of exactly these bytes (this
- * address) in elements of collections do not compute it again. To be ended by storeForgetItem() before the bytes change
- * or are freed. Main thread. */
+/* Tells the hash of one argument of the command that is going to run, so that lookups of exactly
+ * these bytes (this address) in elements of collections do not compute it again. To be ended by
+ * storeForgetItem() before the bytes change or are freed. Main thread. */
 void storeKnowItem(slice item, uint64_t hash);
 void storeForgetItem(void);
 

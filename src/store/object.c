@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building and accessing keyspace objects (layout: object.h). All functions are O(size of the object). Main thread
- * only. */
+ * Building and accessing keyspace objects (layout: object.h). All functions are O(size of the
+ * object). Main thread only. */
 #include "store/object.h"
 
 #include "base/base.h"
@@ -56,7 +56,8 @@ static valueForm intForm(int64_t value) {
     return FORM_INT8;
 }
 
-/* Loads and stores with the full size of the value, so that a load right after a store is forwarded. */
+/* Loads and stores with the full size of the value, so that a load right after a store is
+ * forwarded. */
 static inline int64_t loadInt(const char *at, valueForm form) {
     switch (form) {
     case FORM_INT1: return (int8_t)*at;
@@ -81,8 +82,8 @@ static inline void storeInt(char *at, valueForm form, int64_t value) {
     }
 }
 
-/* Allocates an object with `value_bytes` after the key and writes everything except the value. Returns the address of
- * the value. */
+/* Allocates an object with `value_bytes` after the key and writes everything except the value.
+ * Returns the address of the value. */
 static robj *build(slice key, int64_t expire_ms, uint32_t access, valueType type, valueForm form,
                    size_t value_bytes, char **value_at) {
     hotCheck(type < TYPE_COUNT);
@@ -116,8 +117,9 @@ static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t access
 
 _Static_assert(OBJECT_EMBED_MAX >= SLAB_SIZE_MAX, "text gains by all classes of the slab");
 
-/* True if `len` bytes of text take at most as much memory in an object of `size` bytes as in a blob. Mostly they do: the
- * classes of the slab are 2 to 6 % apart, those of the allocator up to 25 %. But a blob may just fit its class. */
+/* True if `len` bytes of text take at most as much memory in an object of `size` bytes as in a
+ * blob. Mostly they do: the classes of the slab are 2 to 6 % apart, those of the allocator up to 25
+ * %. But a blob may just fit its class. */
 static NO_INLINE bool embedsLong(size_t len, size_t size) {
     hotCheck(size > len);
     if (size > OBJECT_EMBED_MAX) return false;
@@ -198,8 +200,9 @@ size_t objectSize(const robj *o) {
     return (size_t)(at - (const char *)o);
 }
 
-/* True if an object may be modified in place. While a forked child shares our pages, a new block costs less than
- * copying a page. The hostile build moves objects at every change, to detect stale pointers. */
+/* True if an object may be modified in place. While a forked child shares our pages, a new block
+ * costs less than copying a page. The hostile build moves objects at every change, to detect stale
+ * pointers. */
 static inline bool mayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;
@@ -291,8 +294,8 @@ static bool isEmbstrSize(size_t key_len, size_t value_len, bool expires) {
     return key_len + value_len <= available;
 }
 
-/* Applies the rule to a value with a TTL. If the key alone is too long with a TTL, adding a TTL does not change the
- * encoding. */
+/* Applies the rule to a value with a TTL. If the key alone is too long with a TTL, adding a TTL
+ * does not change the encoding. */
 static bool isEmbstr(const robj *o, bool expires) {
     hotCheck(objectType(o) == TYPE_STRING);
     enum { KEY_BESIDE_TIME_MAX = 107 };
@@ -311,7 +314,8 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
     int form = expireForm(expire_ms);
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         objectHasExpire(o) != (form != EXPIRE_NONE)) {
-        /* A text too long for embstr with a TTL becomes raw, and remains raw if the TTL is removed. */
+        /* A text too long for embstr with a TTL becomes raw, and remains raw if the TTL is
+         * removed. */
         if (!isEmbstr(o, true)) setForm(o, FORM_EMBED_RAW);
     }
     size_t old_head = 4 + objectExpireBytes(o), new_head = 4 + expireBytes(form);
@@ -399,7 +403,8 @@ enum {
     LENGTH_BYTES_MAX = 9,
 };
 
-/* Capacity of a packed value of `size` bytes after a header of `head` bytes, using the whole allocator block. */
+/* Capacity of a packed value of `size` bytes after a header of `head` bytes, using the whole
+ * allocator block. */
 static size_t packedCapacity(size_t head, size_t size) {
     hotCheck(size > 0);
     size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * robj: one keyspace object in one allocation: header, optional expiry time, key, value. There is no pointer if the
- * value is embedded, no terminator, and no reference count: the only reference is the table word.
+ * robj: one keyspace object in one allocation: header, optional expiry time, key, value. There is
+ * no pointer if the value is embedded, no terminator, and no reference count: the only reference is
+ * the table word.
  *
- *   [header 4: type 3 bits, form of expiry time 2, form of value 3 | mark of a snapshot 1 | 23 bits of LRU or LFU]
- *   [expiry time: none, 6 or 8 bytes] [key length: 1, 2 or 9] [key]
- *   value: [length: 1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
+ *   [header 4: type 3 bits, form of expiry time 2, form of value 3 | mark of a snapshot 1 | 23 bits
+ *   of LRU or LFU] [expiry time: none, 6 or 8 bytes] [key length: 1, 2 or 9] [key] value: [length:
+ *   1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
  *
- * A small collection is packed in the object, at any size up to its limits; a large one is behind the pointer.
+ * A small collection is packed in the object, at any size up to its limits; a large one is behind
+ * the pointer.
  *
- * Lengths below 128 take one byte, those below 16,384 two (the bits 10, then 14 bits of length, big-endian), others
- * the byte 192 and eight more. */
+ * Lengths below 128 take one byte, those below 16,384 two (the bits 10, then 14 bits of length,
+ * big-endian), others the byte 192 and eight more. */
 #ifndef STORE_OBJECT_H
 #define STORE_OBJECT_H
 
@@ -37,8 +39,8 @@ typedef enum valueType {
 } valueType;
 
 enum {
-    /* Sizes of the whole object. Text is embedded up to ALWAYS, and up to MAX unless a blob takes less memory; larger
-     * text is stored in a blob. */
+    /* Sizes of the whole object. Text is embedded up to ALWAYS, and up to MAX unless a blob takes
+     * less memory; larger text is stored in a blob. */
     OBJECT_EMBED_ALWAYS = 1024,
     OBJECT_EMBED_MAX = 4368,
     OBJECT_LRU_BITS = 23, /* seconds wrap around after 97 days */
@@ -46,9 +48,9 @@ enum {
 };
 #define OBJECT_NO_EXPIRE INT64_C(-1)
 
-/* Storage forms of the value. RAW forms are reported as "raw" by OBJECT ENCODING whatever their size. A collection is
- * packed in the object (in place of text; its length field is the capacity, which need not be fully used), or behind
- * a pointer; never an integer. */
+/* Storage forms of the value. RAW forms are reported as "raw" by OBJECT ENCODING whatever their
+ * size. A collection is packed in the object (in place of text; its length field is the capacity,
+ * which need not be fully used), or behind a pointer; never an integer. */
 typedef enum valueForm {
     FORM_EMBED,
     FORM_PACKED = FORM_EMBED, /* a listpack */
@@ -70,7 +72,8 @@ static inline uint32_t objectLru(const robj *o) { return objectHead(o) >> 9; }
 static inline void objectSetLru(robj *o, uint32_t lru) {
     storeU32(o, (objectHead(o) & 0x1ff) | lru << 9);
 }
-/* Set while a snapshot is made without a fork, in objects that it must not write any more: see store/saving.h. */
+/* Set while a snapshot is made without a fork, in objects that it must not write any more: see
+ * store/saving.h. */
 static inline bool objectIsMarked(const robj *o) { return objectHead(o) >> 8 & 1; }
 static inline void objectSetMarked(robj *o, bool marked) {
     storeU32(o, (objectHead(o) & ~(1u << 8)) | (uint32_t)marked << 8);
@@ -140,8 +143,8 @@ static inline slice objectEmbedded(const robj *o) {
     size_t len = objectReadLength(&at);
     return sliceMake(at, len);
 }
-/* The bytes of a string value: embedded, in its blob, or printed to `digits` (NUMBER_TEXT_MAX). Borrowed until the
- * object changes. */
+/* The bytes of a string value: embedded, in its blob, or printed to `digits` (NUMBER_TEXT_MAX).
+ * Borrowed until the object changes. */
 slice objectText(const robj *o, char *digits);
 
 /* How to store a string value. */
@@ -151,16 +154,17 @@ typedef enum stringKeep {
     KEEP_RAW,  /* as text that is reported as "raw" whatever its size */
 } stringKeep;
 
-/* A new string object. Text is embedded (see OBJECT_EMBED_MAX) or copied to a blob. `access`: objectAccess() of the
- * object that it replaces, or objectAccessOf(). */
+/* A new string object. Text is embedded (see OBJECT_EMBED_MAX) or copied to a blob. `access`:
+ * objectAccess() of the object that it replaces, or objectAccessOf(). */
 robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access, stringKeep keep);
 /* Like objectNewString() with the bytes of `take`, whose reference moves to the object. */
 robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t access);
 robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t access);
-/* An object with `len` uninitialised bytes of raw text, embedded at any size; *text is their address. */
+/* An object with `len` uninitialised bytes of raw text, embedded at any size; *text is their
+ * address. */
 robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t access, char **text);
-/* Overwrites a string value in place, stored as with KEEP_BEST, if it is not in a blob and the new one fits its size
- * class. False if nothing was done. */
+/* Overwrites a string value in place, stored as with KEEP_BEST, if it is not in a blob and the new
+ * one fits its size class. False if nothing was done. */
 bool objectOverwrite(robj *o, slice value);
 /* Like objectOverwrite(), with an integer. */
 bool objectOverwriteInt(robj *o, int64_t value);
@@ -170,12 +174,13 @@ typedef struct objectSum {
 } objectSum;
 /* Adds to an integer in place. Not done: it is text, or the sum overflows or has another form. */
 objectSum objectAddInt(robj *o, int64_t by);
-/* Makes embedded text raw and `len` bytes long in place, if that fits its size class; bytes after the old end are
- * undefined. Returns the address of the text, NULL if nothing was done. */
+/* Makes embedded text raw and `len` bytes long in place, if that fits its size class; bytes after
+ * the old end are undefined. Returns the address of the text, NULL if nothing was done. */
 char *objectStretch(robj *o, size_t len);
 /* Size of an object with this key and `len` bytes of embedded text. */
 size_t objectTextSize(slice key, size_t len, int64_t expire_ms);
-/* A new object with a packed collection, initially `bytes`; `form` is FORM_PACKED or FORM_PACKED_INTS. */
+/* A new object with a packed collection, initially `bytes`; `form` is FORM_PACKED or
+ * FORM_PACKED_INTS. */
 robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
                       uint32_t access);
 /* A new object with a value behind a pointer, which the object owns. */
@@ -187,8 +192,9 @@ static inline uint8_t *objectPacked(const robj *o) {
     (void)objectReadLength(&at); /* the capacity */
     return (uint8_t *)(uintptr_t)at;
 }
-/* Access for changing a packed collection: pass &buffer to ds/listpack.h or ds/intset.h. Afterwards `o` is the
- * resulting object (the old one is invalid), which must be passed to dbPlace() immediately. */
+/* Access for changing a packed collection: pass &buffer to ds/listpack.h or ds/intset.h. Afterwards
+ * `o` is the resulting object (the old one is invalid), which must be passed to dbPlace()
+ * immediately. */
 typedef struct objectBuffer {
     packBuffer buffer;
     robj *o;
@@ -198,30 +204,34 @@ void objectBufferInit(objectBuffer *r, robj *o);
 robj *objectSetPacked(robj *o, valueForm form, slice bytes) MUST_USE;
 /* Replaces the packed collection by a value behind a pointer. */
 robj *objectUnpack(robj *o, void *value) MUST_USE;
-/* Replaces the value behind the pointer, which is freed, by a packed one. `bytes` may be part of the old value. */
+/* Replaces the value behind the pointer, which is freed, by a packed one. `bytes` may be part of
+ * the old value. */
 robj *objectPack(robj *o, valueForm form, slice bytes) MUST_USE;
-/* Sets or removes (OBJECT_NO_EXPIRE) the expiry time: in place if the form permits, else returns a new object, and
- * the old one is freed without its value. The caller stores the result with dbPlace(). */
+/* Sets or removes (OBJECT_NO_EXPIRE) the expiry time: in place if the form permits, else returns a
+ * new object, and the old one is freed without its value. The caller stores the result with
+ * dbPlace(). */
 robj *objectSetExpire(robj *o, int64_t expire_ms);
 /* Returns the object with another key; the old one is invalid. */
 robj *objectRename(robj *o, slice key);
-/* A second object with the same value and expiry time. A value in a blob or collection is shared or copied by its
- * type. */
+/* A second object with the same value and expiry time. A value in a blob or collection is shared or
+ * copied by its type. */
 robj *objectCopy(const robj *o, slice key, uint32_t access);
-/* The same for a type that may not be copied, or whose copy fails: returns NULL then. -1: databases are unknown. */
+/* The same for a type that may not be copied, or whose copy fails: returns NULL then. -1: databases
+ * are unknown. */
 robj *objectTryCopy(const robj *o, int from_db, slice key, int to_db, uint32_t access) MUST_USE;
 bool objectCanCopy(const robj *o);
 /* Frees the object and its value. */
 void objectFree(robj *o);
 /* Size of the object's own block. */
 size_t objectSize(const robj *o);
-/* Memory of the object including its value. Collections are estimated from `samples` elements; 0: all. */
+/* Memory of the object including its value. Collections are estimated from `samples` elements; 0:
+ * all. */
 size_t objectMemoryAt(const robj *o, int db_id, size_t samples);
 static inline size_t objectMemory(const robj *o, size_t samples) {
     return objectMemoryAt(o, -1, samples);
 }
-/* Text stored with an expiry time is raw if it is too long for embstr: marks it, because the expiry time may be
- * removed later. */
+/* Text stored with an expiry time is raw if it is too long for embstr: marks it, because the expiry
+ * time may be removed later. */
 void objectMarkRawWithTtl(robj *o);
 /* "int", "embstr" or "raw", according to Valkey's size formula for key, value and TTL. */
 const char *objectStringEncoding(const robj *o);

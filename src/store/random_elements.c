@@ -44,7 +44,8 @@ static void randomByShuffle(const hashtable *t, const hashtableType *type, size_
     memFree(all);
 }
 
-/* True if `element` is not yet in the hash set `seen` of `slots` (a power of two) entries; adds it. */
+/* True if `element` is not yet in the hash set `seen` of `slots` (a power of two) entries; adds
+ * it. */
 static bool isNew(const void **seen, size_t slots, const void *element) {
     size_t at = (size_t)((uintptr_t)element * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
     for (; seen[at]; at = (at + 1) & (slots - 1)) {

@@ -13,8 +13,8 @@
 /* Receives a chosen element; returns false to stop. */
 typedef bool randomElementProc(void *arg, const void *element);
 
-/* Chooses `count` groups of `width` entries and passes the address of the first one; `unique`: distinct ones, as many
- * as there are. */
+/* Chooses `count` groups of `width` entries and passes the address of the first one; `unique`:
+ * distinct ones, as many as there are. */
 void randomFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
                         listpackGroupProc *pick, void *arg);
 /* Like randomFromListpack(), for the entries of a table. */

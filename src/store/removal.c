@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens before a key is removed (listener.h): a snapshot gets the object, the listener is told, and the value's
- * type may do its own.
+ * What happens before a key is removed (listener.h): a snapshot gets the object, the listener is
+ * told, and the value's type may do its own.
  *
- * Cost if nobody listens: the test in beforeRemoval(), which asks for both with one branch. Main thread only. */
+ * Cost if nobody listens: the test in beforeRemoval(), which asks for both with one branch. Main
+ * thread only. */
 #include "store/listener.h"
 
 #include "base/base.h"

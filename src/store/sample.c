@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sampling of keys for reports on the keyspace: visits all keys if there are few, else a random sample. Costs about
- * 0.2 us per key plus the visitor, with one or two cache misses. Main thread only. */
+ * Sampling of keys for reports on the keyspace: visits all keys if there are few, else a random
+ * sample. Costs about 0.2 us per key plus the visitor, with one or two cache misses. Main thread
+ * only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
-/* Each draw takes a few adjacent keys: cheap, and nearly as good as independent draws, because keys are ordered by
- * hash. */
+/* Each draw takes a few adjacent keys: cheap, and nearly as good as independent draws, because keys
+ * are ordered by hash. */
 static uint64_t visitSome(const db *d, uint64_t want, dbVisitProc *visit, void *arg) {
     enum { DRAW = 8 };
     uint64_t visited = 0;

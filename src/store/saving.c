@@ -2,10 +2,11 @@
  *
  * The walk over the keyspace as of one moment (saving.h).
  *
- * The cut is (table, place in its hash space). Tables are ordered as they were at the start, whichever database they
- * belong to meanwhile: SWAPDB exchanges tables, not objects. Invariants: db.saved_as is the table's number in that order
- * plus one, 0 if it is not to be visited; a mark is only in objects beyond the cut; storeNow.saving is set while objects
- * are passed on. Cost for a change: the test of storeNow.saving; during a walk some 10 ns, and what the saver needs for an
+ * The cut is (table, place in its hash space). Tables are ordered as they were at the start,
+ * whichever database they belong to meanwhile: SWAPDB exchanges tables, not objects. Invariants:
+ * db.saved_as is the table's number in that order plus one, 0 if it is not to be visited; a mark is
+ * only in objects beyond the cut; storeNow.saving is set while objects are passed on. Cost for a
+ * change: the test of storeNow.saving; during a walk some 10 ns, and what the saver needs for an
  * object that was not visited. */
 #include "store/saving.h"
 
@@ -34,7 +35,8 @@ static struct {
     uint64_t added;
     robj **visited; /* by this slice */
     size_t visited_count, visited_cap;
-    /* Tables of databases that were emptied, whose objects have been passed on, except for values that are open. */
+    /* Tables of databases that were emptied, whose objects have been passed on, except for values
+     * that are open. */
     kvstore **emptied;
     int emptied_count;
 } saving;

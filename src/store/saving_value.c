@@ -2,11 +2,12 @@
  *
  * Large values in parts (saving_value.h).
  *
- * Invariants: a value of `by_value` is the present address of an open value, or of one that is kept; an element of the start is
- * passed on once: from `waiting`, or directly, if it was touched, else by the walk. `touched` has all elements
- * that were changed, removed or added beyond the cut; after the cut has passed them they are of no use. A touched
- * element costs some 100 ns and its name, its value too until the value's turn comes. Nodes of lists and streams are passed
- * on in order; those that change before are copied. */
+ * Invariants: a value of `by_value` is the present address of an open value, or of one that is
+ * kept; an element of the start is passed on once: from `waiting`, or directly, if it was touched,
+ * else by the walk. `touched` has all elements that were changed, removed or added beyond the cut;
+ * after the cut has passed them they are of no use. A touched element costs some 100 ns and its
+ * name, its value too until the value's turn comes. Nodes of lists and streams are passed on in
+ * order; those that change before are copied. */
 #include "store/saving_value.h"
 
 #include <string.h>
@@ -316,7 +317,8 @@ bool savingValuesStep(uint64_t buckets) {
 
 /* ------------------------------------------------------------------ changes */
 
-/* Records an element beyond the cut; false if it was recorded before. `e` is as at the start; NULL: it was not there. */
+/* Records an element beyond the cut; false if it was recorded before. `e` is as at the start; NULL:
+ * it was not there. */
 static bool touch(openValue *v, uint64_t hash, slice name, const valueElement *e) {
     hashtablePosition at;
     if (hashtableFindPosition(&v->touched, &touched_type, hash, name.ptr, name.len, &at))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Large values of a snapshot without a fork, in parts: values whose elements are in a table (typeOps.elements), lists and
- * streams.
+ * Large values of a snapshot without a fork, in parts: values whose elements are in a table
+ * (typeOps.elements), lists and streams.
  *
- * A value is opened before its first change or removal, or when the walk over the keyspace meets it, in O(1). From then on
- * the key counts as passed on, and the elements follow in slices: by a walk with a cut of its own, over the value as it is
- * then. An element beyond this cut is put aside before its first change, once; new ones are recorded, so that the walk
- * skips them. A list or stream is passed on by nodes, as they were (ds/quicklist.h, ds/stream.h). A value that is removed
- * while it is open is kept until its end. Values are passed on one after the other, removed ones first; the walk over the
- * keyspace waits for them. Private to the store; main thread only. */
+ * A value is opened before its first change or removal, or when the walk over the keyspace meets
+ * it, in O(1). From then on the key counts as passed on, and the elements follow in slices: by a
+ * walk with a cut of its own, over the value as it is then. An element beyond this cut is put aside
+ * before its first change, once; new ones are recorded, so that the walk skips them. A list or
+ * stream is passed on by nodes, as they were (ds/quicklist.h, ds/stream.h). A value that is removed
+ * while it is open is kept until its end. Values are passed on one after the other, removed ones
+ * first; the walk over the keyspace waits for them. Private to the store; main thread only. */
 #ifndef STORE_SAVING_VALUE_H
 #define STORE_SAVING_VALUE_H
 
@@ -17,8 +18,8 @@
 
 /* The following values are for this saver. None may be open. */
 void savingValuesBegin(const storeSaver *to);
-/* Opens the value of `o`, a table of elements, a quicklist or a stream, as it is now. O(1); O(nodes) for a list, O(pending
- * entries) for a stream. */
+/* Opens the value of `o`, a table of elements, a quicklist or a stream, as it is now. O(1);
+ * O(nodes) for a list, O(pending entries) for a stream. */
 void savingValueOpen(int db_id, const robj *o);
 /* Passes on the elements of at most `buckets` buckets; returns false if no value is open. */
 bool savingValuesStep(uint64_t buckets);
@@ -34,7 +35,8 @@ uint64_t savingValuesAdded(void);
 
 /* ---- while storeNow.saving_values is set ---- */
 
-/* Before an element of this value is changed, and before or after it is removed, but before it is freed. */
+/* Before an element of this value is changed, and before or after it is removed, but before it is
+ * freed. */
 void savingElementBefore(const void *value, const void *element);
 /* After an element was inserted. */
 void savingElementAdded(const void *value, const void *element);

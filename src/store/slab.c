@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slab store: allocating and freeing blocks, creating and freeing stores, fork window (interface: slab.h; overview of
- * files: slab_priv.h).
+ * Slab store: allocating and freeing blocks, creating and freeing stores, fork window (interface:
+ * slab.h; overview of files: slab_priv.h).
  *
- * Invariant: for each class, live blocks + free bits + hot slots = slabs x slots per slab. Nothing else is counted
- * per block, because every store instruction in alloc or free delays the owner's stores that miss the cache. Cost:
- * alloc pops the class's stack of hot slots, free pushes; about one call in ten moves slots between stack and
- * bitmaps. Owner thread only. */
+ * Invariant: for each class, live blocks + free bits + hot slots = slabs x slots per slab. Nothing
+ * else is counted per block, because every store instruction in alloc or free delays the owner's
+ * stores that miss the cache. Cost: alloc pops the class's stack of hot slots, free pushes; about
+ * one call in ten moves slots between stack and bitmaps. Owner thread only. */
 #include "base/map.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Allocation of slots within slabs, and the bins that order a class's slabs by their number of free slots.
+ * Allocation of slots within slabs, and the bins that order a class's slabs by their number of free
+ * slots.
  *
- * Invariants: a slab is in exactly one list or state, given by `where`; `free` is the number of its set bits; a slab
- * in a bin has between 1 and file_at - 1 free slots. New blocks are placed in the fullest slab, so that sparse ones
- * become empty. Slabs with very few free slots are skipped, because visiting them costs more than it yields.
+ * Invariants: a slab is in exactly one list or state, given by `where`; `free` is the number of its
+ * set bits; a slab in a bin has between 1 and file_at - 1 free slots. New blocks are placed in the
+ * fullest slab, so that sparse ones become empty. Slabs with very few free slots are skipped,
+ * because visiting them costs more than it yields.
  *
- * Cost: a slot is one bit; lists change only when the fill of a slab crosses a multiple of 1/8. Owner thread only. */
+ * Cost: a slot is one bit; lists change only when the fill of a slab crosses a multiple of 1/8.
+ * Owner thread only. */
 #include "base/random.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
@@ -37,7 +40,8 @@ void slabBinInsert(slabStore *s, slabClass *c, uint32_t id, unsigned bin) {
     c->bin_mask |= (uint16_t)(1u << bin);
 }
 
-/* The bin for a slab that is not empty; sets the number of free slots at which it is to be moved next. */
+/* The bin for a slab that is not empty; sets the number of free slots at which it is to be moved
+ * next. */
 static unsigned binFor(const slabStore *s, const slabClass *c, slabMeta *m) {
     hotCheck(m->free <= m->slots);
     uint32_t slots = m->slots;
@@ -100,8 +104,8 @@ void slabBinDissolve(slabStore *s, slabClass *c, unsigned bin) {
 
 /* ---- allocating slots ---- */
 
-/* Number of slabs of a class from which on a new one gets all its pages at once: the unused ones are few compared with the
- * memory of the class. */
+/* Number of slabs of a class from which on a new one gets all its pages at once: the unused ones
+ * are few compared with the memory of the class. */
 #define SLAB_FILL_MIN 16
 
 /* Takes a new slab for the class, which is in no bin yet. */

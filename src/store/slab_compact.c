@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compaction: empties the sparsest slabs of all classes that have spare slots, by moving their blocks to fuller
- * slabs.
+ * Compaction: empties the sparsest slabs of all classes that have spare slots, by moving their
+ * blocks to fuller slabs.
  *
- * Invariant: a victim (the slab being emptied) is in no bin, so no block is allocated in it; between two steps the
- * owner may free and allocate. A cycle terminates: each finished victim either reduces the number of slabs, or was
- * refused a block and is not chosen again in this cycle.
+ * Invariant: a victim (the slab being emptied) is in no bin, so no block is allocated in it;
+ * between two steps the owner may free and allocate. A cycle terminates: each finished victim
+ * either reduces the number of slabs, or was refused a block and is not chosen again in this cycle.
  *
- * Cost: 32 blocks per step, about 100 ns per block including the owner's callback. Owner thread only. */
+ * Cost: 32 blocks per step, about 100 ns per block including the owner's callback. Owner thread
+ * only. */
 #include "base/clock.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"

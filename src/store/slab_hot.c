@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hot slots: each class has a short stack of free slots, freed recently or taken from a slab together, so that most
- * allocations and frees access neither bitmaps nor lists (the inline part is in slab_priv.h).
+ * Hot slots: each class has a short stack of free slots, freed recently or taken from a slab
+ * together, so that most allocations and frees access neither bitmaps nor lists (the inline part is
+ * in slab_priv.h).
  *
- * Invariant: the bit of a hot slot is clear (used), so it cannot be allocated twice; code that reads bitmaps to find
- * live blocks flushes the hot slots first. While a child exists all hot slots are in slabs taken after the fork.
- * Owner thread only. */
+ * Invariant: the bit of a hot slot is clear (used), so it cannot be allocated twice; code that
+ * reads bitmaps to find live blocks flushes the hot slots first. While a child exists all hot slots
+ * are in slabs taken after the fork. Owner thread only. */
 #include "store/slab_priv.h"
 
 NO_INLINE bool slabHotRefill(slabStore *s, slabClass *c) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Marking of free slots, for tests. With ASAN they are poisoned, as is a red zone after each block; in hostile builds
- * they are filled with SLAB_POISON and checked on allocation, to detect writes to freed blocks. Does nothing in other
- * builds. Header only. */
+ * Marking of free slots, for tests. With ASAN they are poisoned, as is a red zone after each block;
+ * in hostile builds they are filled with SLAB_POISON and checked on allocation, to detect writes to
+ * freed blocks. Does nothing in other builds. Header only. */
 #ifndef STORE_SLAB_POISON_H
 #define STORE_SLAB_POISON_H
 

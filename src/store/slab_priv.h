@@ -20,8 +20,8 @@
 
 /* ---- sizes ---- */
 
-/* 64 KiB. With 32 KiB the minimum memory of half a slab per used class is halved (5 MB with all classes) at the same
- * speed, but size classes from 504 bytes on are coarser. */
+/* 64 KiB. With 32 KiB the minimum memory of half a slab per used class is halved (5 MB with all
+ * classes) at the same speed, but size classes from 504 bytes on are coarser. */
 #ifndef SLAB_SHIFT
 #ifdef HOSTILE_BUILD
 #define SLAB_SHIFT 13
@@ -40,9 +40,9 @@ _Static_assert(SLAB_UNITS / (SLAB_UNITS / SLAB_UNITS_MAX) == SLAB_UNITS_MAX,
 #define SLAB_NONE UINT32_MAX
 #define SLAB_MOVE_MAX 32u
 
-/* A number of units is a size class if more slots of it fit in a slab than of the next number. Up to SLAB_LINEAR this
- * is true for all, and the class index is the number of units; above it there is one class for each number of
- * slots. */
+/* A number of units is a size class if more slots of it fit in a slab than of the next number. Up
+ * to SLAB_LINEAR this is true for all, and the class index is the number of units; above it there
+ * is one class for each number of slots. */
 #if SLAB_SHIFT == 16
 #define SLAB_LINEAR 90u
 #elif SLAB_SHIFT == 15
@@ -77,7 +77,8 @@ _Static_assert((SLAB_LINEAR + 1) * (SLAB_LINEAR + 2) > SLAB_UNITS, "no multiple 
 
 /* ---- structures ---- */
 
-/* State of a slab. Bins 1 to 8 are ordered by eighths of free slots, so the lowest is the fullest. */
+/* State of a slab. Bins 1 to 8 are ordered by eighths of free slots, so the lowest is the
+ * fullest. */
 enum {
     SLAB_SCARCE,    /* too few free slots to be visited: left to compaction */
     SLAB_EIGHTH,    /* to SLAB_EIGHTH + 7 */
@@ -107,7 +108,8 @@ typedef struct slabMeta {
 _Static_assert(sizeof(slabMeta) == 32, "two slabs' bookkeeping share a cache line");
 _Static_assert(SLAB_UNITS / 64 <= 256, "`first` reaches every word");
 
-/* Fields used by every alloc and free come first: the count and the hot slots, the next one last. */
+/* Fields used by every alloc and free come first: the count and the hot slots, the next one
+ * last. */
 typedef struct slabClass {
     uint32_t hot_count;
     uint32_t size;
@@ -130,8 +132,8 @@ struct slabStore {
     char *base; /* start of the slabs; the metadata precedes them in the same range */
     size_t bytes_max;
     slabMeta *meta;
-    uint32_t
-        hot_limit; /* SLAB_HOT_LIMIT; 0 while a child exists, when reusing a slot costs a page copy */
+    /* SLAB_HOT_LIMIT; 0 while a child exists, when reusing a slot costs a page copy. */
+    uint32_t hot_limit;
     uint16_t epoch;
     bool forked;
     bool compacting;   /* also allocate from scarce slabs */
@@ -188,8 +190,8 @@ static inline uint32_t slabClassExcess(const slabClass *c) {
 /* Reserves the range; without address space the store remains empty. */
 void slabSpaceInit(slabStore *s, size_t reserve_max);
 void slabSpaceClear(slabStore *s);
-/* Takes a slab for a class, with zeroed metadata; SLAB_NONE if there is no memory. `fill`: make all its pages
- * resident, because the class will soon use them. */
+/* Takes a slab for a class, with zeroed metadata; SLAB_NONE if there is no memory. `fill`: make all
+ * its pages resident, because the class will soon use them. */
 uint32_t slabSpaceTake(slabStore *s, bool fill);
 void slabSpaceGive(slabStore *s, uint32_t id);
 size_t slabSpacePurge(slabStore *s, size_t bytes_max);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frees from other threads: blocks are collected in batches; a batch is pushed on the store's list with one
- * compare-and-swap, and the owner takes the whole list with one exchange.
+ * Frees from other threads: blocks are collected in batches; a batch is pushed on the store's list
+ * with one compare-and-swap, and the owner takes the whole list with one exchange.
  *
- * Invariant: a batch belongs to its producer until it is pushed, to the list until the exchange, then to the owner.
- * Cost: about 5 ns per block for the producer, 15 for the owner. */
+ * Invariant: a batch belongs to its producer until it is pushed, to the list until the exchange,
+ * then to the owner. Cost: about 5 ns per block for the producer, 15 for the owner. */
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 

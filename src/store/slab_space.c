@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reserved range of a slab store: chunks are committed at its end, slabs are taken from them and returned, and
- * the memory of empty slabs is returned to the kernel.
+ * The reserved range of a slab store: chunks are committed at its end, slabs are taken from them
+ * and returned, and the memory of empty slabs is returned to the kernel.
  *
- * Invariant: a slab's bit in its chunk's `unused` is set if and only if `where` is SLAB_UNUSED; `dirty` is a subset.
- * Cost: a bit scan per slab, a system call per chunk or contiguous run of purged slabs. Owner thread only. */
+ * Invariant: a slab's bit in its chunk's `unused` is set if and only if `where` is SLAB_UNUSED;
+ * `dirty` is a subset. Cost: a bit scan per slab, a system call per chunk or contiguous run of
+ * purged slabs. Owner thread only. */
 #include "base/map.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
@@ -73,7 +74,8 @@ static bool chunkOpen(slabStore *s) {
     return true;
 }
 
-/* Slabs of a chunk that may be taken. While a child exists, dirty ones would copy pages shared with it. */
+/* Slabs of a chunk that may be taken. While a child exists, dirty ones would copy pages shared with
+ * it. */
 static uint64_t chunkOffers(const slabStore *s, const slabChunk *k) {
     return s->forked ? k->unused & ~k->dirty : k->unused;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The keyspace: databases of objects found by key, including expiry and eviction. It knows nothing of clients and
- * commands.
+ * The keyspace: databases of objects found by key, including expiry and eviction. It knows nothing
+ * of clients and commands.
  *
- * Every function takes the key's hash (storeHash()), which was computed when the request was parsed. Object pointers
- * are borrowed: valid until the next call that may change the same database. Keys passed to these functions must not
- * point into an object of the store. Main thread only. */
+ * Every function takes the key's hash (storeHash()), which was computed when the request was
+ * parsed. Object pointers are borrowed: valid until the next call that may change the same
+ * database. Keys passed to these functions must not point into an object of the store. Main thread
+ * only. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -28,14 +29,16 @@
 
 /* ------------------------------------------------------------------ the store as a whole */
 
-/* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high bits.
- * ANY_THREAD. */
+/* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high
+ * bits. ANY_THREAD. */
 uint64_t storeHash(slice key);
 /* The slot in a storeHash() of a slotted store. */
 static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT - 1)); }
-/* Creates `count` databases; `slotted`: each with one table per slot (SLOT_COUNT). Called once, at startup. */
+/* Creates `count` databases; `slotted`: each with one table per slot (SLOT_COUNT). Called once, at
+ * startup. */
 void storeInit(int count, bool slotted);
-/* ERR_RANGE when this machine's memory has addresses that tables cannot keep. Before storeInit(). */
+/* ERR_RANGE when this machine's memory has addresses that tables cannot keep. Before
+ * storeInit(). */
 status storeCheckAddresses(reason *why) MUST_USE;
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
@@ -74,8 +77,9 @@ typedef struct storeCompactReport { /* calls add to it */
     uint64_t moved, kept;           /* blocks of any kind */
     uint64_t keys_moved, keys_kept; /* key objects */
 } storeCompactReport;
-/* Moves objects, elements and blocks of the main keyspace together; it must be in use. False when nothing more can be
- * won. Does nothing while a child lives. No pointer to an object or value outlives it. */
+/* Moves objects, elements and blocks of the main keyspace together; it must be in use. False when
+ * nothing more can be won. Does nothing while a child lives. No pointer to an object or value
+ * outlives it. */
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
 /* Treatment of expired keys. Lookups with lookAtAll() find them until they are removed. */
@@ -93,8 +97,9 @@ static inline bool storeIsExpired(const robj *o, storeLook look) {
 typedef enum storeAccess { ACCESS_LRU, ACCESS_LFU } storeAccess;
 /* `log_factor` and `decay_minutes` are lfu-log-factor and lfu-decay-time, for ACCESS_LFU. */
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes);
-/* Enclose the lifetime of a forked child, which shares our pages until they are written to: in between, objects are
- * replaced instead of modified, tables are not resized, accesses are not recorded. */
+/* Enclose the lifetime of a forked child, which shares our pages until they are written to: in
+ * between, objects are replaced instead of modified, tables are not resized, accesses are not
+ * recorded. */
 void storeForkBegin(void);
 void storeForkEnd(void);
 /* Sets the clock for access times; must be called at least once per second. */
@@ -103,8 +108,9 @@ void storeSetClock(int64_t now_ms);
 int64_t storeIdleSeconds(const robj *o);
 /* The current access counter, 0..255 (ACCESS_LFU). */
 uint8_t storeFrequency(const robj *o);
-/* The object's last access was `idle_s` seconds ago (ACCESS_LRU), or its counter is `frequency` (ACCESS_LFU); -1: now,
- * and that of a new object. What does not belong to the mode in use is ignored. */
+/* The object's last access was `idle_s` seconds ago (ACCESS_LRU), or its counter is `frequency`
+ * (ACCESS_LFU); -1: now, and that of a new object. What does not belong to the mode in use is
+ * ignored. */
 void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency);
 
 /* How storeEvictOne() chooses a key. */
@@ -122,8 +128,8 @@ typedef struct storeStatistics {
     uint64_t hits, misses;
     uint64_t expired, evicted, expired_fields;
     double expired_stale_percent; /* estimate: share of expired keys that were not removed yet */
-    double
-        stale_items_percent; /* estimate: share of keys with expired fields among those with volatile items */
+    /* Estimate: share of keys with expired fields among those with volatile items. */
+    double stale_items_percent;
     uint64_t expire_time_caps; /* number of expiry turns that ended for lack of time */
     uint64_t expire_us;        /* time used by them */
 } storeStatistics;
@@ -137,13 +143,15 @@ int dbId(const db *d);
 uint64_t dbSize(const db *d);
 /* Number of keys with a TTL. */
 uint64_t dbVolatileCount(const db *d);
-/* Number of keys with volatile items (field TTLs). With thousands of such keys, removed ones may still be counted. */
+/* Number of keys with volatile items (field TTLs). With thousands of such keys, removed ones may
+ * still be counted. */
 uint64_t dbItemKeys(db *d);
 /* Mean TTL of volatile keys in ms, estimated by active expiry; 0 if unknown. */
 int64_t dbMeanTtl(const db *d);
 
-/* The object, or NULL; for commands that may change it. An expired one is removed (with notification) as set by
- * storeSetExpiry(), and not returned. Counts as an access. Sets *at for a following change. */
+/* The object, or NULL; for commands that may change it. An expired one is removed (with
+ * notification) as set by storeSetExpiry(), and not returned. Counts as an access. Sets *at for a
+ * following change. */
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFind() for commands that read: counts hits and misses. */
 robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
@@ -161,27 +169,30 @@ const robj *dbPeek(const db *d, slice key, uint64_t hash);
 /* An object whose key has this storeHash(), expired or not; NULL if there is none. */
 const robj *dbPeekHash(const db *d, uint64_t hash);
 
-/* Sets a string. `take` is a blob with the value, whose reference moves to the store (NULL: `value` is copied).
- * `expire_ms` may be OBJECT_NO_EXPIRE; `old` is the result of dbFind() for the key (NULL if missing), and `at` the
- * position set by it. */
+/* Sets a string. `take` is a blob with the value, whose reference moves to the store (NULL: `value`
+ * is copied). `expire_ms` may be OBJECT_NO_EXPIRE; `old` is the result of dbFind() for the key
+ * (NULL if missing), and `at` the position set by it. */
 void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms);
-/* Stores `o` at the position of a lookup, after which the database must not have changed: replaces the object that
- * was found, which has become `o` or was freed, or inserts a new key. */
+/* Stores `o` at the position of a lookup, after which the database must not have changed: replaces
+ * the object that was found, which has become `o` or was freed, or inserts a new key. */
 void dbPlace(db *d, const dbPosition *at, robj *o);
-/* The same for a key that the caller has deleted to replace its value: it is not a new key for the listener. */
+/* The same for a key that the caller has deleted to replace its value: it is not a new key for the
+ * listener. */
 void dbPlaceReplacing(db *d, const dbPosition *at, robj *o);
 /* Deletes a key; false if it is missing or expired. */
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbDelete() for a key that dbPlaceReplacing() gives another value next. */
 bool dbDeleteReplaced(db *d, slice key, uint64_t hash, storeLook look);
-/* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of storeSetLazyFree(). */
+/* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of
+ * storeSetLazyFree(). */
 bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look);
 bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look);
-/* Which values are freed in the background by default: those of expired keys; those deleted by dbDelete(). */
+/* Which values are freed in the background by default: those of expired keys; those deleted by
+ * dbDelete(). */
 void storeSetLazyFree(bool expired, bool deleted);
-/* Removes an existing key because a command set an expiry time in the past: counts as expired, without
- * notification. */
+/* Removes an existing key because a command set an expiry time in the past: counts as expired,
+ * without notification. */
 void dbExpire(db *d, slice key, uint64_t hash);
 
 /* A key and its database. */
@@ -192,13 +203,15 @@ typedef struct dbKey {
 } dbKey;
 /* Moves the object of `from`, which must exist, to `to`, which must not exist; the TTL is kept. */
 void dbMove(const dbKey *from, const dbKey *to);
-/* Copies the value and TTL of `from`, which must exist, to `to`, in place of what is there. Large values are shared if
- * possible. ERR_DENIED: values of this type are not copied; ERR_NO_MEMORY: it failed. Nothing has changed then. */
+/* Copies the value and TTL of `from`, which must exist, to `to`, in place of what is there. Large
+ * values are shared if possible. ERR_DENIED: values of this type are not copied; ERR_NO_MEMORY: it
+ * failed. Nothing has changed then. */
 status dbCopy(const dbKey *from, const dbKey *to) MUST_USE;
 
 /* Prepares the tables for `keys` keys; nothing in a slotted store, whose slots differ. */
 void dbReserve(db *d, uint64_t keys);
-/* Removes all keys; returns their number. `later`: the memory is freed in the background, if available. */
+/* Removes all keys; returns their number. `later`: the memory is freed in the background, if
+ * available. */
 uint64_t dbFlush(db *d, bool later);
 
 /* ------------------------------------------------------------------ many keys */
@@ -210,27 +223,30 @@ void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg);
 /* The same for a visitor that may fail: stops at the first one that is not OK, and returns it. */
 typedef status dbWalkProc(void *arg, const robj *o);
 status dbWalk(const db *d, int slot, dbWalkProc *visit, void *arg) MUST_USE;
-/* Visits every object if there are at most `most`, else a random sample of that size, in which objects may be
- * repeated. Returns the number of visits. */
+/* Visits every object if there are at most `most`, else a random sample of that size, in which
+ * objects may be repeated. Returns the number of visits. */
 uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);
-/* Visits some objects and returns the cursor for the next call; 0 at the start and at the end. Any number is a valid
- * cursor. An object present from the first call to the last is visited exactly once; see ds/hashtable.h. `slot` -1:
- * all. */
+/* Visits some objects and returns the cursor for the next call; 0 at the start and at the end. Any
+ * number is a valid cursor. An object present from the first call to the last is visited exactly
+ * once; see ds/hashtable.h. `slot` -1: all. */
 uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg);
-/* The object of a random key, or NULL; removes expired ones that it finds, and returns hidden ones only if all are. */
+/* The object of a random key, or NULL; removes expired ones that it finds, and returns hidden ones
+ * only if all are. */
 robj *dbRandom(db *d, storeLook look);
 
-/* One turn of active expiry over all databases of a keyspace: removes expired keys, for at most `budget_us`,
- * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
+/* One turn of active expiry over all databases of a keyspace: removes expired keys, for at most
+ * `budget_us`, much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as
+ * active-expire-effort says. */
 void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
 /* True if the last turn ended at its time limit. */
 bool storeExpireTimedOut(const keyspace *k);
 /* True if keys, or fields of hashes, have an expiry time. */
 bool storeHasVolatile(const keyspace *k);
 
-/* Slots of a slotted store. The keys of a hidden slot, which is being imported, are not counted, scanned, sampled or chosen
- * at random; they do not expire and are not evicted, and no fields of theirs expire. Lookups and functions of the slot find
- * them; their memory counts. Slots stay hidden when databases are flushed or exchanged. */
+/* Slots of a slotted store. The keys of a hidden slot, which is being imported, are not counted,
+ * scanned, sampled or chosen at random; they do not expire and are not evicted, and no fields of
+ * theirs expire. Lookups and functions of the slot find them; their memory counts. Slots stay
+ * hidden when databases are flushed or exchanged. */
 void storeHideSlot(keyspace *k, int slot, bool hide);
 /* True if there are keys in hidden slots. */
 bool dbHasHidden(const db *d);
@@ -242,15 +258,16 @@ uint64_t dbFlushSlot(db *d, int slot, bool later);
 
 /* ------------------------------------------------------------------ memory */
 
-/* Submits work to a background thread, which calls free(garbage); jobs run one after the other. Set once by the
- * engine; without it everything is freed immediately. */
+/* Submits work to a background thread, which calls free(garbage); jobs run one after the other. Set
+ * once by the engine; without it everything is freed immediately. */
 typedef void storeFreeProc(void *garbage);
 typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
 void storeSetFreeLater(storeFreeLaterProc *later);
-/* Frees what the background thread has returned, and returns unused memory to the system. True if there is more to do,
- * now or when the background thread has returned it. */
+/* Frees what the background thread has returned, and returns unused memory to the system. True if
+ * there is more to do, now or when the background thread has returned it. */
 bool storeReclaim(void);
-/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). True if there is more to do. */
+/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). True if there is more to
+ * do. */
 bool storeTidy(int64_t budget_us);
 /* Number of objects waiting to be freed in the background, and of those freed. */
 uint64_t storeFreePending(void);
@@ -260,8 +277,8 @@ uint64_t storeFreedLater(void);
 size_t dbTableMemory(const db *d);
 /* For DEBUG HTSTATS: walks all tables. */
 void dbTableStats(const db *d, hashtableStats *out);
-/* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired keys that are not
- * removed count, fields that `look` does not see do not. */
+/* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired
+ * keys that are not removed count, fields that `look` does not see do not. */
 void storeDigest(const keyspace *k, storeLook look, digest *out);
 /* The same for everything, and the expiry times of keys and fields count, too. */
 void storeDigestWithTimes(const keyspace *k, digest *out);
@@ -275,17 +292,19 @@ typedef struct storeWant {
     const robj *likely; /* set by storePrefetch(): the key's object, rarely another's; or NULL */
 } storeWant;
 enum { STORE_WANTS_MAX = 64 };
-/* Prefetches what the lookups of `count` keys, at most STORE_WANTS_MAX, will read, step by step for all of them, so that
- * their cache misses overlap. Only a hint. */
+/* Prefetches what the lookups of `count` keys, at most STORE_WANTS_MAX, will read, step by step for
+ * all of them, so that their cache misses overlap. Only a hint. */
 void storePrefetch(storeWant *wants, int count);
-/* An item (field, member) that is going to be looked up in the value of an object of FORM_POINTER. */
+/* An item (field, member) that is going to be looked up in the value of an object of
+ * FORM_POINTER. */
 typedef struct storeItemWant {
     const robj *object;
     slice item;
     uint64_t hash; /* set by storePrefetchItems(): for storeKnowItem(), or 0 */
 } storeItemWant;
 enum { STORE_ITEMS_MAX = 64 };
-/* The same for items of large collections, at most STORE_ITEMS_MAX. The objects should be in the cache. */
+/* The same for items of large collections, at most STORE_ITEMS_MAX. The objects should be in the
+ * cache. */
 void storePrefetchItems(storeItemWant *wants, int count);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations of each value type, with which keys of any type are freed, copied, measured and compared. A value is
- * embedded in its object or behind its pointer (FORM_POINTER). Main thread only. */
+ * Operations of each value type, with which keys of any type are freed, copied, measured and
+ * compared. A value is embedded in its object or behind its pointer (FORM_POINTER). Main thread
+ * only. */
 #ifndef STORE_TYPE_H
 #define STORE_TYPE_H
 
@@ -15,8 +16,8 @@
 #include "store/object.h"
 #include "store/slab.h"
 
-/* How values are freed: all zero: by the main thread; by another thread through `remote`; or together with `whole`,
- * the store of their elements, so that only memory outside it is freed. */
+/* How values are freed: all zero: by the main thread; by another thread through `remote`; or
+ * together with `whole`, the store of their elements, so that only memory outside it is freed. */
 typedef struct valueFreer {
     slabRemote *remote;
     const slabStore *whole;
@@ -27,8 +28,8 @@ typedef struct packLimits {
     size_t entries, bytes; /* of the largest entry */
 } packLimits;
 
-/* The key that a value belongs to, for callbacks that want to know. Borrowed for the call. Where a value has no key (yet, or
- * any more) they get NULL. */
+/* The key that a value belongs to, for callbacks that want to know. Borrowed for the call. Where a
+ * value has no key (yet, or any more) they get NULL. */
 typedef struct valuePlace {
     int db_id; /* -1: unknown */
     slice key;
@@ -56,7 +57,8 @@ typedef struct valueElements {
     hashtable (*table_of)(const void *value); /* not owned; of NULL: an empty one */
     const hashtableType *type;
     void (*read)(const void *entry, valueElement *out);
-    /* The hash under which the table has an element; `is_text` is true if it is elementNameHash(). */
+    /* The hash under which the table has an element; `is_text` is true if it is
+     * elementNameHash(). */
     uint64_t (*hash_of)(slice name, bool *is_text);
 } valueElements;
 
@@ -65,23 +67,26 @@ typedef struct typeOps {
     const char *(*encoding)(const robj *o);
     /* Length of a string, number of elements of a collection. */
     size_t (*length)(const robj *o);
-    /* Adds the value to a digest: equal values add the same, whatever their encoding. Items not visible to `look` are
-     * omitted. */
+    /* Adds the value to a digest: equal values add the same, whatever their encoding. Items not
+     * visible to `look` are omitted. */
     void (*digest)(const robj *o, int db_id, storeLook look, digest *to);
-    /* For values behind a pointer: free; copy or share; memory (estimated from `samples` elements; 0: all); cost of
-     * freeing in elements (NULL: one). copy_value() returns NULL if it fails; can_copy() is NULL where it never does. */
+    /* For values behind a pointer: free; copy or share; memory (estimated from `samples` elements;
+     * 0: all); cost of freeing in elements (NULL: one). copy_value() returns NULL if it fails;
+     * can_copy() is NULL where it never does. */
     void (*free_value)(void *value, valueFreer *by);
     bool (*can_copy)(const void *value);
     void *(*copy_value)(const valuePlace *from, const valuePlace *to, void *value);
     size_t (*free_effort)(const valuePlace *at, const void *value);
-    /* Before the key is removed, on the main thread; not for databases that are flushed. NULL: not needed. */
+    /* Before the key is removed, on the main thread; not for databases that are flushed. NULL: not
+     * needed. */
     void (*unlink_value)(const valuePlace *at, const void *value);
-    /* True while the value has other references, so that only the main thread may free it. NULL: never. ANY_THREAD,
-     * and so is free_value() if it is false. */
+    /* True while the value has other references, so that only the main thread may free it. NULL:
+     * never. ANY_THREAD, and so is free_value() if it is false. */
     bool (*is_shared)(const void *value);
     size_t (*value_memory)(const valuePlace *at, const void *value, size_t samples);
-    /* Moves elements and blocks, including the value itself (*value changes), to reduce fragmentation, starting at
-     * `cursor` (0 at first), until `fields` are used up. Returns the next cursor, 0 at the end. */
+    /* Moves elements and blocks, including the value itself (*value changes), to reduce
+     * fragmentation, starting at `cursor` (0 at first), until `fields` are used up. Returns the
+     * next cursor, 0 at the end. */
     uint64_t (*compact_value)(void **value, uint64_t cursor, compaction *by);
     /* Large values have elements in the slab store of elements. */
     bool has_elements;
@@ -93,7 +98,8 @@ typedef struct typeOps {
 
 extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps, moduleOps;
 
-/* Mixes type, value and whether there is an expiry time into the digest, without the key. `db_id` -1: unknown. */
+/* Mixes type, value and whether there is an expiry time into the digest, without the key. `db_id`
+ * -1: unknown. */
 void objectDigestAt(const robj *o, int db_id, storeLook look, digest *out);
 static inline void objectDigest(const robj *o, storeLook look, digest *out) {
     objectDigestAt(o, -1, look, out);

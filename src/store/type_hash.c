@@ -2,12 +2,14 @@
  *
  * Hashes (type_hash.h).
  *
- * In an object with a table, the pointer is the table's handle. An element of the table is one block:
+ * In an object with a table, the pointer is the table's handle. An element of the table is one
+ * block:
  *
  *   [255, and 8 bytes of Unix time in ms, if the field has a TTL] [length] [field] [length] [value]
  *
- * Lengths are encoded as in objects (object.h) and never begin with 255. Elements with a TTL are the volatile entries
- * of the table, which serves as their index at no cost to other hashes. Main thread only, except for freeing. */
+ * Lengths are encoded as in objects (object.h) and never begin with 255. Elements with a TTL are
+ * the volatile entries of the table, which serves as their index at no cost to other hashes. Main
+ * thread only, except for freeing. */
 #include "store/type_hash.h"
 
 #include "base/base.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hashes as values of keyspace objects: a small one is a listpack of fields and values in the object; a large one is
- * a table behind the pointer, with field and value in one element.
+ * Hashes as values of keyspace objects: a small one is a listpack of fields and values in the
+ * object; a large one is a table behind the pointer, with field and value in one element.
  *
- * A change may replace the object: functions take the object returned by dbFind() (or hashNew()) and return the
- * resulting one, which the caller must pass to dbPlace() immediately. A hash is never stored empty. Returned text is
- * borrowed until the object changes. Main thread only. */
+ * A change may replace the object: functions take the object returned by dbFind() (or hashNew())
+ * and return the resulting one, which the caller must pass to dbPlace() immediately. A hash is
+ * never stored empty. Returned text is borrowed until the object changes. Main thread only. */
 #ifndef STORE_TYPE_HASH_H
 #define STORE_TYPE_HASH_H
 
@@ -27,8 +27,8 @@ typedef struct db db;
 #define HASH_NO_FIELD INT64_C(-2)  /* returned by hashTime() only */
 #define HASH_KEEP_TIME INT64_C(-3) /* argument of hashSetTimed() only */
 
-/* Functions with a storeLook treat fields that are expired according to it as missing. Expired fields are still
- * counted by hashLength() until they are removed. */
+/* Functions with a storeLook treat fields that are expired according to it as missing. Expired
+ * fields are still counted by hashLength() until they are removed. */
 
 /* An empty hash for a missing key; fields must be added immediately. */
 robj *hashNew(slice key) MUST_USE;
@@ -38,8 +38,8 @@ robj *hashNewLarge(slice key, size_t count) MUST_USE;
 size_t hashLength(const robj *o);
 /* False if the field is missing. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
 bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value);
-/* Prepares the hash for hashSet() with `count` words, alternating field and value: if they would make a listpack too
- * large, converts it to a table first. */
+/* Prepares the hash for hashSet() with `count` words, alternating field and value: if they would
+ * make a listpack too large, converts it to a table first. */
 robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) MUST_USE;
 /* Sets a field; *created is true if it is new. `value` must not point into the object. */
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) MUST_USE;
@@ -52,7 +52,8 @@ typedef enum hashOutcome {
     HASH_UPDATED,
     HASH_REPLACED_EXPIRED, /* an expired field was replaced */
 } hashOutcome;
-/* Like hashSet(), also setting the expiry time: HASH_NO_TIME for none, HASH_KEEP_TIME to keep the current one. */
+/* Like hashSet(), also setting the expiry time: HASH_NO_TIME for none, HASH_KEEP_TIME to keep the
+ * current one. */
 robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
                    const packLimits *limits, hashOutcome *outcome) MUST_USE;
 /* Sets or removes the expiry time of a field; false if the field is missing. */
@@ -76,15 +77,16 @@ typedef struct hashExpired {
 } hashExpired;
 /* Searches expired fields from `cursor` on; returns the next cursor, 0 at the end. */
 uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out);
-/* Removes the fields found by the preceding hashFindExpired(). The caller deletes the key if the hash is empty
- * then. */
+/* Removes the fields found by the preceding hashFindExpired(). The caller deletes the key if the
+ * hash is empty then. */
 void hashRemoveExpired(robj *o, const hashExpired *expired);
 
 /* A field and its value. */
 typedef struct hashPair {
     slice field, value;
 } hashPair;
-/* Iterates over all pairs in storage order. The hash must not change meanwhile. Must not be copied. */
+/* Iterates over all pairs in storage order. The hash must not change meanwhile. Must not be
+ * copied. */
 typedef struct hashIterator {
     const robj *o; /* private */
     storeLook look;
@@ -101,8 +103,8 @@ bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
 
 typedef void hashVisitProc(void *arg, const hashPair *pair);
-/* Visits pairs from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A packed hash is
- * visited completely. */
+/* Visits pairs from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A
+ * packed hash is visited completely. */
 uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc *visit, void *arg);
 /* Visits `count` random pairs; `unique`: distinct ones, as many as there are. */
 void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVisitProc *visit,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists (type_list.h). Encoding follows Valkey's rules: a listpack is converted when it would exceed one node of a
- * quicklist, and a quicklist with a single node that is at most half full is converted back. Main thread only, except
- * for freeing. */
+ * Lists (type_list.h). Encoding follows Valkey's rules: a listpack is converted when it would
+ * exceed one node of a quicklist, and a quicklist with a single node that is at most half full is
+ * converted back. Main thread only, except for freeing. */
 #include "store/type_list.h"
 
 #include "base/base.h"
@@ -130,8 +130,8 @@ robj *listDelete(robj *o, size_t index, size_t count) {
     return r.o;
 }
 
-/* The positions of elements equal to `item`, in order; with `from_back` they are at the end of `places`, which has
- * space for `most`. Returns the first one. */
+/* The positions of elements equal to `item`, in order; with `from_back` they are at the end of
+ * `places`, which has space for `most`. Returns the first one. */
 static const uint8_t **findPositions(const uint8_t *lp, const listpackItem *item, size_t most,
                                      bool from_back, const uint8_t **places, size_t *found) {
     *found = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists as values of keyspace objects: a small one is a listpack in the object, a large one a quicklist behind the
- * pointer.
+ * Lists as values of keyspace objects: a small one is a listpack in the object, a large one a
+ * quicklist behind the pointer.
  *
- * A change may replace the object: functions take the object returned by dbFind() or listNew() and return the
- * resulting one, which the caller must pass to dbPlace() immediately. A list is never stored empty. Indexes count
- * from 0. Texts passed must not point into the object; returned ones are borrowed until it changes. Main thread
- * only. */
+ * A change may replace the object: functions take the object returned by dbFind() or listNew() and
+ * return the resulting one, which the caller must pass to dbPlace() immediately. A list is never
+ * stored empty. Indexes count from 0. Texts passed must not point into the object; returned ones
+ * are borrowed until it changes. Main thread only. */
 #ifndef STORE_TYPE_LIST_H
 #define STORE_TYPE_LIST_H
 
@@ -20,7 +20,8 @@
 #include "ds/quicklist.h"
 #include "store/object.h"
 
-/* list-max-listpack-size and list-compress-depth; a quicklist keeps the values it was created with. */
+/* list-max-listpack-size and list-compress-depth; a quicklist keeps the values it was created
+ * with. */
 typedef struct listLimits {
     int fill, depth;
 } listLimits;
@@ -28,11 +29,11 @@ typedef struct listLimits {
 /* An empty list for a missing key. */
 robj *listNew(slice key) MUST_USE;
 size_t listLength(const robj *o);
-/* Converts a listpack that would become too large with these texts to a quicklist. Call before every change that adds
- * texts. */
+/* Converts a listpack that would become too large with these texts to a quicklist. Call before
+ * every change that adds texts. */
 robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *limits) MUST_USE;
-/* Converts a quicklist that has become small enough back to a listpack. Call after every change that removes
- * texts. */
+/* Converts a quicklist that has become small enough back to a listpack. Call after every change
+ * that removes texts. */
 robj *listTryPack(robj *o, const listLimits *limits) MUST_USE;
 
 /* Appends the texts one after the other, or prepends each one. */

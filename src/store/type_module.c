@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Types added at run time (type_module.h): their list, and the operations of TYPE_MODULE, which pass each call on to the
- * type that the value names. */
+ * Types added at run time (type_module.h): their list, and the operations of TYPE_MODULE, which
+ * pass each call on to the type that the value names. */
 #include "store/type_module.h"
 
 #include "base/base.h"

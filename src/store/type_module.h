@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Types that are added at run time, by modules. Their objects are of TYPE_MODULE: the pointer is to a moduleValue, which
- * names the type and holds the module's own pointer. How they are saved is in `format` (format/rdb_module.h).
+ * Types that are added at run time, by modules. Their objects are of TYPE_MODULE: the pointer is to
+ * a moduleValue, which names the type and holds the module's own pointer. How they are saved is in
+ * `format` (format/rdb_module.h).
  *
  * Main thread only, unless said otherwise. */
 #ifndef STORE_TYPE_MODULE_H
@@ -19,19 +20,21 @@
 
 typedef struct moduleType moduleType;
 
-/* The callbacks of a type, with the module's own pointer as `value`; all but `free_value` may be NULL. They must not
- * change the keyspace. */
+/* The callbacks of a type, with the module's own pointer as `value`; all but `free_value` may be
+ * NULL. They must not change the keyspace. */
 typedef struct moduleTypeOps {
     /* ANY_THREAD. */
     void (*free_value)(const moduleType *t, void *value);
-    /* A copy for the key `to`; NULL: it failed, and the key is not copied. Without the callback it never is. */
+    /* A copy for the key `to`; NULL: it failed, and the key is not copied. Without the callback it
+     * never is. */
     void *(*copy)(const moduleType *t, const valuePlace *from, const valuePlace *to, void *value);
     /* Its memory, estimated from `samples` elements (0: all). */
     size_t (*memory)(const moduleType *t, const valuePlace *at, const void *value, size_t samples);
-    /* How many steps it takes to free it; 0: as many as only the background should do. Without it: 1. */
+    /* How many steps it takes to free it; 0: as many as only the background should do. Without it:
+     * 1. */
     size_t (*free_effort)(const moduleType *t, const valuePlace *at, const void *value);
-    /* The key is about to be removed: before free_value(), which may be called much later by another thread. Not for keys
-     * of a database that is flushed. */
+    /* The key is about to be removed: before free_value(), which may be called much later by
+     * another thread. Not for keys of a database that is flushed. */
     void (*unlink)(const moduleType *t, const valuePlace *at, const void *value);
     /* Adds the value to a digest. */
     void (*digest)(const moduleType *t, const valuePlace *at, const void *value, digest *to);

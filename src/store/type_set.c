@@ -2,10 +2,10 @@
  *
  * Sets (type_set.h).
  *
- * The pointer of an object with a table is the table's handle itself. An entry of the table is the address of
- * a block of [length] [text], lengths being those of objects, or an integer of 44 bits in place of the address
- * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text.
- * Main thread only, but for freeing. */
+ * The pointer of an object with a table is the table's handle itself. An entry of the table is the
+ * address of a block of [length] [text], lengths being those of objects, or an integer of 44 bits
+ * in place of the address and the word's mark (hashtableType.entry_mark). Integers that do not fit
+ * are text. Main thread only, but for freeing. */
 #include "store/type_set.h"
 
 #include "base/base.h"
@@ -19,7 +19,8 @@
 
 /* ------------------------------------------------------------------ entries of a table */
 
-/* The mark of the word, which no address of an element has, and a bit so that the rest is not 0: a free word. */
+/* The mark of the word, which no address of an element has, and a bit so that the rest is not 0: a
+ * free word. */
 #define ENTRY_INT ((uint64_t)HASHTABLE_MARK | UINT64_C(1) << 47)
 enum { INT_BITS = 44, INT_SHIFT = 3 };
 #define INT_MASK ((UINT64_C(1) << INT_BITS) - 1)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sets as values of keyspace objects: a small one is an intset or a listpack in the object, a large one a table
- * behind the pointer, in which integers are stored in the table words.
+ * Sets as values of keyspace objects: a small one is an intset or a listpack in the object, a large
+ * one a table behind the pointer, in which integers are stored in the table words.
  *
- * Members are listpackItems: text that is an integer in canonical form is always an integer (listpackItemOf()). A
- * change may replace the object, as for hashes (type_hash.h): functions return the resulting object for dbPlace(). A
- * set is never stored empty. Returned text is borrowed until the object changes. Main thread only. */
+ * Members are listpackItems: text that is an integer in canonical form is always an integer
+ * (listpackItemOf()). A change may replace the object, as for hashes (type_hash.h): functions
+ * return the resulting object for dbPlace(). A set is never stored empty. Returned text is borrowed
+ * until the object changes. Main thread only. */
 #ifndef STORE_TYPE_SET_H
 #define STORE_TYPE_SET_H
 
@@ -33,7 +34,8 @@ robj *setNewLike(slice key, const robj *like) MUST_USE;
 robj *setNewLarge(slice key, size_t count) MUST_USE;
 size_t setLength(const robj *o);
 bool setHas(const robj *o, const listpackItem *member);
-/* Bit i of the result is set if members[i] is in the set. At most 32; faster than separate calls. */
+/* Bit i of the result is set if members[i] is in the set. At most 32; faster than separate
+ * calls. */
 uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count);
 /* Prepares the set for `count` more members. */
 robj *setPrepare(robj *o, size_t count, const setLimits *limits) MUST_USE;
@@ -44,7 +46,8 @@ bool setRemove(robj **o, const listpackItem *member);
 /* Converts a set of integers to an intset if they are few enough. */
 robj *setTryIntset(robj *o, const setLimits *limits) MUST_USE;
 
-/* Iterates over all members in storage order. The set must not change meanwhile. Must not be copied. */
+/* Iterates over all members in storage order. The set must not change meanwhile. Must not be
+ * copied. */
 typedef struct setIterator {
     const robj *o; /* private */
     const uint8_t *at;
@@ -55,19 +58,19 @@ typedef struct setIterator {
     uint64_t position;
 } setIterator;
 void setIteratorInit(setIterator *it, const robj *o);
-/* For setNextMany() only, which may then return fewer members than requested before the end. Do not add the members
- * to another set (see hashtableNextEntries()). */
+/* For setNextMany() only, which may then return fewer members than requested before the end. Do not
+ * add the members to another set (see hashtableNextEntries()). */
 void setIteratorInitUnordered(setIterator *it, const robj *o);
 /* False at the end. */
 bool setNext(setIterator *it, listpackItem *out);
-/* The next members, at most `max` <= 32; returns their number, less than `max` only at the end. Their cache misses
- * overlap. */
+/* The next members, at most `max` <= 32; returns their number, less than `max` only at the end.
+ * Their cache misses overlap. */
 unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max);
 void setIteratorClear(setIterator *it);
 
 typedef void setVisitProc(void *arg, const listpackItem *member);
-/* Visits members from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A packed set is
- * visited completely. */
+/* Visits members from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A
+ * packed set is visited completely. */
 uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg);
 /* Visits `count` random members; `unique`: distinct ones, as many as there are. */
 void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg);

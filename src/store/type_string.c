@@ -2,9 +2,9 @@
  *
  * Modification of strings (type_string.h).
  *
- * A small string remains embedded in its object, which is reallocated when it outgrows its size class; a larger one
- * that grows is moved to a blob with spare capacity, so that n appends cost O(n). Invariant: a blob with more than
- * one reference is never written to. Main thread only. */
+ * A small string remains embedded in its object, which is reallocated when it outgrows its size
+ * class; a larger one that grows is moved to a blob with spare capacity, so that n appends cost
+ * O(n). Invariant: a blob with more than one reference is never written to. Main thread only. */
 #include "store/type_string.h"
 
 #include "base/base.h"
@@ -63,7 +63,8 @@ static size_t capacityFor(size_t len) {
     return memGoodSize(capacity) - sizeof(blob) - 1;
 }
 
-/* A blob of `len` bytes that begins with `text` and has spare capacity; NULL if memory is exhausted. */
+/* A blob of `len` bytes that begins with `text` and has spare capacity; NULL if memory is
+ * exhausted. */
 static blob *newGrown(slice text, size_t len) {
     blob *b = len <= SIZE_MAX / 2 ? blobTryNew(capacityFor(len)) : NULL;
     if (!b) return NULL;
@@ -90,8 +91,9 @@ static status stretchBlob(robj *o, size_t len, char **bytes) {
     return OK;
 }
 
-/* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted. Text that was embedded and
- * does not grow, but may not be changed in place, remains embedded: in a blob it would get spare capacity. */
+/* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted.
+ * Text that was embedded and does not grow, but may not be changed in place, remains embedded: in a
+ * blob it would get spare capacity. */
 static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t access,
                     char **bytes) {
     if (len == text.len || objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {

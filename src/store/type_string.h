@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings as values of keyspace objects: reading them as text, numbers and bits, and modifying them.
+ * Strings as values of keyspace objects: reading them as text, numbers and bits, and modifying
+ * them.
  *
- * A change may replace the object: functions take the object returned by dbFind() and return the resulting one (the
- * old one is invalid), which the caller must pass to dbPlace() immediately. Key, expiry time and LRU are kept. Main
- * thread only. */
+ * A change may replace the object: functions take the object returned by dbFind() and return the
+ * resulting one (the old one is invalid), which the caller must pass to dbPlace() immediately. Key,
+ * expiry time and LRU are kept. Main thread only. */
 #ifndef STORE_TYPE_STRING_H
 #define STORE_TYPE_STRING_H
 
@@ -21,7 +22,8 @@
 size_t stringLen(const robj *o);
 /* The value as an integer; false if its text is not one in canonical form. */
 bool stringToInt(const robj *o, int64_t *out);
-/* The bit at `offset`, counted from the most significant bit of the first byte; false beyond the end. */
+/* The bit at `offset`, counted from the most significant bit of the first byte; false beyond the
+ * end. */
 bool stringBit(const robj *o, uint64_t offset);
 
 /* Sets the value to an integer. Allocates nothing if it fits the object's size class. */
@@ -29,9 +31,9 @@ robj *stringSetInt(robj *o, int64_t value) MUST_USE;
 /* Sets the value to this text, stored as text even if it is an integer. */
 robj *stringSetText(robj *o, slice text) MUST_USE;
 
-/* Makes the value raw, writable and at least `len` bytes long (zeros are appended): *bytes is its address until the
- * next change of the keyspace. Growing reserves spare capacity; a shared blob is copied first. ERR_NO_MEMORY: nothing
- * changed. Amortised O(bytes added). */
+/* Makes the value raw, writable and at least `len` bytes long (zeros are appended): *bytes is its
+ * address until the next change of the keyspace. Growing reserves spare capacity; a shared blob is
+ * copied first. ERR_NO_MEMORY: nothing changed. Amortised O(bytes added). */
 status stringStretch(robj **o, size_t len, char **bytes) MUST_USE;
 /* Truncates a value that stringStretch() has just made writable to `len` bytes. */
 void stringCut(robj **o, size_t len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. In a large one,
- * each element (zset_priv.h) is in the table and in the index. Main thread only, except for freeing. */
+ * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order.
+ * In a large one, each element (zset_priv.h) is in the table and in the index. Main thread only,
+ * except for freeing. */
 #include "store/type_zset.h"
 
 #include <math.h>

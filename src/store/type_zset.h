@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted sets as values of keyspace objects: a small one is a listpack of members and scores in the object; a large
- * one is a table of members and an ordered index behind the pointer, which share the elements.
+ * Sorted sets as values of keyspace objects: a small one is a listpack of members and scores in the
+ * object; a large one is a table of members and an ordered index behind the pointer, which share
+ * the elements.
  *
- * Members are ordered by score and, if scores are equal, by their bytes. A change may replace the object, as for
- * hashes (type_hash.h): functions take the object returned by dbFind() or zsetNew() and return the resulting one for
- * dbPlace(). A sorted set is never stored empty. Scores are never NaN. Returned text is borrowed until the object
- * changes. Main thread only. */
+ * Members are ordered by score and, if scores are equal, by their bytes. A change may replace the
+ * object, as for hashes (type_hash.h): functions take the object returned by dbFind() or zsetNew()
+ * and return the resulting one for dbPlace(). A sorted set is never stored empty. Scores are never
+ * NaN. Returned text is borrowed until the object changes. Main thread only. */
 #ifndef STORE_TYPE_ZSET_H
 #define STORE_TYPE_ZSET_H
 
@@ -33,8 +34,8 @@ robj *zsetNew(slice key, size_t count, size_t longest, const packLimits *limits)
 size_t zsetLength(const robj *o);
 /* False if the member is missing. */
 bool zsetScore(const robj *o, slice member, double *score);
-/* Looks up the members of `count` pairs, at most ZSET_MANY, so that the cache misses overlap. Bit i of the result is
- * set if pairs[i].member is in the set; its score is then in scores[i]. */
+/* Looks up the members of `count` pairs, at most ZSET_MANY, so that the cache misses overlap. Bit i
+ * of the result is set if pairs[i].member is in the set; its score is then in scores[i]. */
 enum { ZSET_MANY = 32 };
 uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, double *scores);
 /* Prepares the object for `count` more members of at most `longest` bytes. */
@@ -55,8 +56,8 @@ typedef enum zsetAdded {
     ZSET_REFUSED, /* because of a flag */
     ZSET_NAN,     /* the sum is NaN: nothing was done */
 } zsetAdded;
-/* Sets the score of a member and `pair->score` to the result, except for ZSET_REFUSED and ZSET_NAN. The member's text
- * must not point into the object. */
+/* Sets the score of a member and `pair->score` to the result, except for ZSET_REFUSED and ZSET_NAN.
+ * The member's text must not point into the object. */
 robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits,
               zsetAdded *added) MUST_USE;
 /* Removes a member; false if it is missing. The caller deletes the key if the set is empty then. */
@@ -89,13 +90,13 @@ typedef struct zsetCursor {
     bool reverse;
     char digits[NUMBER_TEXT_MAX];
 } zsetCursor;
-/* Starts at the member with number `index`, counted from the front, which must exist; `reverse`: towards the
- * front. */
+/* Starts at the member with number `index`, counted from the front, which must exist; `reverse`:
+ * towards the front. */
 void zsetSeek(zsetCursor *cursor, const robj *o, uint64_t index, bool reverse);
 /* False at the end. The pair is valid until the next call. */
 bool zsetNext(zsetCursor *cursor, zsetPair *out);
-/* Stores some of the next pairs in `out`, at most ZSET_MANY, and returns their number, 0 at the end. Like zsetNext(),
- * but the cache misses of members overlap. */
+/* Stores some of the next pairs in `out`, at most ZSET_MANY, and returns their number, 0 at the
+ * end. Like zsetNext(), but the cache misses of members overlap. */
 unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out);
 /* Removes `range->count` members from `range->index` on, which must exist. */
 void zsetRemoveRange(robj **o, const zsetRange *range);
@@ -103,16 +104,17 @@ void zsetRemoveRange(robj **o, const zsetRange *range);
 /* ------------------------------------------------------------------ visiting members */
 
 typedef void zsetVisitProc(void *arg, const zsetPair *pair);
-/* Visits members from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A packed set is
- * visited completely. */
+/* Visits members from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A
+ * packed set is visited completely. */
 uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *arg);
 /* Visits `count` random members; `unique`: distinct ones, as many as there are. */
 void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, void *arg);
 
 /* ------------------------------------------------------------------ building */
 
-/* Collects members in any order and creates a sorted set from them: for results of set operations. A builder is filled
- * either by zsetBuilderAt(), which finds members that were added before, or by zsetBuilderAppend(), which is cheaper. */
+/* Collects members in any order and creates a sorted set from them: for results of set operations.
+ * A builder is filled either by zsetBuilderAt(), which finds members that were added before, or by
+ * zsetBuilderAppend(), which is cheaper. */
 typedef struct zsetBuilder {
     hashtable members; /* private: filled by zsetBuilderAt() */
     void **appended;   /* filled by zsetBuilderAppend() */
@@ -124,8 +126,8 @@ typedef struct zsetBuilder {
 void zsetBuilderInit(zsetBuilder *b);
 /* Reserves space for `count` members. */
 void zsetBuilderReserve(zsetBuilder *b, size_t count);
-/* The location of the member's score, for zsetBuilderRead() and -Write(); *created is true if the member is new, with
- * score 0. Valid until the next call. */
+/* The location of the member's score, for zsetBuilderRead() and -Write(); *created is true if the
+ * member is new, with score 0. Valid until the next call. */
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created);
 double zsetBuilderRead(const void *place);
 void zsetBuilderWrite(void *place, double score);

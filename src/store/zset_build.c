@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building sorted sets from unordered members (type_zset.h): they are collected in a table, or in an array if they are
- * known to be distinct, and sorted at the end. Main thread only. */
+ * Building sorted sets from unordered members (type_zset.h): they are collected in a table, or in
+ * an array if they are known to be distinct, and sorted at the end. Main thread only. */
 #include <stdlib.h>
 
 #include "ds/hashtable_inline.h"

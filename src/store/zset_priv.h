@@ -57,7 +57,8 @@ static inline uint64_t zsetScoreRank(double score) {
 }
 
 void *zsetElementNew(slice member, double score);
-/* A score as stored in a listpack: an integer if possible. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
+/* A score as stored in a listpack: an integer if possible. `digits` (NUMBER_TEXT_MAX) may be used
+ * as a buffer. */
 listpackItem zsetScoreItem(double score, char *digits);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages of the cluster bus: whatever the bytes are, reading stays within them, and what was read is written again to a
- * message that reads the same.
+ * Messages of the cluster bus: whatever the bytes are, reading stays within them, and what was read
+ * is written again to a message that reads the same.
  *
- * Input: one message, whose signature and length are set here so that most inputs reach what follows; an odd first byte
- * leaves them as they are. */
+ * Input: one message, whose signature and length are set here so that most inputs reach what
+ * follows; an odd first byte leaves them as they are. */
 #include <string.h>
 
 #include "base/base.h"

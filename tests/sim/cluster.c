@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The scenario of the cluster: three primaries and three replicas find each other, detect failures, elect new primaries, and
- * agree on epochs, roles and owners of slots, whatever the network does.
+ * The scenario of the cluster: three primaries and three replicas find each other, detect failures,
+ * elect new primaries, and agree on epochs, roles and owners of slots, whatever the network does.
  *
- * In most runs nothing but elections changes owners. Then no epoch has two winners, a node votes once in an epoch, no two
- * nodes own a slot in the same epoch, and no slot gets lost. In the others replicas also take over without votes, and
- * primaries take slots with a new epoch, as CLUSTER FAILOVER TAKEOVER and the end of a slot migration do: two nodes may own a
- * slot for a while, and the greater epoch wins.
+ * In most runs nothing but elections changes owners. Then no epoch has two winners, a node votes
+ * once in an epoch, no two nodes own a slot in the same epoch, and no slot gets lost. In the others
+ * replicas also take over without votes, and primaries take slots with a new epoch, as CLUSTER
+ * FAILOVER TAKEOVER and the end of a slot migration do: two nodes may own a slot for a while, and
+ * the greater epoch wins.
  *
- * Epochs never go back, over restarts as well; replicas have no slots; without faults no node is suspected; after healing
- * all maps become equal within a bound, a stopped node is marked as failed by all, replaced if it was a primary with a
- * replica, and not marked any more once it is back.
+ * Epochs never go back, over restarts as well; replicas have no slots; without faults no node is
+ * suspected; after healing all maps become equal within a bound, a stopped node is marked as failed
+ * by all, replaced if it was a primary with a replica, and not marked any more once it is back.
  */
 #include <stdio.h>
 
@@ -22,11 +23,13 @@ enum {
     PRIMARIES = 3,
     JOIN_MS = 60 * 1000,
     AGREE_MS = 60 * 1000,
-    /* A PING is sent half a timeout after the last PONG, is pending for a timeout, and reports travel with PINGs. */
+    /* A PING is sent half a timeout after the last PONG, is pending for a timeout, and reports
+     * travel with PINGs. */
     DETECT_MS = 3 * SIM_NODE_TIMEOUT_MS,
     /* The state of a primary with slots is kept for two timeouts. */
     RETURN_MS = 6 * SIM_NODE_TIMEOUT_MS,
-    /* The first election begins within a second; if votes are lost the next one four timeouts later. */
+    /* The first election begins within a second; if votes are lost the next one four timeouts
+     * later. */
     ELECT_MS = 6 * SIM_NODE_TIMEOUT_MS,
 };
 
@@ -216,8 +219,9 @@ static void agree(int64_t bound_ms) {
     verifyMaps();
 }
 
-/* When replicas take over one after the other, each with what it knew last, a slot may be left that no node regards as its
- * own: others have it with a node that has given it up. `valkey-cli --cluster fix` gives such slots to a node. */
+/* When replicas take over one after the other, each with what it knew last, a slot may be left that
+ * no node regards as its own: others have it with a node that has given it up. `valkey-cli
+ * --cluster fix` gives such slots to a node. */
 static void fixSlots(void) {
     bool found = false;
     simNode *to = NULL;
@@ -268,7 +272,8 @@ static void heal(void) {
         if (!sim_nodes[i].running) simNodeStart(&sim_nodes[i]);
 }
 
-/* Whether all others have marked a node as failed and, if `replaced`, know another owner of its slots. */
+/* Whether all others have marked a node as failed and, if `replaced`, know another owner of its
+ * slots. */
 static bool isGone(const clusterNode *n, int except, bool replaced) {
     for (int i = 0; i < SIM_NODES; i++) {
         const clusterNode *seen = i == except ? NULL : sameNode(&sim_nodes[i], n);

@@ -204,7 +204,8 @@ static void closeLink(simLink *l, clusterNode *peer) {
     if (peer) peer->is_connected = false;
 }
 
-/* As the fact sheet has it: an old link on which a PING is unanswered and nothing arrives is opened again. */
+/* As the fact sheet has it: an old link on which a PING is unanswered and nothing arrives is opened
+ * again. */
 static bool isSilent(const simLink *l, const clusterNode *peer, int64_t now_ms) {
     int64_t half_ms = SIM_NODE_TIMEOUT_MS / 2;
     return now_ms - l->opened_ms > SIM_NODE_TIMEOUT_MS && peer->ping_sent_ms &&
@@ -270,7 +271,8 @@ static void pingOldest(simNode *n) {
     if (oldest) ping(n, oldest);
 }
 
-/* The file is written before anything is sent, which in a simulated step means: in the same step. */
+/* The file is written before anything is sent, which in a simulated step means: in the same
+ * step. */
 static void save(simNode *n) {
     if (n->map.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC)) {
         strClear(&n->disk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated node of a cluster: the map and the state machines of src/cluster, with links over the simulated network that
- * carry the real messages of the bus. */
+ * A simulated node of a cluster: the map and the state machines of src/cluster, with links over the
+ * simulated network that carry the real messages of the bus. */
 #ifndef TESTS_SIM_CLUSTER_NODE_H
 #define TESTS_SIM_CLUSTER_NODE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Deterministic simulation: the state machines of several servers run in one process over a simulated
- * network (network.h), with virtual time. A seed reproduces a run exactly. See tests/README.md.
+ * Deterministic simulation: the state machines of several servers run in one process over a
+ * simulated network (network.h), with virtual time. A seed reproduces a run exactly. See
+ * tests/README.md.
  *
  *   sim [--scenario NAME] [--seeds N] [--first SEED] [--verbose]
  *

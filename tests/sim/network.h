@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated network: hosts with clocks, and connections of two byte streams between them. It knows
- * nothing of who uses it, so replication, the cluster bus and Sentinel share it. All randomness is
- * from base/random, so a seed repeats a run exactly.
+ * A simulated network: hosts with clocks, and connections of two byte streams between them. It
+ * knows nothing of who uses it, so replication, the cluster bus and Sentinel share it. All
+ * randomness is from base/random, so a seed repeats a run exactly.
  *
- * As with TCP, bytes of a connection arrive in order and once, or not at all: a lost packet is a stall.
- * Connections overtake each other. A connection can be stalled, or cut after any byte; each end notices
- * the cut when it has received what was sent before. A path between two hosts can be blocked in either
- * direction: then nothing arrives, not even the end of a connection, until it is opened again. */
+ * As with TCP, bytes of a connection arrive in order and once, or not at all: a lost packet is a
+ * stall. Connections overtake each other. A connection can be stalled, or cut after any byte; each
+ * end notices the cut when it has received what was sent before. A path between two hosts can be
+ * blocked in either direction: then nothing arrives, not even the end of a connection, until it is
+ * opened again. */
 #ifndef TESTS_SIM_NETWORK_H
 #define TESTS_SIM_NETWORK_H
 
@@ -24,8 +25,8 @@ extern int64_t sim_now_ms;
 
 /* ---- hosts ---- */
 
-/* A network of `hosts` hosts, none of which is up, without connections and faults. Bytes take between
- * the two delays. */
+/* A network of `hosts` hosts, none of which is up, without connections and faults. Bytes take
+ * between the two delays. */
 void networkReset(int hosts, int64_t delay_min_ms, int64_t delay_max_ms);
 /* A host that is not up refuses connections. Who uses it closes its ends of connections. */
 void networkSetUp(int host, bool up);
@@ -80,7 +81,8 @@ wire *wireOpen(int from, void *connector, int to, void *acceptor);
 bool wireIsEstablished(wire *w);
 /* `side` sends to the other one. */
 void wireSend(wire *w, wireSide side, slice bytes);
-/* This end is closed: it receives nothing more; the other end notices after the bytes that were sent. */
+/* This end is closed: it receives nothing more; the other end notices after the bytes that were
+ * sent. */
 void wireClose(wire *w, wireSide side);
 /* Takes some bytes that have arrived at `side`, perhaps none; the caller frees them. */
 str wireReceive(wire *w, wireSide side);

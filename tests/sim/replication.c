@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The scenario of replication: four servers run the state machines of src/repl over connections that are
- * stalled and cut after any byte, with pauses, restarts, promotions, failing children and damaged
- * transfers.
+ * The scenario of replication: four servers run the state machines of src/repl over connections
+ * that are stalled and cut after any byte, with pauses, restarts, promotions, failing children and
+ * damaged transfers.
  *
- * At each step a replica's dataset must be the one that its position in the stream stands for; a replica
- * must not acknowledge what it has not applied; at the end, without faults, all datasets become equal. */
+ * At each step a replica's dataset must be the one that its position in the stream stands for; a
+ * replica must not acknowledge what it has not applied; at the end, without faults, all datasets
+ * become equal. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A subsystem that a running server gets, as a module would bring it: a type of values, commands, an INFO section, a listener
- * of events, an observer of keys, a filter of requests and a command that something else wakes. Linked with the whole server;
- * nothing of it knows this file. The type is there before the files are loaded, the rest comes with the first run of the
- * cron. */
+ * A subsystem that a running server gets, as a module would bring it: a type of values, commands,
+ * an INFO section, a listener of events, an observer of keys, a filter of requests and a command
+ * that something else wakes. Linked with the whole server; nothing of it knows this file. The type
+ * is there before the files are loaded, the rest comes with the first run of the cron. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 
 static str events; /* what was seen since TRIAL.EVENTS was called last, one per line */
 
-/* ------------------------------------------------------------------ a type: a tally with a label */
+/* ----------------------------------------------------------------- a type: a tally with a label */
 
 typedef struct tally {
     int64_t count;
@@ -213,7 +213,7 @@ static void unloadCommand(ctx *c) {
     replyStatusOf(c, st);
 }
 
-/* ------------------------------------------------------------------ a command that is woken from outside */
+/* --------------------------------------------------------- a command that is woken from outside */
 
 static session *waiting; /* in TRIAL.WAIT */
 static int64_t delivered;
@@ -232,7 +232,8 @@ static void forgetWaiting(void *state) {
     if (waiting == state) waiting = NULL;
 }
 
-/* TRIAL.WAIT seconds: the number of the next TRIAL.DELIVER, which comes from another client and reaches it in the cron. */
+/* TRIAL.WAIT seconds: the number of the next TRIAL.DELIVER, which comes from another client and
+ * reaches it in the cron. */
 static void waitCommand(ctx *c) {
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 1, &deadline_ms)) return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cluster/election.h: candidate and voter, row by row. The simulation (tests/sim/cluster.c) runs them against each other. */
+ * cluster/election.h: candidate and voter, row by row. The simulation (tests/sim/cluster.c) runs
+ * them against each other. */
 #include "cluster_test.h"
 
 #include "base/random.h"

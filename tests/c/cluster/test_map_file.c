@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The text of the configuration file: what Valkey 9.1.2 wrote is read and written again; what is damaged is refused with
- * its line. */
+ * The text of the configuration file: what Valkey 9.1.2 wrote is read and written again; what is
+ * damaged is refused with its line. */
 #include "cluster_test.h"
 
 #include "base/base.h"

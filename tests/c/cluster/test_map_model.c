@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two maps side by side against models: arrays of who owns which slot and who follows whom, under random changes. */
+ * Two maps side by side against models: arrays of who owns which slot and who follows whom, under
+ * random changes. */
 #include "cluster_test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages of the cluster bus. tests/assets/bus has messages that nodes of Valkey 9.1.2 sent to each other: all are read
- * and written again to the same bytes. */
+ * Messages of the cluster bus. tests/assets/bus has messages that nodes of Valkey 9.1.2 sent to
+ * each other: all are read and written again to the same bytes. */
 #include "cluster_test.h"
 
 #include <dirent.h>
@@ -299,8 +299,9 @@ static void unknown_types_and_extensions_are_left_to_the_receiver(void **state) 
     strFree(&bytes);
 }
 
-/* Each recorded message, cut at every byte, with a length that fits the rest: an error, or a valid shorter message; never
- * a read beyond the end, which sanitizers and the copy of exact size would notice. */
+/* Each recorded message, cut at every byte, with a length that fits the rest: an error, or a valid
+ * shorter message; never a read beyond the end, which sanitizers and the copy of exact size would
+ * notice. */
 static void messages_cut_at_every_byte(void **state) {
     static const char *const names[] = {"ping_nine_extensions", "fail", "update", "publish",
                                         "auth-req"};

@@ -77,7 +77,8 @@ static status takeThing(const slice *words, int count, reason *why) {
     return OK;
 }
 
-/* Like the directives of Sentinel: `watch host NAME` has to be known before other lines about it. */
+/* Like the directives of Sentinel: `watch host NAME` has to be known before other lines about
+ * it. */
 static str watched;
 static const char *const *rewritten;
 

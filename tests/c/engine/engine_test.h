@@ -85,8 +85,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A session whose carrier notes its calls. */
 void sessionOpen(session *s);
 
-/* Gates in their order: the engine's no-multi, writes, OTHER_GATES that are never armed, all, again, the engine's queue.
- * They note each evaluation, then return `verdict` (and reply "-REFUSED by <name>" for GATE_REFUSED). */
+/* Gates in their order: the engine's no-multi, writes, OTHER_GATES that are never armed, all,
+ * again, the engine's queue. They note each evaluation, then return `verdict` (and reply "-REFUSED
+ * by <name>" for GATE_REFUSED). */
 enum { OTHER_GATES = 40 };
 extern const gate writesGate, allGate, againGate;
 extern gateVerdict verdict;

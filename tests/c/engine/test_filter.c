@@ -10,7 +10,8 @@
 #include "engine/hot.h"
 #include "engine/session.h"
 
-/* Turns `swapped x` into `put x 1`, `say @drop ...` into `say ...`, and `say two` into `say 2 x`. */
+/* Turns `swapped x` into `put x 1`, `say @drop ...` into `say ...`, and `say two` into `say 2
+ * x`. */
 static void rewrite(filteredRequest *f) {
     note("filter %d;", filteredCount(f));
     if (sliceIs(filteredArg(f, 0), "swapped")) {

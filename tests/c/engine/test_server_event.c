@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/server_event.c: who gets which event, also when listeners come and go meanwhile. */
+ * Tests of engine/server_event.c: who gets which event, also when listeners come and go
+ * meanwhile. */
 #include "engine_test.h"
 
 #include "base/base.h"

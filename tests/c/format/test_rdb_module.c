@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A type that is added at run time, a counter with a name: saved, loaded, copied, expired, evicted, unlinked, measured and
- * written as commands; data outside of keys; types that are missing; imports of slots. */
+ * A type that is added at run time, a counter with a name: saved, loaded, copied, expired, evicted,
+ * unlinked, measured and written as commands; data outside of keys; types that are missing; imports
+ * of slots. */
 #include "format_test.h"
 
 #include <stdio.h>

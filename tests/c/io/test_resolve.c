@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of io/resolve.c: names are looked up on a thread of their own. The system's resolver is replaced by one that waits
- * for the test. */
+ * Tests of io/resolve.c: names are looked up on a thread of their own. The system's resolver is
+ * replaced by one that waits for the test. */
 #include "io_test.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files of a keyspace with slots: those that are being imported, whose keys are hidden, are written with the record that says
- * so; a save of some slots has their keys alone. */
+ * Files of a keyspace with slots: those that are being imported, whose keys are hidden, are written
+ * with the record that says so; a save of some slots has their keys alone. */
 #include "persist_test.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The role of a server as other subsystems change and query it (repl/role.h), with the features of a server, a listener
- * of its events, and sessions on socket pairs as replicas. */
+ * The role of a server as other subsystems change and query it (repl/role.h), with the features of
+ * a server, a listener of its events, and sessions on socket pairs as replicas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

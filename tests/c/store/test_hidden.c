@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of hidden slots: their keys are in no count and no scan, they neither expire nor are they evicted, and they are
- * still there. */
+ * Tests of hidden slots: their keys are in no count and no scan, they neither expire nor are they
+ * evicted, and they are still there. */
 #include "store_test.h"
 
 #include "base/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of what is told before a key is removed: the reason, while the value can be read; nothing if nobody listens. */
+ * Tests of what is told before a key is removed: the reason, while the value can be read; nothing
+ * if nobody listens. */
 #include "store_test.h"
 
 #include <stdio.h>
