@@ -242,7 +242,6 @@ static void appendChains(str *out, const hashtableStats *s) {
 static void appendTable(str *out, int index, const char *what, uint64_t slots, uint64_t count,
                         int64_t resize_position) {
     hotCheck(index >= 0);
-    hotCheck(count <= slots);
     strAppendFormat(out, "Hash table %d stats (%s):\n table size: %llu\n", index, what,
                     (unsigned long long)slots);
     strAppendFormat(out, " number of entries: %llu\n rehashing index: %lld\n",
