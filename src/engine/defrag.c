@@ -15,6 +15,7 @@
 #include "engine/latency.h"
 #include "engine/pace.h"
 #include "engine/tick.h"
+#include "store/compact.h"
 #include "store/store.h"
 
 static struct {

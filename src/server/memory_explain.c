@@ -14,6 +14,7 @@
 #include "net/net.h"
 #include "server/procs.h"
 #include "server/server.h"
+#include "store/compact.h"
 #include "store/store.h"
 #include "store/type.h"
 

@@ -16,10 +16,9 @@
 #include "store/slab.h"
 
 enum {
-    PAUSE_TURNS =
-        /* Turns to pause after a complete pass, so that fragmentation that cannot be reduced does
-         * not cost CPU time forever. */
-    100,
+    /* Turns to pause after a complete pass, so that fragmentation that cannot be reduced does not
+     * cost CPU time forever. */
+    PAUSE_TURNS = 100,
     STEPS_A_LOOK = 8, /* keyspace steps between two reads of the clock */
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "ds/kvstore.h"
+#include "store/compact.h"
 #include "store/slab.h"
 #include "store/slots.h"
 #include "store/store.h"

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "store/compact.h"
 #include "store/db_priv.h"
 #include "store/saving.h"
 #include "store/slab.h"

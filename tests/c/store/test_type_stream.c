@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "store/compact.h"
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/type_stream.h"
