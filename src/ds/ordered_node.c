@@ -25,7 +25,6 @@ static size_t leafCapFor(size_t count) {
 
 leafNode *leafNew(orderedIndex *x, size_t cap_min) {
     hotCheck(cap_min > 0);
-    hotCheck(cap_min <= LEAF_MAX);
     size_t cap = leafCapFor(cap_min);
     leafNode *l = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
     *l = (leafNode){.cap = (uint16_t)cap};

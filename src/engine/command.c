@@ -461,8 +461,6 @@ static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
 }
 
 static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int step) {
-    hotCheck(step > 0);
-    hotCheck(first > 0);
     for (int at = first; at <= last; at += step) {
         if (keys->count < keys->max) {
             keys->out[keys->count] = (keyPosition){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
@@ -473,7 +471,6 @@ static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int
 
 /* Adds the keys from `first` on; the request is malformed if it ends before the last key. */
 static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first) {
-    hotCheck(first > 0);
     int last;
     if (spec->last >= 0) {
         last = first + spec->last;
@@ -503,7 +500,6 @@ static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, 
 }
 
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max) {
-    hotCheck(max > 0);
     hotCheck(argc > 0);
     const commandSpec *spec = cmd->spec;
     if (spec->find_keys) return spec->find_keys(argv, argc, out, max);

@@ -300,7 +300,6 @@ void stagesRun(stage from, stage to) {
 void hooksLimitInfo(uint32_t orders) { hooks.info_hidden = ~orders; }
 
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
-    hotCheck(threadIsMain());
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
         if (hooks.info_hidden & 1u << order) continue;
         for (int i = 0; i < hooksFeatureCount(); i++) {

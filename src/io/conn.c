@@ -105,7 +105,6 @@ static void notify(conn *c, int direction) {
 }
 
 static void finishHandshake(conn *c, connState state) {
-    hotCheck(c->state == CONN_HANDSHAKING);
     stopTimer(c, &c->secure->timeout_timer);
     c->state = (uint8_t)state;
     if (watch(c) != OK) c->state = CONN_FAILED; /* last_errno is set */

@@ -35,7 +35,6 @@ static struct {
 static bool selectsOthers(const commandSpec *spec) { return !(spec->flags & CMD_LOADING); }
 
 static gateVerdict refuse(ctx *c) {
-    hotCheck(engineHot.loading);
     replyError(c, ERR_LOADING_TEXT);
     return GATE_REFUSED;
 }

@@ -212,7 +212,6 @@ uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, dou
 
 /* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
 static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
-    hotCheck((flags & (ZSET_NX | ZSET_XX)) != (ZSET_NX | ZSET_XX));
     if (flags & ZSET_NX) return ZSET_REFUSED;
     double score = flags & ZSET_INCR ? old + pair->score : pair->score;
     if (isnan(score)) return ZSET_NAN;
