@@ -92,7 +92,8 @@ build/layers.mk: src/layers.txt
 	    below[$$1] = text " " $$1; print "below_" $$1 " :=" below[$$1] } \
 	    END { print "folders :=" all }' $< > $@.new && mv $@.new $@
 
-sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c))
+# A folder's generated tables are apart from what people edit.
+sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c src/$(folder)/generated/*.c))
 objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1))) $(if $(filter metrics,$(1)),$(out)/metrics/page_html.o)
 # The folders a test program needs: those whose headers it includes, and the layers below them.
 seen_by = $(shell $(CC) -MM -Isrc -Isrc/clientlib $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
@@ -102,10 +103,10 @@ included_by = $(sort $(foreach folder,$(call seen_by,$(1)),$(below_$(folder))))
 programs := valkey-server valkey-cli valkey-benchmark valkey-check-rdb valkey-check-aof
 server_folders := $(filter-out tools server,$(folders))
 valkey-server_folders := $(server_folders)
-valkey-server_own := $(if $(wildcard src/server/main.c),$(wildcard src/server/*.c))
+valkey-server_own := $(if $(wildcard src/server/main.c),$(call sources_of,server))
 valkey-cli_folders := base ds io resp store format clientlib
 client_tool := $(addprefix src/tools/,server_uri.c tls.c)
-valkey-cli_own := $(wildcard src/tools/cli/*.c) src/tools/size_histogram.c $(client_tool)
+valkey-cli_own := $(call sources_of,tools/cli) src/tools/size_histogram.c $(client_tool)
 valkey-benchmark_folders := base ds io resp clientlib
 valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c) src/tools/tool.c $(client_tool)
 valkey-check-rdb_folders := base ds io resp store format
@@ -255,7 +256,7 @@ lib_version := $(shell awk '/define LIBVALKEY_VERSION_M/ { v = v "." $$3 } /VERS
 lib_so := so.0
 lib_flags = $(filter-out -flto%,$(cc_flags)) -fPIC -fvisibility=hidden
 libs := libvalkey $(if $(filter no,$(BUILD_TLS)),,$(if $(wildcard src/clientlib/tls.c),libvalkey_tls))
-libvalkey_own := $(filter-out src/clientlib/tls.c,$(wildcard src/clientlib/*.c))
+libvalkey_own := $(filter-out src/clientlib/tls.c,$(call sources_of,clientlib))
 libvalkey_tls_own := $(wildcard src/clientlib/tls.c)
 libvalkey_tls_link = -L$(out) -lvalkey $(libssl_LIBS) $(libcrypto_LIBS)
 lib_files := $(foreach lib,$(libs),$(out)/$(lib).a $(out)/$(lib).$(lib_so) $(out)/$(lib).pc)

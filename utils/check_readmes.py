@@ -4,14 +4,15 @@
 
 A folder with sources has a README.md with a section "Files". It names every .c file of the folder, and each file
 that it names exists; names are in backticks. Lines have 100 columns at most, and src/README.md, the architecture, has
-150 lines at most. Links to files lead somewhere. Folders of specs have none: cmd/spec/README.md describes all.
+150 lines at most. Links to files lead somewhere. Folders of specs have none: cmd/spec/README.md describes all; nor has a
+folder generated/, whose files its parent names.
 """
 import os
 import re
 import sys
 
 LINES_MAX, COLUMNS_MAX = 150, 100
-NAME = re.compile(r"`([\w.]+\.[ch])`")
+NAME = re.compile(r"`((?:generated/)?[\w.]+\.[ch])`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -46,6 +47,9 @@ def check_folder(folder, names, name):
 def check_tree(src):
     """Yields the faults of all README.md files below the folder `src`."""
     for top, folders, names in os.walk(src):
+        if "generated" in folders:
+            folders.remove("generated")
+            names = names + ["generated/" + name for name in os.listdir(os.path.join(top, "generated"))]
         folders.sort()
         path = os.path.normpath(os.path.join(os.path.basename(src), os.path.relpath(top, src), "README.md"))
         yield from check_folder(top, names, path)

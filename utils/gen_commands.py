@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Generates C from the command specs, src/*/spec/*.json: src/server/command_table.c; for each folder
-with specs <folder>/procs.h, the prototypes of the functions they name; and src/clientlib/command_keys.c, the
-places of first keys.
+"""Generates C from the command specs, src/*/spec/*.json, below src/: server/generated/command_table.c; for each folder
+with specs <folder>/procs.h, the prototypes of the functions they name; clientlib/generated/command_keys.c, the
+places of first keys; and tools/cli/generated/help_table.c.
 
   gen_commands.py                      writes what changes
   gen_commands.py --check              exit code 1 when a file is not what the specs say
@@ -273,12 +273,12 @@ def keys_text(commands):
 def generated_files(commands, everything=()):
     """The generated files: path below the project's folder -> content."""
     ahead = sorted(glob.glob(os.path.join(ROOT, "utils/specs_ahead/*/*.json")))
-    files = {"src/server/command_table.c": table_text(commands)}
+    files = {"src/server/generated/command_table.c": table_text(commands)}
     if everything:
         # Clients know the commands of Valkey that this server does not have, too.
         known = load_specs(everything + ahead)
-        files["src/tools/cli/help_table.c"] = help_text(known)
-        files["src/clientlib/command_keys.c"] = keys_text(known)
+        files["src/tools/cli/generated/help_table.c"] = help_text(known)
+        files["src/clientlib/generated/command_keys.c"] = keys_text(known)
     folders = {}
     for command in each_command(commands):
         folders.setdefault(command.folder, []).append(command)

@@ -96,6 +96,7 @@ start_server {tags {repl} overrides {save {} appendonly no repl-diskless-sync no
     }
 
     test {the progress of a load is signalled while it goes on, and its failure} {
+        events -0
         r debug populate 100 key 100
         r save
         r config set key-load-delay 5000 loading-process-events-interval-bytes 1024

@@ -18,6 +18,7 @@ class CheckReadmes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             src = os.path.join(folder, "src")
             os.makedirs(f"{src}/ds/spec")
+            os.makedirs(f"{src}/ds/generated")
             for name in files:
                 open(f"{src}/ds/{name}", "w").close()
             open(f"{src}/ds/spec/ds.json", "w").close()
@@ -36,6 +37,11 @@ class CheckReadmes(unittest.TestCase):
     def test_a_source_that_is_not_named_is_found(self):
         self.assertEqual(['src/ds/README.md: add b.c to the section "Files"'],
                          self.faults(GOOD.replace("# ds\n", "# ds, `b.c`\n"), ("a.c", "a.h", "b.c")))
+
+    def test_generated_files_are_named_by_the_folder_above(self):
+        files = ("a.c", "a.h", "generated/table.c")
+        self.assertEqual([], self.faults(GOOD + "- `generated/table.c`: a table\n", files))
+        self.assertEqual(['src/ds/README.md: add generated/table.c to the section "Files"'], self.faults(GOOD, files))
 
     def test_a_name_without_file_is_found(self):
         self.assertEqual(["src/ds/README.md: no such file: a.h"], self.faults(GOOD, ("a.c",)))

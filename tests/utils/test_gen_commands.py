@@ -122,9 +122,9 @@ class Block(unittest.TestCase):
 class Output(unittest.TestCase):
     def test_files_of_each_folder(self):
         files = generated_files(load({"X": {"proc": "xCommand", "find_keys": "xFindKeys"}}))
-        self.assertEqual(sorted(files), ["src/cmd/procs.h", "src/server/command_table.c"])
+        self.assertEqual(sorted(files), ["src/cmd/procs.h", "src/server/generated/command_table.c"])
         self.assertIn("commandProc xCommand;\ncommandKeysProc xFindKeys;\n", files["src/cmd/procs.h"])
-        self.assertIn("const int serverCommandCount = 1;", files["src/server/command_table.c"])
+        self.assertIn("const int serverCommandCount = 1;", files["src/server/generated/command_table.c"])
 
     def test_texts_become_c(self):
         self.assertEqual(quote('a "b" \\ c'), '"a \\"b\\" \\\\ c"')
