@@ -78,7 +78,7 @@ def cluster_commands():
 
 
 def command_names():
-    table = source("cli/help_table.c").split("const helpEntry helpEntries[] = {")[1]
+    table = source("cli/generated/help_table.c").split("const helpEntry helpEntries[] = {")[1]
     return sorted({name.split()[0].lower() for name in re.findall(r'^    \{"([^"]+)"', table, flags=re.M)} | {"help"})
 
 

@@ -101,7 +101,7 @@ def adapter_flags(name):
 def own_library(folder):
     """Compiles the library of this tree; returns what to link."""
     out = os.path.join(folder, "libvalkey.so")
-    sources = sorted(glob.glob(os.path.join(ROOT, "src/clientlib/*.c")))
+    sources = sorted(glob.glob(os.path.join(ROOT, "src/clientlib/**/*.c"), recursive=True))
     subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-DHAVE_TLS", "-fvisibility=hidden", "-pthread", f"-I{ROOT}/src",
                     f"-I{ROOT}/src/clientlib", *sources, "-o", out, "-lssl", "-lcrypto", "-lm"], check=True)
     return [out]
