@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the cost of commands on strings, lists, sets and hashes in two servers.
 
-    tests/bench/types.py OURS PEER [--only WORD] [--rounds N] [--pipeline 1,16,100] [--seconds S]
+    tests/bench/request_cost.py OURS PEER [--only WORD] [--rounds N] [--pipeline 1,16,100] [--seconds S]
 
 Both servers get the same data; each row is one command, sent again and again in batches of one connection. Printed are
 CPU microseconds of the server process a request (/proc/PID/schedstat), medians of alternating rounds, and the ratio
