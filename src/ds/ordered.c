@@ -364,7 +364,6 @@ static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *l
 static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, unsigned at,
                        bool leaves) {
     hotCheck(at < n->count);
-    hotCheck(n->count > 1);
     const uint64_t most = (leaves ? LEAF_MAX : INNER_MAX) * 3 / 4;
     for (int side = 0; side < 2; side++) {
         unsigned left = side ? at : at - 1;
