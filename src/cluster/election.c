@@ -17,6 +17,7 @@ enum {
 
 static int64_t unitMs(const electionRules *rules) {
     int64_t d = rules->timeout_ms / DELAY_DIVISOR;
+    check(rules->timeout_ms >= 0);
     if (d < 1) d = 1;
     return d > DELAY_MAX_MS ? DELAY_MAX_MS : d;
 }
@@ -29,6 +30,7 @@ static int64_t votesMs(const electionRules *rules) {
 /* The number of replicas of the same primary that have more data, or as much and a smaller id. */
 static int rankOf(const clusterMap *m) {
     const clusterNode *myself = m->myself, *primary = myself->primary;
+    check(primary);
     int rank = 0;
     for (int i = 0; i < primary->replica_count; i++) {
         const clusterNode *r = primary->replicas[i];
@@ -36,6 +38,7 @@ static int rankOf(const clusterMap *m) {
         bool first = memcmp(r->id, myself->id, NODE_ID_LEN) < 0;
         rank += r->offset > myself->offset || (r->offset == myself->offset && first);
     }
+    check(rank < primary->replica_count);
     return rank;
 }
 
@@ -54,6 +57,7 @@ static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t
 
 /* All replicas of the primary know that it has failed, and this one is the best. */
 static bool mayStartAtOnce(const clusterMap *m, const election *e) {
+    check(e->step == ELECTION_DELAYED);
     const clusterNode *primary = m->myself->primary;
     if (e->rank || e->failed_rank || !m->myself->offset) return false;
     for (int i = 0; i < primary->replica_count; i++) {
@@ -66,6 +70,7 @@ static bool mayStartAtOnce(const clusterMap *m, const election *e) {
 /* ------------------------------------------------------------------ the candidate */
 
 static void begin(election *e, const clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    check(e->step == ELECTION_IDLE);
     int64_t d = unitMs(rules);
     *e = (election){
         .step = ELECTION_DELAYED, .rank = rankOf(m), .failed_rank = failedRankOf(m, rules, now_ms)};
@@ -73,6 +78,7 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
     int64_t delay = d + (int64_t)randomUniform((uint64_t)d) + e->rank * 2 * d + e->failed_rank * d;
     if (!m->myself->offset) delay += NO_DATA_DELAY_MS;
     e->start_ms = now_ms + delay;
+    check(e->start_ms > now_ms);
     logNotice("Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset "
               "%lld).",
               (long long)delay, e->rank, e->failed_rank, (long long)m->myself->offset);
@@ -100,6 +106,8 @@ static void updateRanks(election *e, const clusterMap *m, const electionRules *r
 }
 
 static electionActs ask(election *e, clusterMap *m, int64_t now_ms) {
+    check(e->step == ELECTION_DELAYED);
+    check(m->myself->flags & NODE_REPLICA);
     clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
     e->step = ELECTION_ASKED;
     e->start_ms = now_ms;
@@ -112,6 +120,7 @@ static electionActs ask(election *e, clusterMap *m, int64_t now_ms) {
 
 static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
                             int64_t now_ms) {
+    check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
     updateRanks(e, m, rules, now_ms);
     if (mayStartAtOnce(m, e)) {
         logNotice("Myself become the best ranked replica, initiate the election immediately.");
@@ -167,6 +176,8 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     logNotice("Setting myself to primary in shard %.40s after failover; my old primary is %s",
               m->myself->shard_id, clusterNodeLabel(primary).text);
     topologyPromote(m, e->epoch);
+    check(m->myself->flags & NODE_PRIMARY);
+    check(m->myself->epoch == e->epoch);
     e->step = ELECTION_IDLE;
     return (electionActs){.won = true};
 }
@@ -223,6 +234,8 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         denied.update = owner;
         return denied;
     }
+    check(candidate != m->myself);
+    check(m->current_epoch == h->current_epoch);
     clusterMapSetEpochs(m, m->current_epoch, m->current_epoch);
     logNotice("Failover auth granted to %s for epoch %llu", clusterNodeLabel(candidate).text,
               asked);

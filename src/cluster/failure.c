@@ -18,6 +18,7 @@ int failureCountReports(clusterNode *n, const failureRules *rules, int64_t now_m
 }
 
 static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
+    check(isWatched(m, n));
     clusterMapSetFlags(m, n, NODE_FAILED, NODE_MAYBE_FAILED);
     n->failed_ms = now_ms;
 }
@@ -26,6 +27,7 @@ static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
 static void markByQuorum(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     if (!(n->flags & NODE_MAYBE_FAILED)) return; /* this node can reach it, or has marked it */
     int quorum = clusterMapCountVoters(m) / 2 + 1;
+    check(quorum >= 1);
     int failures = failureCountReports(n, rules, now_ms) + clusterNodeVotes(m->myself);
     if (failures < quorum) return;
     logNotice("Marking node %s as failing (quorum reached).", clusterNodeLabel(n).text);
@@ -42,6 +44,8 @@ void failurePinged(clusterNode *n, int64_t now_ms) {
 void failureHeard(clusterNode *n, int64_t now_ms) { n->heard_ms = now_ms; }
 
 static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    check(n->flags & NODE_FAILED);
+    check(!(n->flags & NODE_MAYBE_FAILED));
     if (!clusterNodeVotes(n)) {
         logNotice("Clear FAIL state for node %s: %s is reachable again.", clusterNodeLabel(n).text,
                   n->flags & NODE_REPLICA ? "replica" : "primary without slots");

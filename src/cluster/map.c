@@ -52,6 +52,7 @@ clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t no
     m->nodes[m->node_count++] = n;
     hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
+    check(hashtableCount(&m->ids) == (uint64_t)m->node_count);
     return n;
 }
 
@@ -68,8 +69,9 @@ static void freeNode(const clusterMap *m, clusterNode *n) {
 static void leavePrimary(clusterNode *n) {
     clusterNode *primary = n->primary;
     if (!primary) return;
+    check(primary != n);
     int at = 0;
-    while (primary->replicas[at] != n) at++;
+    while (at < primary->replica_count && primary->replicas[at] != n) at++;
     check(at < primary->replica_count);
     primary->replicas[at] = primary->replicas[--primary->replica_count];
     n->primary = NULL;
@@ -79,13 +81,18 @@ void clusterMapRemove(clusterMap *m, clusterNode *n) {
     check(n != m->myself);
     check(m->nodes[n->index] == n);
     mapRemoveSlotsOf(m, n);
+    check(n->slot_count == 0);
     while (n->replica_count) leavePrimary(n->replicas[0]);
     leavePrimary(n);
+    check(n->replica_count == 0);
+    check(!n->primary);
     for (int i = 0; i < m->node_count; i++) (void)clusterNodeUnreport(m->nodes[i], n);
     check(hashtableDeleteEntry(&m->ids, &id_type, hashOfNode(n), n));
     clusterNode *last = m->nodes[--m->node_count];
     last->index = n->index;
     m->nodes[n->index] = last;
+    check(hashtableCount(&m->ids) == (uint64_t)m->node_count);
+    check(m->nodes[0] == m->myself);
     freeNode(m, n);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
 }
@@ -94,6 +101,7 @@ void clusterMapRemove(clusterMap *m, clusterNode *n) {
 
 void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary) {
     check(n != primary);
+    check(m->nodes[n->index] == n);
     if (n->flags & NODE_REPLICA && n->primary == primary) return;
     leavePrimary(n);
     n->flags = (n->flags & ~(uint32_t)(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA;
@@ -108,8 +116,10 @@ void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary) {
 
 void clusterMapMakePrimary(clusterMap *m, clusterNode *n) {
     if (n->flags & NODE_PRIMARY) return;
+    check(n->flags & NODE_REPLICA);
     leavePrimary(n);
     n->flags = (n->flags & ~(uint32_t)(NODE_REPLICA | NODE_PRIMARY_FAILED)) | NODE_PRIMARY;
+    check(!n->primary);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
 }
 
@@ -137,6 +147,8 @@ void clusterMapSetPort(clusterMap *m, int *to, int port) {
 void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cleared) {
     const uint32_t fixed = NODE_PRIMARY | NODE_REPLICA | NODE_MYSELF;
     check(!((set | cleared) & fixed));
+    check(!(set & cleared));
+    check(m->nodes[n->index] == n);
     uint32_t flags = (n->flags & ~cleared) | set;
     if (flags == n->flags) return;
     /* What a node supports is neither in the file nor does it matter for the state. */
@@ -149,6 +161,7 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
 int clusterMapCountVoters(const clusterMap *m) {
     int count = 0;
     for (int i = 0; i < m->node_count; i++) count += clusterNodeVotes(m->nodes[i]);
+    check(count <= m->node_count);
     return count;
 }
 
@@ -159,6 +172,7 @@ void clusterMapInit(clusterMap *m, int64_t now_ms) {
     memset(m, 0, sizeof(*m));
     randomHex(id, NODE_ID_LEN);
     m->myself = clusterMapAdd(m, id, now_ms);
+    check(m->myself->index == 0);
     m->myself->flags |= NODE_MYSELF;
     m->myself->slots = m->mine;
 }
@@ -175,6 +189,7 @@ void clusterMapClear(clusterMap *m) {
 void clusterMapReset(clusterMap *m, bool hard) {
     char text[NODE_ID_LEN];
     while (m->node_count > 1) clusterMapRemove(m, m->nodes[m->node_count - 1]);
+    check(m->nodes[0] == m->myself);
     mapRemoveSlotsOf(m, m->myself);
     check(m->slots_assigned == 0);
     clusterMapMakePrimary(m, m->myself);
@@ -186,6 +201,8 @@ void clusterMapReset(clusterMap *m, bool hard) {
         clusterMapSetId(m, m->myself, text);
         m->myself->epoch = m->current_epoch = m->vote_epoch = 0;
     }
+    check(m->node_count == 1);
+    check(m->myself->replica_count == 0);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC | CLUSTER_MAP_STATE;
 }
 

@@ -6,6 +6,7 @@
 
 /* `size` zeroed bytes at the end of the message. */
 static char *extend(messageWriter *w, size_t size) {
+    check(w->out->len >= w->start);
     char *at = strReserve(w->out, size);
     memset(at, 0, size);
     strGrow(w->out, size);
@@ -58,6 +59,7 @@ messageWriter messageBegin(str *out, messageType type, const messageHeader *h) {
 void messageEnd(messageWriter *w) {
     char *header = w->out->ptr + w->start;
     size_t size = w->out->len - w->start;
+    check(size >= MESSAGE_LIGHT_BYTES);
     check(size <= UINT32_MAX);
     storeBig32(header + AT_LENGTH, (uint32_t)size);
     if (w->gossip_count) storeBig16(header + AT_COUNT, w->gossip_count);
@@ -83,6 +85,8 @@ void messageAddGossip(messageWriter *w, const gossipEntry *g) {
 
 /* An extension with zeroed data of `size` bytes, rounded up. */
 static char *addExtension(messageWriter *w, enum extensionType type, size_t size) {
+    check(size > 0);
+    check(w->extension_count < UINT16_MAX);
     size_t whole = sizeRoundUp(EXTENSION_BYTES + size, 8);
     char *to = extend(w, whole);
     storeBig32(to, (uint32_t)whole);

@@ -15,10 +15,13 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
     check(m->myself->slot_count == 0);
     check(primary != m->myself);
     clusterMapSetPrimary(m, m->myself, primary);
+    check(m->myself->flags & NODE_REPLICA);
+    check(m->myself->primary == primary);
 }
 
 static void moveSlots(clusterMap *m, clusterNode *from, clusterNode *to) {
     int last;
+    check(from != to);
     for (int slot = clusterNodeNextSlots(from, 0, &last); slot >= 0;
          slot = clusterNodeNextSlots(from, slot + 1, &last))
         clusterMapSetOwner(m, slot, to);
@@ -27,6 +30,9 @@ static void moveSlots(clusterMap *m, clusterNode *from, clusterNode *to) {
 /* A primary says that it is a replica now. False: the message is older than what is known. */
 static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uint64_t epoch) {
     bool same_shard = primary && clusterNodesShareShard(sender, primary);
+    check(sender != m->myself);
+    check(sender != primary);
+    check(sender->flags & NODE_PRIMARY);
     /* This node gets slots only if it knows that it is a primary. */
     if (primary == m->myself && !(primary->flags & NODE_PRIMARY)) same_shard = false;
     if (same_shard && sender->epoch > epoch) {
@@ -106,6 +112,7 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
                        const topologyRules *rules, topologyActs *acts) {
     clusterNode *own = clusterNodePrimary(m->myself);
     bool lost = false;
+    check(claimer->flags & NODE_PRIMARY);
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         clusterNode *owner = clusterMapOwner(m, slot);
         bool claimed = hasBit(slots, slot);
@@ -137,6 +144,7 @@ static void resolveCollision(clusterMap *m, const clusterNode *sender) {
     if (!(sender->flags & NODE_PRIMARY) || !(myself->flags & NODE_PRIMARY)) return;
     if (sender->epoch != myself->epoch || memcmp(sender->id, myself->id, NODE_ID_LEN) <= 0) return;
     clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
+    check(sender != myself);
     clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
     logNotice("configEpoch collision with node %s. configEpoch set to %llu",
               clusterNodeLabel(sender).text, (unsigned long long)myself->epoch);
@@ -159,6 +167,8 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
     if (h->epoch > sender->epoch) clusterMapSetNodeEpoch(m, sender, h->epoch);
     sender->offset = (int64_t)h->offset;
     if (m->myself->flags & NODE_REPLICA) leaveSubReplica(m, &acts);
+    check(sender->epoch >= h->epoch);
+    check(m->current_epoch >= h->current_epoch);
     clusterNode *claimer = clusterNodePrimary(sender);
     bool known = isAsKnown(claimer, h);
     if (!known && claimer == sender) {
@@ -195,6 +205,7 @@ void topologyPromote(clusterMap *m, uint64_t epoch) {
     check(epoch >= m->myself->epoch);
     clusterMapMakePrimary(m, m->myself);
     moveSlots(m, old, m->myself);
+    check(old->slot_count == 0);
     clusterMapSetNodeEpoch(m, m->myself, epoch);
 }
 
@@ -202,5 +213,7 @@ bool topologyTakeOver(clusterMap *m) {
     if (!m->myself->primary) return false;
     clusterMapSetEpochs(m, clusterMapGreatestEpoch(m) + 1, m->vote_epoch);
     topologyPromote(m, m->current_epoch);
+    check(m->myself->epoch == m->current_epoch);
+    check(m->myself->flags & NODE_PRIMARY);
     return true;
 }
