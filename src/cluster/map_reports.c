@@ -12,6 +12,7 @@ static int findReport(const clusterNode *about, const clusterNode *from) {
 }
 
 static void removeReport(clusterNode *about, int index) {
+    check(index >= 0);
     check(index < about->report_count);
     about->reports[index] = about->reports[--about->report_count];
 }
@@ -25,6 +26,7 @@ bool clusterNodeReport(clusterNode *about, const clusterNode *from, int64_t now_
         about->reports = memRealloc(about->reports, count * sizeof(*about->reports));
         about->report_count++;
     }
+    check(i < about->report_count);
     about->reports[i] = (failReport){from, now_ms};
     return is_new;
 }

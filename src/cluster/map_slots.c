@@ -22,6 +22,7 @@ static void changeSet(clusterNode *n, int slot, bool add) {
     *word ^= bitOf(slot);
     n->slot_count += add ? 1 : -1;
     check(n->slot_count >= 0);
+    check(n->slot_count <= SLOT_COUNT);
 }
 
 void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
@@ -30,10 +31,13 @@ void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
     clusterNode *was = m->owner[slot];
     m->unclaimed[slot / 64] &= ~bitOf(slot);
     if (was == owner) return;
+    if (owner) check(m->nodes[owner->index] == owner);
     if (was) changeSet(was, slot, false);
     if (owner) changeSet(owner, slot, true);
     m->owner[slot] = owner;
     m->slots_assigned += (owner != NULL) - (was != NULL);
+    check(m->slots_assigned >= 0);
+    check(m->slots_assigned <= SLOT_COUNT);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC | CLUSTER_MAP_STATE;
     if (was == m->myself || owner == m->myself) m->changed |= CLUSTER_MAP_OWN_SLOTS;
 }
@@ -61,10 +65,14 @@ int clusterNodeNextSlots(const clusterNode *n, int from, int *last) {
     int first = findBit(n->slots, from, 0);
     if (first == SLOT_COUNT) return -1;
     *last = (first + 1 < SLOT_COUNT ? findBit(n->slots, first + 1, ~UINT64_C(0)) : SLOT_COUNT) - 1;
+    check(*last >= first);
+    check(*last < SLOT_COUNT);
     return first;
 }
 
 void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
+    check(slot >= 0);
+    check(slot < SLOT_COUNT);
     check(m->owner[slot]);
     if (claimed) {
         m->unclaimed[slot / 64] &= ~bitOf(slot);
@@ -91,6 +99,8 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
     if (!m->open[kind]) m->open[kind] = memNewArray(clusterNode *, SLOT_COUNT);
     m->open[kind][slot] = peer;
     m->open_count[kind] += (peer != NULL) - (was != NULL);
+    check(m->open_count[kind] >= 0);
+    check(m->open_count[kind] <= SLOT_COUNT);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
 }
 
