@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Server events: events of the server as a whole, for those who want to know what happens but have
- * no part in it (modules, the kernel's settings of the process). Hooks 5, 6 and 9 (hooks.h) are for
- * the folders whose own state depends on the same facts: they run in the order of the features,
- * first when something begins and when it ends. An event is passed on to listeners after them, so a
- * listener finds the server in its new state.
+ * no part in it (modules, the kernel's settings of the process). The hooks on_db, on_session and
+ * on_child (hooks.h) are for the folders whose own state depends on the same facts: they run in the
+ * order of the features, first when something begins and when it ends. An event is passed on to
+ * listeners after them, so a listener finds the server in its new state.
  *
  * Invariant: an event of a kind without listener costs one test. Main thread only. */
 #ifndef ENGINE_SERVER_EVENT_H

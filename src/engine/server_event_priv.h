@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Server events that follow from hooks 5 and 9. */
+ * Server events that follow from the hooks on_db and on_child. */
 #ifndef ENGINE_SERVER_EVENT_PRIV_H
 #define ENGINE_SERVER_EVENT_PRIV_H
 
