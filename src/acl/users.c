@@ -19,17 +19,12 @@ static struct {
     aclUser *of_default;
 } users;
 
-static int compareNames(slice a, slice b) {
-    int order = memcmp(a.ptr, b.ptr, sizeMin(a.len, b.len));
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* Position of the first user whose name is not less. */
 static int lowerBound(slice name) {
     int low = 0, high = users.count;
     while (low < high) {
         int mid = low + (high - low) / 2;
-        if (compareNames(users.list[mid]->as_user.name, name) < 0) {
+        if (sliceCompare(users.list[mid]->as_user.name, name) < 0) {
             low = mid + 1;
         } else {
             high = mid;
@@ -210,7 +205,7 @@ bool usersRemove(slice name) {
 }
 
 static int compareLoaded(const void *a, const void *b) {
-    return compareNames(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
+    return sliceCompare(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
 }
 
 void usersReplaceTake(loadedUser *list, int count) {
@@ -223,7 +218,7 @@ void usersReplaceTake(loadedUser *list, int count) {
     for (int i = 0; i < count; i++) {
         int order = 1;
         while (old < before_count &&
-               (order = compareNames(before[old]->as_user.name, list[i].name)) < 0)
+               (order = sliceCompare(before[old]->as_user.name, list[i].name)) < 0)
             retire(before[old++]);
         bool is_same = old < before_count && order == 0;
         if (is_same) {

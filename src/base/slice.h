@@ -27,6 +27,13 @@ static inline bool sliceEqual(slice a, slice b) {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
+/* Order of the bytes as unsigned numbers: negative, 0 or positive. A prefix comes before what it is
+ * a prefix of. ANY_THREAD. */
+static inline int sliceCompare(slice a, slice b) {
+    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 /* True if both are equal ignoring ASCII case. ANY_THREAD. */
 bool sliceEqualFold(slice a, slice b);
 

@@ -222,11 +222,6 @@ static void gather(sorter *s) {
 /* The current sort, for the comparison functions. */
 static const sorter *sorting;
 
-static int compareBytes(slice a, slice b) {
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* Equal elements keep their order. */
 static int finish(int order, const sortKey *a, const sortKey *b) {
     if (order) return sorting->descending ? -order : order;
@@ -239,13 +234,13 @@ static int compareKeys(const void *a, const void *b) {
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
     if (!sorting->texts) {
         char x_digits[NUMBER_TEXT_MAX], y_digits[NUMBER_TEXT_MAX];
-        return finish(compareBytes(listpackText(&sorting->items[x->index], x_digits),
+        return finish(sliceCompare(listpackText(&sorting->items[x->index], x_digits),
                                    listpackText(&sorting->items[y->index], y_digits)),
                       x, y);
     }
     slice first = sorting->texts[x->index], second = sorting->texts[y->index];
     if (!first.ptr || !second.ptr) return finish((first.ptr != NULL) - (second.ptr != NULL), x, y);
-    return finish(compareBytes(first, second), x, y);
+    return finish(sliceCompare(first, second), x, y);
 }
 
 /* Maps a score to an integer that increases with it. */

@@ -92,9 +92,7 @@ static bool optionsAgree(ctx *c, const trackOptions *o, uint32_t present) {
 static bool overlap(slice a, slice b) { return memcmp(a.ptr, b.ptr, sizeMin(a.len, b.len)) == 0; }
 
 static int comparePrefixes(const void *a, const void *b) {
-    const slice *x = a, *y = b;
-    int order = memcmp(x->ptr, y->ptr, sizeMin(x->len, y->len));
-    return order ? order : (x->len > y->len) - (x->len < y->len);
+    return sliceCompare(*(const slice *)a, *(const slice *)b);
 }
 
 /* True if some of them overlap: in sorted order such a pair is adjacent. */

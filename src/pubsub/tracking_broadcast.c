@@ -203,15 +203,10 @@ static slice keyOf(const changedKey *k) {
     return sliceMake(strText(&broadcast.bytes) + k->at, k->len);
 }
 
-static int compareSlices(slice a, slice b) {
-    int order = memcmp(a.ptr, b.ptr, sizeMin(a.len, b.len));
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* By name and database; of the same ones the last change first. */
 static int compareKeys(const void *a, const void *b) {
     const changedKey *x = a, *y = b;
-    int order = compareSlices(keyOf(x), keyOf(y));
+    int order = sliceCompare(keyOf(x), keyOf(y));
     if (!order) order = (x->db_id > y->db_id) - (x->db_id < y->db_id);
     return order ? order : (x->order < y->order) - (x->order > y->order);
 }
@@ -236,7 +231,7 @@ static size_t firstOf(const prefix *p) {
     size_t low = 0, high = broadcast.key_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compareSlices(keyOf(&broadcast.keys[middle]), prefixName(p)) < 0) {
+        if (sliceCompare(keyOf(&broadcast.keys[middle]), prefixName(p)) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -306,7 +301,7 @@ static void sendPrefix(const prefix *p) {
 }
 
 static int comparePrefixes(const void *a, const void *b) {
-    return compareSlices(prefixName(*(prefix *const *)a), prefixName(*(prefix *const *)b));
+    return sliceCompare(prefixName(*(prefix *const *)a), prefixName(*(prefix *const *)b));
 }
 
 void broadcastSend(void) {
