@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check_sizes import functions, without_noise  # noqa: E402
 
-AT_LEAST = 0.38
+AT_LEAST = 0.40
 NOT_OF_THE_SERVER = ("clientlib", "tools")
 ASSERTION = re.compile(r"(?<![\w.>])(?:check|hotCheck|_Static_assert)\(")
 

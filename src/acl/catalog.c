@@ -46,16 +46,8 @@ static int channelsOf(const commandSpec *spec) {
 
 bool aclSpecHasChannels(const commandSpec *spec) { return channelsOf(spec) != CHANNELS_NONE; }
 
-bool aclSpecHasKeys(const commandSpec *spec) {
-    if (spec->find_keys) return true;
-    for (int i = 0; i < spec->key_spec_count; i++) {
-        if (!(spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
-    }
-    return false;
-}
-
 static void describeKeys(aclNeeds *needs, const commandSpec *spec) {
-    if (!aclSpecHasKeys(spec)) return;
+    if (!commandSpecHasKeys(spec)) return;
     needs->keys = KEYS_FIND;
     const keySpec *only = spec->key_specs;
     if (spec->find_keys || spec->key_spec_count != 1 || only->begin != KEY_BEGIN_INDEX) return;
@@ -83,7 +75,7 @@ static int databasesOf(const command *cmd) {
         if (sliceIs(cmd->name, special[i].name)) return special[i].databases;
     }
     const uint32_t of_data = 1u << CAT_KEYSPACE | 1u << CAT_READ | 1u << CAT_WRITE;
-    bool uses_data = cmd->spec->categories & of_data || aclSpecHasKeys(cmd->spec);
+    bool uses_data = cmd->spec->categories & of_data || commandSpecHasKeys(cmd->spec);
     return uses_data ? DBS_CURRENT : DBS_NONE;
 }
 

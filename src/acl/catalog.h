@@ -44,7 +44,6 @@ const aclNeeds *aclNeedsOf(const command *cmd);
 /* The same by the flags of a key: enum aclAccess, 0 for any. */
 uint32_t aclAccessOf(uint32_t key_flags);
 /* Without commands installed, for gates that select by the specification alone. */
-bool aclSpecHasKeys(const commandSpec *spec);
 bool aclSpecHasChannels(const commandSpec *spec);
 void aclCatalogFree(void);
 

@@ -40,12 +40,6 @@ static void clearUsers(loading *l) {
 
 /* ------------------------------------------------------------------ the ACL file */
 
-static slice trim(slice line) {
-    while (line.len && memchr(" \t\r", line.ptr[0], 3)) line.ptr++, line.len--;
-    while (line.len && memchr(" \t\r", line.ptr[line.len - 1], 3)) line.len--;
-    return line;
-}
-
 /* Splits at every single blank; memFree() the result. */
 static slice *splitAtBlanks(slice line, int *count) {
     int n = 1;
@@ -138,7 +132,7 @@ static status parseFile(loading *l, slice content) {
     for (int number = 1; content.len; number++) {
         const char *end = memchr(content.ptr, '\n', content.len);
         size_t len = end ? (size_t)(end - content.ptr) : content.len;
-        slice line = trim(sliceMake(content.ptr, len));
+        slice line = sliceTrim(sliceMake(content.ptr, len));
         if (line.len) {
             int count;
             slice *words = splitAtBlanks(line, &count);

@@ -162,10 +162,10 @@ static gateVerdict admit(ctx *c) {
     return likely(fits) ? GATE_PASS : decide(c);
 }
 
-static bool hasKeys(const commandSpec *spec) { return aclSpecHasKeys(spec); }
+static bool hasKeys(const commandSpec *spec) { return commandSpecHasKeys(spec); }
 
 static bool hasChannels(const commandSpec *spec) {
-    return aclSpecHasChannels(spec) && !aclSpecHasKeys(spec);
+    return aclSpecHasChannels(spec) && !commandSpecHasKeys(spec);
 }
 
 /* Commands that belong to a user; modules decide themselves whether theirs do. */

@@ -29,4 +29,10 @@ int hashSlot(slice key);
 /* CRC-64/Jones (polynomial 0xad93d23594c935a9, reflected), continuing from `crc`. */
 uint64_t crc64(uint64_t crc, const void *bytes, size_t len);
 
+/* Of an address, for tables of pointers. */
+static inline uint64_t hashAddress(const void *address) {
+    uint64_t x = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 32;
+}
+
 #endif

@@ -40,4 +40,11 @@ bool sliceEqualFold(slice a, slice b);
 /* sliceEqualFold() against a C string. ANY_THREAD. */
 bool sliceIs(slice a, const char *word);
 
+/* Without blanks, tabs and CRs at both ends. */
+static inline slice sliceTrim(slice s) {
+    while (s.len && memchr(" \t\r", s.ptr[0], 3)) s.ptr++, s.len--;
+    while (s.len && memchr(" \t\r", s.ptr[s.len - 1], 3)) s.len--;
+    return s;
+}
+
 #endif

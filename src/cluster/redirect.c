@@ -15,11 +15,6 @@ static bool hasOneKey(const command *cmd, int argc) {
     return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
 }
 
-/* True for the commands of shard channels: their arguments have slots, but are no keys. */
-static bool usesShardChannels(const command *cmd) {
-    return cmd->flags & CMD_PUBSUB && cmd->first_key;
-}
-
 static bool addQueued(void *arg, const command *cmd, const slice *argv, int argc) {
     int *slot = arg;
     *slot = commandSlots(*slot, cmd, argv, argc);
@@ -106,7 +101,7 @@ static gateVerdict redirectRequest(ctx *c) {
         return GATE_PASS;
     const clusterNode *owner = clusterMapOwner(&serverMap, slot);
     if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
-    if (!serverClusterState.ok && usesShardChannels(c->cmd)) {
+    if (!serverClusterState.ok && commandUsesShardChannels(c->cmd)) {
         if (!clusterConf.cluster_allow_pubsubshard_when_down)
             return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
     } else if (!serverClusterState.ok) {

@@ -41,11 +41,6 @@ static void replyKeyFlags(ctx *c, uint32_t flags) {
     }
 }
 
-static void replyNumberField(ctx *c, const char *name, int value) {
-    replyBulkText(c, name);
-    replyInteger(c, value);
-}
-
 static void replyTextField(ctx *c, const char *name, const char *value) {
     replyBulkText(c, name);
     replyBulkText(c, value);
@@ -62,12 +57,12 @@ static void replyKeyBegin(ctx *c, const keySpec *spec) {
     switch (spec->begin) {
     case KEY_BEGIN_INDEX:
         replyMap(c, 1);
-        replyNumberField(c, "index", spec->begin_at);
+        replyIntField(c, "index", spec->begin_at);
         break;
     case KEY_BEGIN_KEYWORD:
         replyMap(c, 2);
         replyTextField(c, "keyword", spec->keyword);
-        replyNumberField(c, "startfrom", spec->begin_at);
+        replyIntField(c, "startfrom", spec->begin_at);
         break;
     case KEY_BEGIN_UNKNOWN: replyMap(c, 0); break;
     }
@@ -83,15 +78,15 @@ static void replyKeyFind(ctx *c, const keySpec *spec) {
     switch (spec->find) {
     case KEY_FIND_RANGE:
         replyMap(c, 3);
-        replyNumberField(c, "lastkey", spec->last);
-        replyNumberField(c, "keystep", spec->step);
-        replyNumberField(c, "limit", spec->limit);
+        replyIntField(c, "lastkey", spec->last);
+        replyIntField(c, "keystep", spec->step);
+        replyIntField(c, "limit", spec->limit);
         break;
     case KEY_FIND_KEYNUM:
         replyMap(c, 3);
-        replyNumberField(c, "keynumidx", spec->keynum_index);
-        replyNumberField(c, "firstkey", spec->first_key);
-        replyNumberField(c, "keystep", spec->keynum_step);
+        replyIntField(c, "keynumidx", spec->keynum_index);
+        replyIntField(c, "firstkey", spec->first_key);
+        replyIntField(c, "keystep", spec->keynum_step);
         break;
     case KEY_FIND_UNKNOWN: replyMap(c, 0); break;
     }
@@ -189,7 +184,7 @@ static void replyArg(ctx *c, const commandArg *arg) {
         fields += replyTextFieldIf(c, "display_text", arg->display ? arg->display : arg->name);
     }
     if (arg->key_spec >= 0) {
-        replyNumberField(c, "key_spec_index", arg->key_spec);
+        replyIntField(c, "key_spec_index", arg->key_spec);
         fields++;
     }
     fields += replyTextFieldIf(c, "token", arg->token);
@@ -351,14 +346,6 @@ void commandListCommand(ctx *c) {
 
 /* ---- COMMAND GETKEYS, GETKEYSANDFLAGS */
 
-static bool mayHaveKeys(const commandSpec *spec) {
-    if (spec->find_keys) return true;
-    for (int i = 0; i < spec->key_spec_count; i++) {
-        if (!(spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
-    }
-    return false;
-}
-
 /* The command given by arguments 2 and following. NULL: the error was replied. */
 static const command *findNamedCommand(ctx *c) {
     bool unknown_sub;
@@ -366,7 +353,7 @@ static const command *findNamedCommand(ctx *c) {
     int argc = c->argc - 2;
     if (!cmd || unknown_sub) {
         replyError(c, SLICE("ERR Invalid command specified"));
-    } else if (!mayHaveKeys(cmd->spec)) {
+    } else if (!commandSpecHasKeys(cmd->spec)) {
         replyError(c, SLICE("ERR The command has no key arguments"));
     } else if (cmd->arity > 0 ? argc != cmd->arity : argc < -cmd->arity) {
         replyError(c, SLICE("ERR Invalid number of arguments specified for command"));

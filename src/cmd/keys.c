@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/cmd_priv.h"
+#include "cmd/collection.h"
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
@@ -24,11 +25,6 @@ static dbKey keyAt(const ctx *c, db *d, int arg_index) {
 
 static robj *findKey(ctx *c, const dbKey *k) {
     return dbFind(k->db, k->key, k->hash, c->look, &c->at);
-}
-
-/* Publishes an event for a change that was already signalled. */
-static void notifyAlso(ctx *c, slice key, const keyEvent *event) {
-    if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 
 /* ------------------------------------------------------------------ DEL, EXISTS and the like */
@@ -109,7 +105,7 @@ static bool renameKey(ctx *c, bool only_new, bool *refused) {
     }
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, &eventRenameFrom);
-    notifyAlso(c, to.key, &eventRenameTo);
+    collectionNotify(c, to.key, &eventRenameTo);
     return true;
 }
 
@@ -160,7 +156,7 @@ static bool dbArg(ctx *c, int arg_index, db **out) {
 static void notifyIn(ctx *c, db *d, slice key, const keyEvent *event) {
     db *own = c->db;
     c->db = d;
-    notifyAlso(c, key, event);
+    collectionNotify(c, key, event);
     c->db = own;
 }
 

@@ -17,11 +17,6 @@ static void replyIdField(ctx *c, const char *name, streamId id) {
     streamReplyId(c, id);
 }
 
-static void replyIntField(ctx *c, const char *name, int64_t value) {
-    replyBulkText(c, name);
-    replyInteger(c, value);
-}
-
 /* Replies entries-read and lag. */
 static void replyProgress(ctx *c, const stream *s, const streamGroup *g) {
     int64_t entries_read = streamGroupEntriesRead(g), lag;

@@ -36,6 +36,7 @@ static int compareFolded(slice name, const char *entry_name) {
 }
 
 configEntry *configEntryFind(slice name) {
+    hotCheck(threadIsMain());
     if (memchr(name.ptr, 0, name.len)) return NULL;
     int low = 0, high = registry.count;
     while (low < high) {
@@ -363,6 +364,7 @@ void configGet(const configOption *o, str *out) {
 }
 
 bool configDefault(const configOption *o, str *out) {
+    hotCheck(threadIsMain());
     if (o->kind == CONFIG_KIND_SPECIAL || o->kind == CONFIG_KIND_STRING) {
         if (!o->text) return false;
         strAppendText(out, o->text);
@@ -452,6 +454,7 @@ static void settle(const configOption *added) {
 }
 
 void configInstall(const configOption *const *tables, int count) {
+    hotCheck(threadIsMain());
     check(registry.entries == NULL);
     for (int t = 0; t < count; t++) addTable(tables[t]);
     settle(NULL);
@@ -560,6 +563,7 @@ static int addMatches(slice pattern, bool *seen, configMatch *found) {
 }
 
 int configMatchAll(const slice *patterns, int count, configMatch **found) {
+    hotCheck(threadIsMain());
     hotCheck(count >= 0);
     bool *seen = memNewArray(bool, (size_t)registry.count + 1);
     *found = memNewArray(configMatch, (size_t)registry.count + 1);
@@ -694,6 +698,7 @@ static status applyChanges(change *changes, int count, str *error) {
 }
 
 void configPreset(const char *name, const char *text) {
+    hotCheck(threadIsMain());
     reason why;
     const configOption *o = configFind(sliceOf(name));
     check(o != NULL);

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "ds/hashtable.h"
 
 enum {
@@ -97,11 +98,6 @@ static size_t blockSize(const quicklistNode *n) {
     return n->compressed ? compressedSize(n) : n->size;
 }
 
-static uint64_t hashOfBlock(const void *block) {
-    uint64_t x = (uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15);
-    return x ^ x >> 32;
-}
-
 static bool isBlock(const void *entry, const void *block, size_t len) {
     (void)len; /* an address */
     return entry == block;
@@ -110,7 +106,7 @@ static bool isBlock(const void *entry, const void *block, size_t len) {
 /* Blocks of frozen nodes that no list uses any more: quicklistFrozenNext() frees them. */
 static hashtable released;
 static size_t released_bytes;
-static const hashtableType released_type = {.hash_of = hashOfBlock, .match = isBlock};
+static const hashtableType released_type = {.hash_of = hashAddress, .match = isBlock};
 
 /* The node gives up its block, which is freed unless it is frozen. */
 static void releaseBytes(quicklistNode *n) {
@@ -118,7 +114,7 @@ static void releaseBytes(quicklistNode *n) {
         memFree(n->bytes);
         return;
     }
-    hashtableInsert(&released, &released_type, hashOfBlock(n->bytes), n->bytes, 0);
+    hashtableInsert(&released, &released_type, hashAddress(n->bytes), n->bytes, 0);
     released_bytes += blockSize(n);
     n->frozen = 0;
     hotCheck(!n->frozen);
@@ -257,7 +253,7 @@ static void thawNode(frozenNode *n) {
     hotCheck(n->then.count > 0);
     uint8_t *bytes = n->then.bytes;
     if (hashtableCount(&released) > 0 &&
-        hashtableDelete(&released, &released_type, hashOfBlock(bytes), bytes, 0)) {
+        hashtableDelete(&released, &released_type, hashAddress(bytes), bytes, 0)) {
         released_bytes -= blockSize(&n->then);
         memFree(bytes);
         if (hashtableCount(&released) == 0) hashtableFree(&released, NULL, NULL);

@@ -527,11 +527,6 @@ static int addSlot(int slot, slice key) {
     return slot == COMMAND_NO_SLOT || slot == own ? own : COMMAND_SEVERAL_SLOTS;
 }
 
-/* True for the commands of shard channels: their arguments have slots, but are no keys. */
-static bool usesShardChannels(const command *cmd) {
-    return cmd->flags & CMD_PUBSUB && cmd->first_key;
-}
-
 static int addChannelSlots(int slot, const command *cmd, const slice *argv, int argc) {
     hotCheck(slot < SLOT_COUNT);
     hotCheck(argc > 0);
@@ -542,10 +537,18 @@ static int addChannelSlots(int slot, const command *cmd, const slice *argv, int 
     return slot;
 }
 
+bool commandSpecHasKeys(const commandSpec *spec) {
+    if (spec->find_keys) return true;
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        if (!(spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
+    }
+    return false;
+}
+
 int commandSlots(int slot, const command *cmd, const slice *argv, int argc) {
     hotCheck(slot < SLOT_COUNT);
     hotCheck(argc > 0);
-    if (usesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
+    if (commandUsesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
     keyPosition few[KEYS_INLINE], *places = few;
     int count = commandKeys(cmd, argv, argc, few, KEYS_INLINE);
     if (count > KEYS_INLINE) {

@@ -258,6 +258,15 @@ const char *commandFlagName(uint64_t flag);
  * their number (which may exceed max), or -1 if the request is malformed. A malformed request of a
  * command with CMD_NO_MANDATORY_KEYS has no keys. ANY_THREAD. */
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
+/* True if requests of the command may have keys, not only channels or the like. */
+bool commandSpecHasKeys(const commandSpec *spec);
+/* True for the commands of shard channels: their arguments have slots, but are no keys. */
+static inline bool commandUsesShardChannels(const command *cmd) {
+    return cmd->flags & CMD_PUBSUB && cmd->first_key;
+}
+static inline bool commandArityFits(const command *cmd, int argc) {
+    return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
+}
 /* Combines `slot`, which is a slot or one of these values, with the slots of the keys or shard
  * channels of a request. A malformed request has none. ANY_THREAD. */
 enum { COMMAND_NO_SLOT = -1, COMMAND_SEVERAL_SLOTS = -2 };

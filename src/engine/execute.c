@@ -166,10 +166,6 @@ void executePrefetch(const executePart *parts, int count) {
     if (unlikely(flagsNameItem(flags))) prefetchItems(parts, count, wants);
 }
 
-static inline bool arityFits(const command *cmd, int argc) {
-    return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
-}
-
 /* Processes the effects of a command other than its reply. */
 static inline void finish(ctx *c) {
     hotCheck(c->cmd);
@@ -248,7 +244,7 @@ static gateVerdict admit(ctx *c, uint64_t armed) {
         replyUnknown(c);
         return GATE_REFUSED;
     }
-    if (!arityFits(cmd, c->argc)) {
+    if (!commandArityFits(cmd, c->argc)) {
         replyErrorArity(c);
         return GATE_REFUSED;
     }
@@ -335,7 +331,7 @@ static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
 static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
     const command *cmd = c->cmd;
     uint64_t asked = armed & cmd->gates;
-    if (unlikely(asked & (GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) || !arityFits(cmd, c->argc))
+    if (unlikely(asked & (GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) || !commandArityFits(cmd, c->argc))
         return runSlow(c, armed);
     c->flags = CTX_ADMISSION;
     gateVerdict verdict = gatesAdmit(c, asked & gateMaskOfOrigin((ctxOrigin)c->origin));
@@ -463,7 +459,7 @@ int executeRun(session *s, request *requests, int count) {
             c.request = r;
             c.flags = 0;
             uint64_t armed = engineHot.armed | s->armed;
-            bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
+            bool usual = !(armed & cmd->gates) && commandArityFits(cmd, r->argc);
             if (likely(usual) || runGated(&c, armed)) {
                 if (unlikely(r->item_hash)) storeKnowItem(itemOf(r), r->item_hash);
                 cmd->proc(&c);
@@ -536,7 +532,7 @@ static bool admitInner(ctx *c) {
         replyUnknown(c);
         return false;
     }
-    if (unlikely(!arityFits(c->cmd, c->argc))) {
+    if (unlikely(!commandArityFits(c->cmd, c->argc))) {
         replyErrorArity(c);
         return false;
     }

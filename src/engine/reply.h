@@ -25,6 +25,11 @@ static inline void replyStatus(ctx *c, slice text) { respStatus(c->out, text); }
 static inline void replyInteger(ctx *c, int64_t v) { respInteger(c->out, v); }
 static inline void replyBulk(ctx *c, slice bytes) { respBulk(c->out, bytes); }
 static inline void replyBulkText(ctx *c, const char *text) { respBulk(c->out, sliceOf(text)); }
+/* A field of a map. */
+static inline void replyIntField(ctx *c, const char *name, int64_t value) {
+    replyBulkText(c, name);
+    replyInteger(c, value);
+}
 static inline void replyNull(ctx *c) { respNull(c->out, c->proto); }
 static inline void replyNullArray(ctx *c) { respNullArray(c->out, c->proto); }
 static inline void replyArray(ctx *c, int64_t n) { respArray(c->out, n); }

@@ -286,6 +286,7 @@ static void copyBind(str *out) {
 }
 
 status metricsRelisten(reason *why) {
+    hotCheck(threadIsMain());
     if (!server.loop) return OK; /* not started yet; metricsListen() opens the port */
     listeners opened;
     status st = openListeners(&opened, why);
@@ -311,6 +312,7 @@ static void followBind(void) {
 }
 
 status metricsListen(loop *l, reason *why) {
+    hotCheck(threadIsMain());
     server.loop = l;
     listInit(&server.conns);
     status st = metricsRelisten(why);
@@ -320,6 +322,7 @@ status metricsListen(loop *l, reason *why) {
 }
 
 void metricsStop(void) {
+    hotCheck(threadIsMain());
     if (!server.loop) return;
     closeListeners(&server.open);
     while (server.conn_count) drop(LIST_OWNER(listFirst(&server.conns), httpConn, node));

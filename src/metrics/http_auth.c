@@ -16,6 +16,7 @@ static int digitOf(char c) {
 }
 
 int64_t httpDecodeBase64(slice text, char *dst, size_t cap) {
+    hotCheck(threadIsMain());
     while (text.len && text.ptr[text.len - 1] == '=') text.len--;
     uint32_t bits = 0;
     size_t len = 0;
@@ -34,6 +35,7 @@ int64_t httpDecodeBase64(slice text, char *dst, size_t cap) {
 }
 
 bool httpIsAuthorized(slice authorization) {
+    hotCheck(threadIsMain());
     static const char scheme[] = "basic ";
     size_t skip = sizeof(scheme) - 1;
     char text[CREDENTIALS_MAX];

@@ -15,12 +15,6 @@ static bool takeUpTo(slice *text, char end, slice *out) {
     return true;
 }
 
-static slice trim(slice s) {
-    while (s.len && memchr(" \t\r", s.ptr[0], 3)) s.ptr++, s.len--;
-    while (s.len && memchr(" \t\r", s.ptr[s.len - 1], 3)) s.len--;
-    return s;
-}
-
 static bool hasControls(slice s) {
     for (size_t i = 0; i < s.len; i++) {
         if ((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f) return true;
@@ -45,7 +39,7 @@ static bool parseLine(slice line, httpRequest *out) {
 static bool parseHeader(slice line, httpRequest *out) {
     slice name;
     if (!takeUpTo(&line, ':', &name) || name.len == 0 || hasControls(name)) return false;
-    slice value = trim(line);
+    slice value = sliceTrim(line);
     if (sliceIs(name, "accept")) out->accept = value;
     if (sliceIs(name, "authorization")) out->authorization = value;
     if (sliceIs(name, "connection") && sliceIs(value, "close")) out->keep_alive = false;
@@ -55,11 +49,12 @@ static bool parseHeader(slice line, httpRequest *out) {
 }
 
 int64_t httpParse(slice bytes, httpRequest *out) {
+    hotCheck(threadIsMain());
     *out = (httpRequest){0};
     slice rest = bytes, line;
     bool first = true;
     while (takeUpTo(&rest, '\n', &line)) {
-        line = trim(line);
+        line = sliceTrim(line);
         if (first && line.len == 0) continue; /* an empty line between requests */
         if (line.len == 0) return (int64_t)(bytes.len - rest.len);
         if (first ? !parseLine(line, out) : !parseHeader(line, out)) return -1;

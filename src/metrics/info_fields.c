@@ -13,6 +13,7 @@ static void printSection(const infoSection *section, void *arg) { section->print
 void infoFieldsRead(str *out) { hooksEachInfoSection(printSection, out); }
 
 bool infoFieldsNext(slice *text, slice *name, slice *value) {
+    hotCheck(threadIsMain());
     while (text->len) {
         const char *end = memchr(text->ptr, '\n', text->len);
         size_t len = end ? (size_t)(end - text->ptr) : text->len;
@@ -40,6 +41,7 @@ static int compareFields(const void *a, const void *b) {
 }
 
 void infoIndexInit(infoIndex *index, slice text) {
+    hotCheck(threadIsMain());
     int cap = 0;
     *index = (infoIndex){NULL, 0};
     for (infoField f; infoFieldsNext(&text, &f.name, &f.value);) {
@@ -58,6 +60,7 @@ void infoIndexClear(infoIndex *index) {
 }
 
 slice infoIndexFind(const infoIndex *index, const char *name) {
+    hotCheck(threadIsMain());
     if (index->count == 0) return SLICE("");
     infoField key = {.name = sliceOf(name)};
     const infoField *found =
@@ -66,6 +69,7 @@ slice infoIndexFind(const infoIndex *index, const char *name) {
 }
 
 slice infoSubfield(slice value, const char *key, char separator) {
+    hotCheck(threadIsMain());
     size_t key_len = strlen(key);
     while (value.len) {
         const char *end = memchr(value.ptr, separator, value.len);

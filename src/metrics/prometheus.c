@@ -363,6 +363,7 @@ static void printStart(printer *p) {
 }
 
 void prometheusPrint(bool open_metrics, str *out) {
+    hotCheck(threadIsMain());
     str fields = STR_EMPTY;
     infoFieldsRead(&fields);
     printer p = {.open_metrics = open_metrics, .fields = strSlice(&fields), .out = out};

@@ -54,6 +54,7 @@ static void respondReady(slice accept, httpResponse *out) {
 }
 
 void routeRespond(slice path, slice accept, httpResponse *out) {
+    hotCheck(threadIsMain());
     static const struct {
         const char *path;
         void (*response)(slice accept, httpResponse *out);

@@ -196,6 +196,7 @@ static void appendSlowLog(str *out, bool hide_user_data) {
 }
 
 void statusPrint(str *out) {
+    hotCheck(threadIsMain());
     bool hide_user_data = aclDefaultNeedsPassword();
     str text = STR_EMPTY;
     infoFieldsRead(&text);

@@ -116,6 +116,7 @@ static entry *findText(slice body, uint64_t hash) {
 }
 
 const script *scriptCacheFindText(slice body) {
+    hotCheck(threadIsMain());
     entry *e = findText(body, hashBytes(body.ptr, body.len));
     if (!e) return NULL;
     noteUse(e);
@@ -123,6 +124,7 @@ const script *scriptCacheFindText(slice body) {
 }
 
 const script *scriptCacheFindDigest(slice digest) {
+    hotCheck(threadIsMain());
     if (digest.len != SCRIPT_DIGEST_LEN || !cache.buckets) return NULL;
     uint64_t hash = hashBytesFold(digest.ptr, digest.len);
     entry *e = cache.by_digest[hash & (cache.buckets - 1)];
@@ -149,6 +151,7 @@ static void evict(void) {
 }
 
 const script *scriptCacheAdd(slice body, str *error) {
+    hotCheck(threadIsMain());
     scriptHeader header;
     if (!scriptHeaderParse(body, &header, error)) return NULL;
     void *vm = scriptCacheVm(true);
@@ -225,6 +228,7 @@ void scriptCacheFlush(bool later) {
 }
 
 scriptCacheUse scriptCacheUseNow(void) {
+    hotCheck(threadIsMain());
     return (scriptCacheUse){.scripts = cache.count,
                             .bytes = cache.bytes + cache.buckets * 2 * sizeof(entry *),
                             .evicted = cache.evicted};

@@ -14,6 +14,7 @@
 static const slice NO_SCRIPT_TEXT = SLICE("NOSCRIPT No matching script.");
 
 bool scriptArgKeys(ctx *c, int *count, const char *not_a_number) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 3);
     int64_t n;
     if (!ctxArgIntIn(c, 2, INT64_MIN, INT64_MAX, &n, not_a_number)) return false;
@@ -90,6 +91,7 @@ void evalshaCommand(ctx *c) { runDigest(c, false); }
 void evalshaRoCommand(ctx *c) { runDigest(c, true); }
 
 uint64_t scriptEvalFlags(const ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 2);
     bool by_digest = c->cmd->spec->proc == evalshaCommand || c->cmd->spec->proc == evalshaRoCommand;
     if (by_digest) {
@@ -105,6 +107,7 @@ uint64_t scriptEvalFlags(const ctx *c) {
 
 /* SCRIPT LOAD script. Reply: its digest. */
 void scriptLoadCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc == 3);
     const script *s = scriptCacheFindText(c->argv[2]);
     if (!s) {
@@ -120,6 +123,7 @@ void scriptLoadCommand(ctx *c) {
 
 /* SCRIPT EXISTS digest [digest ...]. Reply: an array of 0 and 1. */
 void scriptExistsCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 3);
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) replyInteger(c, scriptCacheFindDigest(c->argv[i]) != NULL);
@@ -127,6 +131,7 @@ void scriptExistsCommand(ctx *c) {
 
 /* SCRIPT SHOW digest. Reply: the text of the script. */
 void scriptShowCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc == 3);
     const script *s = scriptCacheFindDigest(c->argv[2]);
     if (!s) {
@@ -138,6 +143,7 @@ void scriptShowCommand(ctx *c) {
 
 /* SCRIPT FLUSH [ASYNC | SYNC] */
 void scriptFlushCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 2);
     bool valid =
         c->argc == 2 || (c->argc == 3 && (ctxArgIs(c, 2, "sync") || ctxArgIs(c, 2, "async")));
@@ -154,6 +160,7 @@ void scriptKillCommand(ctx *c) { scriptRunKill(c, false); }
 
 /* SCRIPT HELP */
 void scriptHelpCommand(ctx *c) {
+    hotCheck(threadIsMain());
     static const char *const lines[] = {
         "DEBUG (YES|SYNC|NO) [<engine_name>]",
         "    Set the debug mode for subsequent scripts executed of the specified engine.",

@@ -40,6 +40,7 @@ void fcallCommand(ctx *c) { call(c, false); }
 void fcallRoCommand(ctx *c) { call(c, true); }
 
 uint64_t scriptCallFlags(const ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 2);
     const function *f = functionFind(c->argv[1]);
     return scriptFlagsOfCommand(c, f ? f->flags : SCRIPT_NO_HEADER);
@@ -55,6 +56,7 @@ static int64_t restoreLimitMs(const ctx *c) {
 
 /* FUNCTION LOAD [REPLACE ...] code. Reply: the name of the library. */
 void functionLoadCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 3);
     bool replace = false;
     for (int i = 2; i < c->argc - 1; i++) {
@@ -78,6 +80,7 @@ void functionLoadCommand(ctx *c) {
 
 /* FUNCTION DELETE library */
 void functionDeleteCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc == 3);
     library *l = libraryFind(c->argv[2]);
     if (!l) {
@@ -91,6 +94,7 @@ void functionDeleteCommand(ctx *c) {
 
 /* FUNCTION FLUSH [ASYNC | SYNC] */
 void functionFlushCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 2);
     if (c->argc > 3) {
         replyErrorSubcommand(c);
@@ -109,6 +113,7 @@ void functionFlushCommand(ctx *c) {
 
 /* FUNCTION DUMP. Reply: a payload with the code of all libraries. */
 void functionDumpCommand(ctx *c) {
+    hotCheck(threadIsMain());
     str payload = STR_EMPTY;
     rdbStrSink sink;
     rdbStrSinkInit(&sink, &payload);
@@ -175,6 +180,7 @@ static void restore(ctx *c, slice body, restorePolicy policy) {
 /* FUNCTION RESTORE payload [FLUSH | APPEND | REPLACE]: loads all libraries of the payload, or
  * none. */
 void functionRestoreCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 3);
     if (c->argc > 4) {
         replyErrorSubcommand(c);
@@ -239,6 +245,7 @@ static void replyLibrary(ctx *c, const library *l, bool with_code) {
 
 /* FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE] */
 void functionListCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 2);
     bool with_code = false, has_pattern = false;
     slice pattern = {NULL, 0};
@@ -288,6 +295,7 @@ static void replyRunning(ctx *c) {
 
 /* FUNCTION STATS */
 void functionStatsCommand(ctx *c) {
+    hotCheck(threadIsMain());
     replyMap(c, 2);
     replyBulkText(c, "running_script");
     replyRunning(c);
@@ -306,6 +314,7 @@ void functionKillCommand(ctx *c) { scriptRunKill(c, true); }
 
 /* FUNCTION HELP */
 void functionHelpCommand(ctx *c) {
+    hotCheck(threadIsMain());
     static const char *const lines[] = {
         "LOAD [REPLACE] <FUNCTION CODE>",
         "    Create a new library with the given library name and code.",

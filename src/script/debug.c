@@ -72,6 +72,7 @@ void debugSessionEvent(session *s, sessionEvent e) {
 
 /* SCRIPT DEBUG YES | SYNC | NO [engine] */
 void scriptDebugCommand(ctx *c) {
+    hotCheck(threadIsMain());
     hotCheck(c->argc >= 3);
     if (c->argc > 4) {
         replyErrorSubcommand(c);
@@ -117,6 +118,7 @@ static void add(debugSession *d, const char *text) { debugAdd(&d->out, sliceOf(t
 
 static void __attribute__((format(printf, 2, 3)))
 addFormat(debugSession *d, const char *format, ...) {
+    hotCheck(threadIsMain());
     str line = STR_EMPTY;
     va_list args;
     va_start(args, format);
@@ -464,12 +466,14 @@ static debugOrder converse(debugSession *d, const debugView *view) {
 /* ------------------------------------------------------------------ the running script */
 
 bool debugStopsAt(debugSession *d, int line) {
+    hotCheck(threadIsMain());
     hotCheck(line >= 0);
     d->line = line;
     return d->step || d->at_break || d->timed_out || findBreakpoint(d, line) >= 0;
 }
 
 debugOrder debugStop(debugSession *d, int line, const debugView *view) {
+    hotCheck(threadIsMain());
     hotCheck(line >= 0);
     const char *why = "step over";
     if (d->timed_out) why = "timeout reached, infinite loop?";
@@ -504,6 +508,7 @@ void debugShowError(debugSession *d, slice text) {
 }
 
 bool debugPoll(debugSession *d) {
+    hotCheck(threadIsMain());
     int64_t limit_ms =
         scriptConf.busy_reply_threshold ? scriptConf.busy_reply_threshold : LOOP_MS_DEFAULT;
     int64_t elapsed_ms = (clockMonoUs() - d->resumed_us) / 1000;
@@ -512,6 +517,7 @@ bool debugPoll(debugSession *d) {
 }
 
 replySink *debugCommandBegins(debugSession *d, const slice *argv, int argc, replySink *sink) {
+    hotCheck(threadIsMain());
     hotCheck(argc > 0);
     if (!d->step) return sink;
     str line = STR_EMPTY;
@@ -584,6 +590,7 @@ static int runInChild(void *arg) {
 }
 
 bool debugEval(ctx *c, bool read_only, debugRunProc *run) {
+    hotCheck(threadIsMain());
     if (!debugIsWanted(c)) return false;
     if (c->outer || c->origin != ORIGIN_CLIENT) {
         replyError(c, SLICE("ERR a script cannot be debugged inside of MULTI"));

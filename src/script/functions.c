@@ -47,6 +47,7 @@ static function **bucketOf(slice name) {
 }
 
 const function *functionFind(slice name) {
+    hotCheck(threadIsMain());
     if (!functions.bucket_count) return NULL;
     const function *f = *bucketOf(name);
     while (f && !sliceEqualFold(strSlice(&f->name), name)) f = f->next;
@@ -76,6 +77,7 @@ static void reserve(size_t more) {
 /* ------------------------------------------------------------------ libraries */
 
 library *libraryFind(slice name) {
+    hotCheck(threadIsMain());
     for (listNode *n = all()->head.next; n != &all()->head; n = n->next) {
         library *l = LIST_OWNER(n, library, node);
         if (sliceEqual(strSlice(&l->name), name)) return l;
@@ -238,6 +240,7 @@ static bool nameExists(slice code, str *error) {
 }
 
 const library *libraryLoad(slice code, bool replace, int64_t limit_ms, str *error) {
+    hotCheck(threadIsMain());
     if (!replace && nameExists(code, error)) return NULL;
     library *l = stage(code, limit_ms, error);
     if (!l) return NULL;
@@ -311,6 +314,7 @@ static void deleteReplaced(void) {
 
 bool librariesRestore(const slice *codes, int count, restorePolicy policy, int64_t limit_ms,
                       int64_t total_ms, str *error) {
+    hotCheck(threadIsMain());
     hotCheck(count >= 0);
     library **staged = memNewArray(library *, (size_t)count + 1);
     int done = 0;
@@ -361,6 +365,7 @@ static const libraryKeeper keeper = {
     .each = eachLibrary, .load = loadFromFile, .clear = clearForLoad};
 
 status functionsInit(reason *why) {
+    hotCheck(threadIsMain());
     (void)why; /* it cannot fail */
     librariesSetKeeper(&keeper);
     return OK;

@@ -50,6 +50,7 @@ static void *allocate(void *state, void *ptr, size_t old_size, size_t new_size) 
 }
 
 luaVm *luaVmOf(lua_State *L) {
+    hotCheck(threadIsMain());
     void *vm;
     lua_Alloc allocator = lua_getallocf(L, &vm);
     hotCheck(allocator == allocate);
@@ -72,6 +73,7 @@ static size_t memoryLimitNow(void) {
 static size_t memory(const void *state) { return ((const luaVm *)state)->used; }
 
 bool luaVmHasRoom(const luaVm *vm, size_t bytes) {
+    hotCheck(threadIsMain());
     hotCheck(bytes > 0);
     if (vm->used > vm->limit || bytes > vm->limit - vm->used) return false;
     return memHasRoom(bytes, false);
@@ -95,6 +97,7 @@ static void setLimit(luaVm *vm) {
 }
 
 int luaRaise(lua_State *L, const char *text) {
+    hotCheck(threadIsMain());
     if (!lua_checkstack(L, 3)) lua_settop(L, 0);
     lua_createtable(L, 0, 1);
     lua_pushstring(L, text);

@@ -40,6 +40,7 @@ static const char *nextPiece(lua_State *L, void *state, size_t *len) {
 }
 
 int luaLoadText(lua_State *L, slice code, const char *name, int64_t limit_ms) {
+    hotCheck(threadIsMain());
     luaVm *vm = luaVmOf(L);
     source s = {.vm = vm, .rest = code};
     if (limit_ms) s.until_us = clockMonoUs() + limit_ms * 1000;
@@ -67,6 +68,7 @@ static const char *keepName(lua_State *L, const char *name) {
 }
 
 int luaBaseLoadstring(lua_State *L) {
+    hotCheck(threadIsMain());
     slice code;
     code.ptr = luaL_checklstring(L, 1, &code.len);
     const char *name = keepName(L, luaL_optstring(L, 2, code.ptr));
@@ -94,6 +96,7 @@ static const char *readPiece(lua_State *L, void *state, size_t *len) {
 }
 
 int luaBaseLoad(lua_State *L) {
+    hotCheck(threadIsMain());
     const char *name = luaL_optstring(L, 2, "=(load)");
     luaL_checktype(L, AT_READER, LUA_TFUNCTION);
     luaVm *vm = luaVmOf(L);

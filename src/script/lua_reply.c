@@ -392,6 +392,7 @@ void luaReplyValue(luaVm *vm, scriptRun *run) {
 }
 
 size_t luaPrintNumber(char *dst, double n) {
+    hotCheck(threadIsMain());
     const double whole_max = 4611686018427387904.0; /* 2^62 */
     if (n > -whole_max && n < whole_max && n == (double)(int64_t)n)
         return numberPrintInt(dst, (int64_t)n);

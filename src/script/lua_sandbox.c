@@ -20,6 +20,7 @@ static const char READ_ONLY_TEXT[] = "Attempt to modify a readonly table";
 static char proxy_mark;
 
 bool luaPushBehindProxy(lua_State *L, int index) {
+    hotCheck(threadIsMain());
     if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index)) return false;
     lua_rawgeti(L, -1, 1);
     bool is_proxy = lua_touserdata(L, -1) == (void *)&proxy_mark;
@@ -34,6 +35,7 @@ bool luaPushBehindProxy(lua_State *L, int index) {
 }
 
 bool luaIsProxy(lua_State *L, int index) {
+    hotCheck(threadIsMain());
     bool yes = luaPushBehindProxy(L, index);
     if (yes) lua_pop(L, 1);
     return yes;
@@ -43,6 +45,7 @@ static int refuseAssignment(lua_State *L) { return luaL_error(L, READ_ONLY_TEXT)
 
 /* For functions in C, whose errors have no position. */
 void luaRefuseProxy(lua_State *L, int index) {
+    hotCheck(threadIsMain());
     if (!luaIsProxy(L, index)) return;
     lua_pushstring(L, READ_ONLY_TEXT);
     (void)lua_error(L);
@@ -76,6 +79,7 @@ void luaMakeProxy(luaVm *vm) {
 static char meta_mark; /* its address is the key of the proxy in a metatable that was made of it */
 
 bool luaPushProxyOfMeta(lua_State *L, int index) {
+    hotCheck(threadIsMain());
     lua_pushvalue(L, index);
     lua_pushlightuserdata(L, &meta_mark);
     lua_rawget(L, -2);
@@ -86,6 +90,7 @@ bool luaPushProxyOfMeta(lua_State *L, int index) {
 }
 
 bool luaPushMetaOfProxy(lua_State *L, int index) {
+    hotCheck(threadIsMain());
     if (!luaPushBehindProxy(L, index)) return false;
     int real = lua_gettop(L);
     lua_newtable(L);

@@ -31,6 +31,7 @@ const char *const scriptFlagNames[SCRIPT_FLAG_COUNT] = {"no-writes", "allow-oom"
                                                         "no-cluster", "allow-cross-slot-keys"};
 
 unsigned scriptFlagParse(slice name, bool fold) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < SCRIPT_FLAG_COUNT; i++) {
         bool same = fold ? sliceIs(name, scriptFlagNames[i])
                          : sliceEqual(name, sliceOf(scriptFlagNames[i]));
@@ -80,6 +81,7 @@ static int slotBefore(const scriptRun *run, const ctx *c) {
 }
 
 bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
+    hotCheck(threadIsMain());
     check(!now.run);
     if (!isAdmitted(run, c)) return false;
     run->caller = c;
@@ -116,6 +118,7 @@ void scriptRunEnd(scriptRun *run) {
 }
 
 uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
+    hotCheck(threadIsMain());
     uint64_t result = c->cmd->flags;
     if (flags & SCRIPT_NO_HEADER) return result;
     if (!(flags & SCRIPT_ALLOW_STALE)) result &= ~CMD_STALE;
@@ -148,10 +151,6 @@ static bool slotsMatch(scriptRun *run, const ctx *c) {
     return true;
 }
 
-static bool arityFits(const command *cmd, int argc) {
-    return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
-}
-
 /* What a script may not do because of its flags, or because it is read-only: a gate, because users,
  * slots and memory are checked before. */
 static gateVerdict checkRules(ctx *c) {
@@ -175,7 +174,7 @@ const gate scriptRulesGate = {
 
 /* Replies why the command may not run in any script; false if it may. */
 static bool isRefused(ctx *c) {
-    if (!arityFits(c->cmd, c->argc)) {
+    if (!commandArityFits(c->cmd, c->argc)) {
         scriptReplyError(c, SLICE("ERR Wrong number of args calling command from script"), false);
     } else if (c->cmd->flags & CMD_NOSCRIPT &&
                (engineDeniedInScripts() || c->cmd->spec->categories & 1u << CAT_SCRIPTING)) {
@@ -202,6 +201,7 @@ static void replyUnknown(ctx *c) {
 }
 
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
+    hotCheck(threadIsMain());
     hotCheck(argc > 0);
     ctx c;
     ctxInitInner(&c, run->caller);
@@ -273,6 +273,7 @@ static void becomeBusy(scriptRun *run, int64_t elapsed_us) {
 enum { SERVE_EVERY_US = 1000 };
 
 scriptStop scriptRunPoll(scriptRun *run) {
+    hotCheck(threadIsMain());
     int64_t now_us = clockMonoUs();
     int64_t elapsed_us = now_us - run->started_us;
     if (run->killed) return SCRIPT_KILLED;

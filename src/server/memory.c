@@ -109,11 +109,6 @@ void infoPrintMemory(str *out) {
 
 /* ------------------------------------------------------------------ MEMORY STATS */
 
-static void replyField(ctx *c, const char *name, int64_t value) {
-    replyBulkText(c, name);
-    replyInteger(c, value);
-}
-
 static void replyFraction(ctx *c, const char *name, double value) {
     replyBulkText(c, name);
     replyDouble(c, value);
@@ -129,8 +124,8 @@ static int replyDatabases(ctx *c) {
         numberPrintInt(name + 3, i);
         replyBulkText(c, name);
         replyMap(c, 2);
-        replyField(c, "overhead.hashtable.main", (int64_t)dbTableMemory(storeDb(i)));
-        replyField(c, "overhead.hashtable.expires", 0);
+        replyIntField(c, "overhead.hashtable.main", (int64_t)dbTableMemory(storeDb(i)));
+        replyIntField(c, "overhead.hashtable.expires", 0);
         count++;
     }
     return count;
@@ -138,18 +133,18 @@ static int replyDatabases(ctx *c) {
 
 static int replyProcess(ctx *c, const memoryFigures *f) {
     const memReport *p = &f->process;
-    replyField(c, "allocator.allocated", (int64_t)p->allocated);
-    replyField(c, "allocator.active", (int64_t)p->active);
-    replyField(c, "allocator.resident", (int64_t)p->resident);
-    replyField(c, "allocator.muzzy", (int64_t)p->muzzy);
+    replyIntField(c, "allocator.allocated", (int64_t)p->allocated);
+    replyIntField(c, "allocator.active", (int64_t)p->active);
+    replyIntField(c, "allocator.resident", (int64_t)p->resident);
+    replyIntField(c, "allocator.muzzy", (int64_t)p->muzzy);
     replyFraction(c, "allocator-fragmentation.ratio", ratio(p->active, p->allocated));
-    replyField(c, "allocator-fragmentation.bytes", (int64_t)p->active - (int64_t)p->allocated);
+    replyIntField(c, "allocator-fragmentation.bytes", (int64_t)p->active - (int64_t)p->allocated);
     replyFraction(c, "allocator-rss.ratio", ratio(p->resident, p->active));
-    replyField(c, "allocator-rss.bytes", (int64_t)p->resident - (int64_t)p->active);
+    replyIntField(c, "allocator-rss.bytes", (int64_t)p->resident - (int64_t)p->active);
     replyFraction(c, "rss-overhead.ratio", ratio(p->rss, p->resident));
-    replyField(c, "rss-overhead.bytes", (int64_t)p->rss - (int64_t)p->resident);
+    replyIntField(c, "rss-overhead.bytes", (int64_t)p->rss - (int64_t)p->resident);
     replyFraction(c, "fragmentation", ratio(p->rss, f->used));
-    replyField(c, "fragmentation.bytes", (int64_t)p->rss - (int64_t)f->used);
+    replyIntField(c, "fragmentation.bytes", (int64_t)p->rss - (int64_t)f->used);
     return 12;
 }
 
@@ -160,26 +155,26 @@ void memoryStatsCommand(ctx *c) {
     memoryFigures f = measure();
     respDeferred map = respDeferBegin(c->out);
     int fields = 0;
-    replyField(c, "peak.allocated", (int64_t)memory.peak);
-    replyField(c, "total.allocated", (int64_t)f.used);
-    replyField(c, "startup.allocated", (int64_t)memory.startup);
-    replyField(c, "replication.backlog", (int64_t)f.stream.backlog);
-    replyField(c, "replicas.repl.buffer", 0);
-    replyField(c, "clients.slaves", (int64_t)f.stream.replicas);
-    replyField(c, "clients.normal", (int64_t)f.clients);
+    replyIntField(c, "peak.allocated", (int64_t)memory.peak);
+    replyIntField(c, "total.allocated", (int64_t)f.used);
+    replyIntField(c, "startup.allocated", (int64_t)memory.startup);
+    replyIntField(c, "replication.backlog", (int64_t)f.stream.backlog);
+    replyIntField(c, "replicas.repl.buffer", 0);
+    replyIntField(c, "clients.slaves", (int64_t)f.stream.replicas);
+    replyIntField(c, "clients.normal", (int64_t)f.clients);
     fields += 7;
-    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyField(c, absent[i], 0);
-    replyField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
-    replyField(c, "lua.caches", (int64_t)scriptCacheBytes());
-    replyField(c, "functions.caches", (int64_t)scriptLibraryBytes());
+    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyIntField(c, absent[i], 0);
+    replyIntField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
+    replyIntField(c, "lua.caches", (int64_t)scriptCacheBytes());
+    replyIntField(c, "functions.caches", (int64_t)scriptLibraryBytes());
     fields += 3 + replyDatabases(c);
-    replyField(c, "overhead.db.hashtable.lut", (int64_t)f.tables);
-    replyField(c, "overhead.db.hashtable.rehashing", 0);
-    replyField(c, "overhead.total", (int64_t)f.overhead);
-    replyField(c, "db.dict.rehashing.count", 0);
-    replyField(c, "keys.count", (int64_t)f.keys);
-    replyField(c, "keys.bytes-per-key", f.keys ? (int64_t)(f.dataset / f.keys) : 0);
-    replyField(c, "dataset.bytes", (int64_t)f.dataset);
+    replyIntField(c, "overhead.db.hashtable.lut", (int64_t)f.tables);
+    replyIntField(c, "overhead.db.hashtable.rehashing", 0);
+    replyIntField(c, "overhead.total", (int64_t)f.overhead);
+    replyIntField(c, "db.dict.rehashing.count", 0);
+    replyIntField(c, "keys.count", (int64_t)f.keys);
+    replyIntField(c, "keys.bytes-per-key", f.keys ? (int64_t)(f.dataset / f.keys) : 0);
+    replyIntField(c, "dataset.bytes", (int64_t)f.dataset);
     replyFraction(c, "dataset.percentage", f.dataset_percent);
     replyFraction(c, "peak.percentage", f.peak_percent);
     fields += 9 + replyProcess(c, &f);

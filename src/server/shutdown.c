@@ -79,12 +79,14 @@ status shutdownNow(uint32_t flags, reason *why) {
 }
 
 void shutdownPoll(void) {
+    hotCheck(threadIsMain());
     if (!shutdown_state.waiting) return;
     reason why = {""};
     (void)shutdownNow(shutdown_state.flags, &why); /* has logged why it failed */
 }
 
 int64_t shutdownRemainingMs(void) {
+    hotCheck(threadIsMain());
     if (!shutdown_state.waiting) return -1;
     int64_t left_ms = shutdown_state.deadline_ms - clockMonoMs();
     return left_ms > 0 ? left_ms : 0;

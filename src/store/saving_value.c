@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "ds/hashtable_walk.h"
 #include "ds/list.h"
 #include "ds/quicklist.h"
@@ -65,11 +66,6 @@ static struct {
 } values;
 
 /* ------------------------------------------------------------------ tables */
-
-static uint64_t hashAddress(const void *value) {
-    uint64_t x = (uint64_t)(uintptr_t)value * UINT64_C(0x9e3779b97f4a7c15);
-    return x ^ x >> 32;
-}
 
 static uint64_t hashOfOpen(const void *entry) {
     return hashAddress(((const openValue *)entry)->value);
