@@ -73,7 +73,7 @@ static status readDbSize(fileReader *f) {
 }
 
 static status readDb(fileReader *f) {
-    uint64_t id;
+    uint64_t id = 0;
     status st = doing(f, "read-len");
     if (st == OK) st = rdbReadLength(f->r, &id);
     if (st == OK && f->handler->db) st = f->handler->db(f->arg, f->r, id);
