@@ -36,7 +36,6 @@ streamId streamGroupLastId(const streamGroup *g) { return g->last_id; }
 int64_t streamGroupEntriesRead(const streamGroup *g) { return g->entries_read; }
 
 void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read) {
-    hotCheck(entries_read >= 0 || entries_read == STREAM_UNKNOWN);
     g->last_id = id;
     g->entries_read = entries_read;
 }
@@ -46,7 +45,6 @@ streamGroup *streamGroupFind(const stream *s, slice name) {
 }
 
 streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t entries_read) {
-    hotCheck(entries_read >= 0 || entries_read == STREAM_UNKNOWN);
     if (streamGroupFind(s, name)) return NULL;
     streamGroup *g = memCalloc(1, sizeof(*g) + name.len);
     g->last_id = last_id;
