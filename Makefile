@@ -228,9 +228,10 @@ $(out)/tests/%.o: tests/%.c $(out)/flags
 	$(Q)$(CC) $(cc_flags) $(test_flags) -MMD -MP -c -o $@ $<
 
 # Identifies the source: rewritten only when the commit or the state of src/ changes; no date, no host.
+# Two makes may do it at the same time.
 $(out)/build_info.c: FORCE
 	@mkdir -p $(@D)
-	@deps/build_info.sh > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@deps/build_info.sh > $@.$$$$; cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@
 $(out)/build_info.o: $(out)/build_info.c $(out)/flags
 	$(Q)$(CC) $(cc_flags) -MMD -MP -c -o $@ $<
 

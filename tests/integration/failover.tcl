@@ -48,6 +48,7 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
         test {FAILOVER to a replica exchanges the roles without a full synchronisation} {
             r replicaof [srv -1 host] [srv -1 port]
             link_is up
+            wait_for_condition 200 50 {[string match "*state=online*" [r -1 info replication]]}
             r -1 set key value
             set full [list [info_field sync_full] [regexp -inline {sync_full:\d+} [r -1 info stats]]]
             assert_equal OK [r -1 failover to [srv host] [srv port] timeout 30000]
