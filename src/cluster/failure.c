@@ -27,7 +27,6 @@ static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
 static void markByQuorum(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     if (!(n->flags & NODE_MAYBE_FAILED)) return; /* this node can reach it, or has marked it */
     int quorum = clusterMapCountVoters(m) / 2 + 1;
-    check(quorum >= 1);
     int failures = failureCountReports(n, rules, now_ms) + clusterNodeVotes(m->myself);
     if (failures < quorum) return;
     logNotice("Marking node %s as failing (quorum reached).", clusterNodeLabel(n).text);

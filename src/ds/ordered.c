@@ -175,7 +175,6 @@ void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, v
 
 uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry) {
     hotCheck(x->root);
-
     hotCheck(x->count > 0);
     path way;
     findEntry(x, type, entry, &way);

@@ -117,7 +117,6 @@ static void releaseBytes(quicklistNode *n) {
     hashtableInsert(&released, &released_type, hashAddress(n->bytes), n->bytes, 0);
     released_bytes += blockSize(n);
     n->frozen = 0;
-    hotCheck(!n->frozen);
 }
 
 /* Before a node is changed in place: its block becomes its own. */
@@ -294,7 +293,6 @@ static void openNode(quicklistNode *n) {
     releaseBytes(n);
     n->bytes = bytes;
     n->compressed = 0;
-    hotCheck(!n->compressed);
 }
 
 static void compressNode(quicklistNode *n) {

@@ -218,7 +218,6 @@ void *blockState(const ctx *c) { return c->who->blocked ? c->who->blocked->state
 
 static void freeWait(blockWait *w) {
     hotCheck(w->kind < BLOCK_KINDS);
-
     hotCheck(w->who->blocked == w);
     w->who->blocked = NULL;
     w->who->flags &= ~SESSION_BLOCKED;

@@ -272,7 +272,6 @@ static void handshakeBack(const spscItem *result) {
 
 /* The client is the main thread's again: what was noted is done, except reading. */
 static void takeBack(client *cl) {
-    hotCheck(cl->session.flags & SESSION_LENT);
     session *s = &cl->session;
     own(cl);
     connReturn(&cl->conn, netLoop());
@@ -374,7 +373,6 @@ static void processResults(void) {
         }
     }
     io.returned_at = io.returned_count = 0;
-    hotCheck(io.returned_at >= io.returned_count || io.returned_count == 0);
 }
 
 /* Executes batches in steps: their lookups are prefetched together. A nested turn may execute some

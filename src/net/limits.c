@@ -103,7 +103,6 @@ void limitsUncount(client *cl) {
     if (unlikely(cl->before_auth)) beforeAuthSubtract(cl);
     counted_sum -= cl->counted;
     cl->counted = 0;
-    hotCheck(cl->counted == 0);
 }
 
 /* Bytes to send that are not in the output's own memory: messages are kept once for all their

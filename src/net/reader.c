@@ -32,11 +32,9 @@
 
 enum {
     ARENA_BYTES = 512 * 1024,
-    OUTPUT_AT_ONCE =
-        128 *
-        /* Size of pending replies above which they are written before the end of the turn, while
-         * still in the cache. */
-        1024,
+    /* Size of pending replies above which they are written before the end of the turn, while still
+     * in the cache. */
+    OUTPUT_AT_ONCE = 128 * 1024,
 };
 
 /* The batch to which input of this turn is added: a new one if the current one is being

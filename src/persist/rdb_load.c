@@ -142,7 +142,6 @@ static void freeBatch(loading *l) {
     hotCheck(l->batch_count <= BATCH_KEYS);
     for (int i = 0; i < l->batch_count; i++) objectFree(l->batch[i].o);
     l->batch_count = 0;
-    hotCheck(l->batch_count == 0);
 }
 
 static status addToBatch(loading *l, rdbReader *r, const rdbKey *key) {

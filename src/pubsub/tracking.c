@@ -102,7 +102,6 @@ static void leaveTarget(tracker *t) {
         memFree(of);
     }
     t->target = NULL;
-    hotCheck(!t->target);
 }
 
 static void setTarget(tracker *t, session *target) {
@@ -117,7 +116,6 @@ static void setTarget(tracker *t, session *target) {
     }
     listAppend(of, &t->of_target);
     t->target = target;
-    hotCheck((t->target == NULL) == (target == NULL));
 }
 
 /* A session ends: those that redirect to it lose their target. */

@@ -48,7 +48,6 @@ static backlogBlock *addBlock(replBacklog *b) {
 
 static void freeBlock(replBacklog *b, backlogBlock *block) {
     hotCheck(block->holders == 0);
-
     hotCheck(b->memory >= blockMemory(block));
     b->memory -= blockMemory(block);
     blobRelease(block->bytes);

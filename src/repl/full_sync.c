@@ -91,7 +91,6 @@ static void sendShared(const replPrimary *p, blob *bytes) {
 static void unwatchPipe(void) {
     if (transfer.watched) loopUnwatch(engineLoop(), transfer.data.read_fd, LOOP_READ);
     transfer.watched = false;
-    hotCheck(!transfer.watched);
 }
 
 static void closePipe(void) {

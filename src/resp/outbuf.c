@@ -66,7 +66,6 @@ static void blockFree(outblock *b) {
 
 static size_t poolShrink(int count) {
     hotCheck(spare.unused <= spare.count);
-
     hotCheck(count >= 0);
     size_t bytes = 0;
     while (spare.count > count) {
@@ -113,7 +112,6 @@ static void seal(outbuf *o) {
     b->used = (uint32_t)(o->at - b->bytes);
     o->queued += b->used - b->start;
     o->at = o->end = o->base = NULL;
-    hotCheck(o->at == NULL);
 }
 
 /* Opens the last block for appending. */
