@@ -143,10 +143,12 @@ electionActs electionTick(election *e, clusterMap *m, const electionRules *rules
     bool failed = primary && primary->flags & NODE_FAILED;
     clusterMapSetFlags(m, m->myself, failed ? NODE_PRIMARY_FAILED : 0,
                        failed ? 0 : NODE_PRIMARY_FAILED);
-    if (!mustReplace(m, rules) ||
-        (e->step != ELECTION_IDLE && memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0))
+    if (!mustReplace(m, rules)) {
         e->step = ELECTION_IDLE;
-    if (!mustReplace(m, rules)) return (electionActs){0};
+        return (electionActs){0};
+    }
+    if (e->step != ELECTION_IDLE && memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0)
+        e->step = ELECTION_IDLE;
     switch (e->step) {
     case ELECTION_IDLE: begin(e, m, rules, now_ms); return (electionActs){.tell_replicas = true};
     case ELECTION_DELAYED: return delayed(e, m, rules, now_ms);
@@ -202,8 +204,7 @@ static electionVerdict deny(const clusterNode *candidate, const char *format, ..
 static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         const clusterNode *owner = clusterMapOwner(m, slot);
-        bool claimed = h->slots[slot / 8] >> slot % 8 & 1;
-        if (claimed && owner && owner->epoch > h->epoch) return slot;
+        if (owner && owner->epoch > h->epoch && messageHasSlot(h->slots, slot)) return slot;
     }
     return -1;
 }

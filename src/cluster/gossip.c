@@ -96,14 +96,20 @@ void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messag
 
 /* ------------------------------------------------------------------ reading */
 
+/* `port` is that of TLS with tls-cluster, `other_port` the one without. */
+static void setAddress(clusterMap *m, clusterNode *n, bool tls, slice ip, uint16_t port,
+                       uint16_t other_port, uint16_t bus_port) {
+    clusterMapSetText(m, &n->ip, ip);
+    clusterMapSetPort(m, tls ? &n->tls_port : &n->tcp_port, port);
+    clusterMapSetPort(m, tls ? &n->tcp_port : &n->tls_port, other_port);
+    clusterMapSetPort(m, &n->bus_port, bus_port);
+}
+
 static void addNode(clusterMap *m, const gossipEntry *entry, bool tls, int64_t now_ms) {
-    const uint32_t taken =
-        NODE_NO_FAILOVER; /* roles and failures are found out from the node itself */
+    /* Roles and failures are found out from the node itself. */
+    const uint32_t taken = NODE_NO_FAILOVER;
     clusterNode *n = clusterMapAdd(m, entry->id, now_ms);
-    clusterMapSetText(m, &n->ip, entry->ip);
-    clusterMapSetPort(m, tls ? &n->tls_port : &n->tcp_port, entry->port);
-    clusterMapSetPort(m, tls ? &n->tcp_port : &n->tls_port, entry->other_port);
-    clusterMapSetPort(m, &n->bus_port, entry->bus_port);
+    setAddress(m, n, tls, entry->ip, entry->port, entry->other_port, entry->bus_port);
     clusterMapSetFlags(m, n, entry->node_flags & taken, 0);
 }
 
@@ -172,9 +178,6 @@ bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h,
     bool same = sliceEqual(ip, strSlice(&from->ip)) && from->bus_port == h->bus_port &&
                 firstPort(from, tls) == h->port && otherPort(from, tls) == h->other_port;
     if (same) return false;
-    clusterMapSetText(m, &from->ip, ip);
-    clusterMapSetPort(m, tls ? &from->tls_port : &from->tcp_port, h->port);
-    clusterMapSetPort(m, tls ? &from->tcp_port : &from->tls_port, h->other_port);
-    clusterMapSetPort(m, &from->bus_port, h->bus_port);
+    setAddress(m, from, tls, ip, h->port, h->other_port, h->bus_port);
     return true;
 }

@@ -150,6 +150,8 @@ static inline bool clusterMapIsMine(const clusterMap *m, int slot) {
 }
 /* NULL: unassigns it. */
 void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner);
+/* Gives all slots of a node to another one; NULL: unassigns them. */
+void clusterMapMoveSlots(clusterMap *m, const clusterNode *from, clusterNode *to);
 /* True if the node owns the slot. */
 bool clusterNodeOwns(const clusterNode *n, int slot);
 /* The slots of a node as they are in messages and in memory: SLOT_WORDS words; never NULL. */

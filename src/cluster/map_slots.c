@@ -70,6 +70,14 @@ int clusterNodeNextSlots(const clusterNode *n, int from, int *last) {
     return first;
 }
 
+void clusterMapMoveSlots(clusterMap *m, const clusterNode *from, clusterNode *to) {
+    int last;
+    check(from != to);
+    for (int slot = clusterNodeNextSlots(from, 0, &last); slot >= 0;
+         slot = clusterNodeNextSlots(from, slot + 1, &last))
+        clusterMapSetOwner(m, slot, to);
+}
+
 void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
     check(slot >= 0);
     check(slot < SLOT_COUNT);
@@ -105,10 +113,7 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
 }
 
 void mapRemoveSlotsOf(clusterMap *m, const clusterNode *n) {
-    int last;
-    for (int slot = clusterNodeNextSlots(n, 0, &last); slot >= 0;
-         slot = clusterNodeNextSlots(n, slot + 1, &last))
-        clusterMapSetOwner(m, slot, NULL);
+    clusterMapMoveSlots(m, n, NULL);
     for (int kind = 0; kind < SLOT_OPEN_KINDS; kind++) {
         if (!m->open_count[kind]) continue;
         for (int slot = 0; slot < SLOT_COUNT; slot++) {

@@ -20,6 +20,11 @@
 #include "base/str.h"
 #include "cluster/protocol.h"
 
+/* True if the slot is in the set of a message. */
+static inline bool messageHasSlot(const uint8_t *slots, int slot) {
+    return slots[slot / 8] >> slot % 8 & 1;
+}
+
 typedef enum messageType {
     MESSAGE_PING,
     MESSAGE_PONG,

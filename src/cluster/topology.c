@@ -3,8 +3,6 @@
 
 #include "base/base.h"
 
-static bool hasBit(const uint8_t *slots, int slot) { return slots[slot / 8] >> slot % 8 & 1; }
-
 static void raiseEpoch(clusterMap *m, uint64_t current) {
     if (current > m->current_epoch) clusterMapSetEpochs(m, current, m->vote_epoch);
 }
@@ -17,14 +15,6 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
     clusterMapSetPrimary(m, m->myself, primary);
     check(m->myself->flags & NODE_REPLICA);
     check(m->myself->primary == primary);
-}
-
-static void moveSlots(clusterMap *m, clusterNode *from, clusterNode *to) {
-    int last;
-    check(from != to);
-    for (int slot = clusterNodeNextSlots(from, 0, &last); slot >= 0;
-         slot = clusterNodeNextSlots(from, slot + 1, &last))
-        clusterMapSetOwner(m, slot, to);
 }
 
 /* A primary says that it is a replica now. False: the message is older than what is known. */
@@ -42,11 +32,11 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
     if (same_shard) {
         /* It has not told so itself yet, and may be a replica again before it does. */
         clusterMapMakePrimary(m, primary);
-        moveSlots(m, sender, primary);
+        clusterMapMoveSlots(m, sender, primary);
         if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
     } else {
         int count = sender->slot_count;
-        moveSlots(m, sender, NULL);
+        clusterMapMoveSlots(m, sender, NULL);
         logNotice(
             "Node %s is no longer primary of shard %.40s; removed all %d slot(s) it used to own",
             clusterNodeLabel(sender).text, sender->shard_id, count);
@@ -115,7 +105,7 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
     check(claimer->flags & NODE_PRIMARY);
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         clusterNode *owner = clusterMapOwner(m, slot);
-        bool claimed = hasBit(slots, slot);
+        bool claimed = messageHasSlot(slots, slot);
         if (owner == claimer) {
             clusterMapSetClaimed(m, slot, claimed);
         } else if (claimed && (!owner || !clusterMapIsClaimed(m, slot) || owner->epoch < epoch)) {
@@ -131,7 +121,7 @@ static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
                                 const clusterNode *claimer) {
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         clusterNode *owner = clusterMapOwner(m, slot);
-        if (!owner || owner == claimer || !hasBit(h->slots, slot)) continue;
+        if (!owner || owner == claimer || !messageHasSlot(h->slots, slot)) continue;
         if (owner->epoch > h->epoch && clusterMapIsClaimed(m, slot)) return owner;
     }
     return NULL;
@@ -204,7 +194,7 @@ void topologyPromote(clusterMap *m, uint64_t epoch) {
     check(old);
     check(epoch >= m->myself->epoch);
     clusterMapMakePrimary(m, m->myself);
-    moveSlots(m, old, m->myself);
+    clusterMapMoveSlots(m, old, m->myself);
     check(old->slot_count == 0);
     clusterMapSetNodeEpoch(m, m->myself, epoch);
 }
