@@ -611,6 +611,29 @@ static void reader_and_writer_work_on_the_thread_that_owns_the_client(void **sta
     turns(SETTLED);
 }
 
+static void *actForMain(void *arg) {
+    bool *seen = arg;
+    seen[0] = netThreadIsCurrent(netMainThread());
+    netActAsMain(true);
+    seen[1] = netThreadIsCurrent(netMainThread());
+    netActAsMain(false);
+    seen[2] = netThreadIsCurrent(netMainThread());
+    return NULL;
+}
+
+/* A thread of a module, while the main thread waits for it. */
+static void another_thread_may_act_for_the_main_one(void **state) {
+    (void)state;
+    pthread_t thread;
+    bool seen[3];
+    assert_int_equal(pthread_create(&thread, NULL, actForMain, seen), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(seen[0]);
+    assert_true(seen[1]);
+    assert_false(seen[2]);
+    assert_true(netThreadIsCurrent(netMainThread()));
+}
+
 int test_client(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reader_and_writer_work_on_the_thread_that_owns_the_client,
@@ -640,6 +663,7 @@ int test_client(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(output_over_the_hard_limit_closes, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_announced_are_not_charged, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_thread_may_act_for_the_main_one, setup, teardown),
     };
     return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
 }
