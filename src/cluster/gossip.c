@@ -120,6 +120,19 @@ static bool mayBeAdded(clusterMap *m, const gossipEntry *entry, int64_t now_ms) 
     return !clusterMapIsForbidden(m, id, now_ms);
 }
 
+/* A node that this one cannot reach, and the sender can, may have another address now. */
+static void takeAddress(clusterMap *m, clusterNode *about, const gossipEntry *entry,
+                        const gossipRules *rules) {
+    const uint32_t lost = NODE_MAYBE_FAILED | NODE_FAILED | NODE_NO_ADDRESS;
+    if (about == m->myself || !(about->flags & lost) || entry->node_flags & lost) return;
+    if (!entry->ip.len || !validIsIp(entry->ip) || !entry->bus_port) return;
+    if (sliceEqual(entry->ip, strSlice(&about->ip)) && entry->bus_port == about->bus_port &&
+        entry->port == firstPort(about, rules->tls))
+        return;
+    setAddress(m, about, rules->tls, entry->ip, entry->port, entry->other_port, entry->bus_port);
+    rules->moved(rules->arg, about);
+}
+
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
                 const gossipRules *rules, int64_t now_ms) {
     for (int i = 0; i < msg->gossip_count; i++) {
@@ -127,6 +140,7 @@ void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const fail
         clusterNode *about = clusterMapFind(m, sliceMake(entry.id, NODE_ID_LEN));
         if (about) {
             failureGossip(m, from, about, &entry, failure, now_ms);
+            takeAddress(m, about, &entry, rules);
         } else if (mayBeAdded(m, &entry, now_ms)) {
             addNode(m, &entry, rules->tls, now_ms);
         }

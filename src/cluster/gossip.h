@@ -17,6 +17,9 @@ typedef struct gossipRules {
     uint8_t flags;      /* enum messageFlag */
     uint16_t supported; /* enum nodeFlag: NODE_HAS_... */
     int percent;        /* of the nodes in each message */
+    /* Others reach the node, which this one does not, at another address. */
+    void (*moved)(void *arg, clusterNode *n);
+    void *arg;
 } gossipRules;
 
 /* The header of a message of this node. It refers to the map. */

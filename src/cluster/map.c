@@ -80,6 +80,7 @@ static void leavePrimary(clusterNode *n) {
 void clusterMapRemove(clusterMap *m, clusterNode *n) {
     check(n != m->myself);
     check(m->nodes[n->index] == n);
+    if (m->on_remove) m->on_remove(m->on_remove_arg, n);
     mapRemoveSlotsOf(m, n);
     check(n->slot_count == 0);
     while (n->replica_count) leavePrimary(n->replicas[0]);

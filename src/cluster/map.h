@@ -52,9 +52,8 @@ struct clusterNode {
     int64_t orphaned_ms; /* since when a primary has no replica that works */
     failReport *reports; /* map_reports.c */
     int report_count;
-    /* Of the bus: its connections to this node, which the map does not touch, and whether the
-     * outbound one is up. */
-    void *links;
+    /* Of the bus: its connections to this node, and whether the outbound one is up. */
+    struct nodeLinks *links;
     bool is_connected;
 };
 
@@ -87,6 +86,9 @@ typedef struct clusterMap {
     int open_count[SLOT_OPEN_KINDS];
     struct forbiddenNode *forbidden; /* map_blacklist.c */
     int forbidden_count;
+    /* Called before a node is removed; may be NULL. */
+    void (*on_remove)(void *arg, clusterNode *n);
+    void *on_remove_arg;
 } clusterMap;
 
 /* ---- the map ---- */

@@ -110,6 +110,7 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             clusterMapSetClaimed(m, slot, claimed);
         } else if (claimed && (!owner || !clusterMapIsClaimed(m, slot) || owner->epoch < epoch)) {
             lost |= isOwn(m, owner);
+            acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);
         }
     }

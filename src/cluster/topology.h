@@ -34,6 +34,8 @@ typedef struct topologyActs {
     clusterNode *update;
     /* This node is now a replica of that one: follow it. It is the map's primary of this node. */
     clusterNode *follow;
+    /* Other nodes have got slots of this node. */
+    bool lost_slots;
     /* This primary has lost its last slot and is empty from now on. */
     bool is_emptied;
     /* The message is older than what is known: nothing more of it must be used. */

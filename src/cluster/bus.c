@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The bus as a whole (bus.h): rules, what follows from messages, and what happens periodically. */
+#include "cluster/bus.h"
+
+#include "base/base.h"
+#include "base/random.h"
+#include "cluster/bus_priv.h"
+
+enum {
+    PING_OLDEST_MS =
+        1000, /* so often the node with the oldest PONG of a few random ones is asked */
+    PING_CANDIDATES = 5,
+};
+
+/* ------------------------------------------------------------------ rules of the parts */
+
+static void moved(void *arg, clusterNode *n) { busMoved(arg, n); }
+
+gossipRules busGossipRules(clusterBus *b) {
+    return (gossipRules){.tls = b->rules.tls,
+                         .cluster_ok = b->state->ok,
+                         .announces_ip = b->rules.announces_ip,
+                         .supported =
+                             NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
+                         .percent = b->rules.gossip_percent,
+                         .moved = moved,
+                         .arg = b};
+}
+
+failureRules busFailureRules(clusterBus *b) {
+    return (failureRules){.timeout_ms = b->rules.timeout_ms, .failed = busTellFailed, .arg = b};
+}
+
+topologyRules busTopologyRules(const clusterBus *b) {
+    return (topologyRules){.replica_migration = b->rules.replica_migration};
+}
+
+static electionRules electionRulesOf(const clusterBus *b) {
+    const busRules *r = &b->rules;
+    int64_t age_ms = b->procs->dataAge(b->arg);
+    int64_t most_ms = r->validity_factor ? r->repl_ping_ms + r->timeout_ms * r->validity_factor : 0;
+    check(age_ms >= -1);
+    age_ms = age_ms < 0 ? INT64_MAX : age_ms < r->timeout_ms ? 0 : age_ms - r->timeout_ms;
+    return (electionRules){.timeout_ms = r->timeout_ms,
+                           .allowed = !r->no_failover,
+                           .data_age_ms = age_ms,
+                           .data_age_max_ms = most_ms,
+                           .validity_factor = r->validity_factor};
+}
+
+/* ------------------------------------------------------------------ consequences */
+
+void busApplyTopology(clusterBus *b, const topologyActs *acts) {
+    if (acts->lost_slots) b->procs->slotsLost(b->arg);
+    if (!acts->follow) return;
+    check(b->map->myself->primary == acts->follow);
+    b->procs->follow(b->arg, acts->follow);
+}
+
+void busActOnElection(clusterBus *b, electionActs acts) {
+    const clusterMap *m = b->map;
+    if (acts.ask)
+        busSendEmpty(b, NULL, MESSAGE_AUTH_REQUEST, b->election.force ? MESSAGE_FORCE_ACK : 0);
+    if (acts.won) {
+        check(m->myself->flags & NODE_PRIMARY);
+        b->procs->promoted(b->arg);
+        b->procs->slotsLost(b->arg);
+        busTellAll(b, b->now_ms);
+        return;
+    }
+    for (int i = 1; i < m->node_count && acts.tell_replicas; i++) {
+        const clusterNode *to = m->nodes[i];
+        if (to->primary && to->primary == m->myself->primary) busPongTo(b, to);
+    }
+}
+
+void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms) {
+    b->now_ms = now_ms;
+    topologyFollow(b->map, primary);
+    b->procs->follow(b->arg, primary);
+}
+
+/* ------------------------------------------------------------------ PINGs */
+
+static bool isIdle(const clusterNode *n) {
+    return n->is_connected && !n->ping_sent_ms && !(n->flags & NODE_HANDSHAKE);
+}
+
+static void pingIdle(clusterBus *b) {
+    int64_t interval =
+        b->rules.ping_interval_ms ? b->rules.ping_interval_ms : b->rules.timeout_ms / 2;
+    check(interval >= 0);
+    for (int i = 1; i < b->map->node_count; i++) {
+        clusterNode *n = b->map->nodes[i];
+        if (isIdle(n) && b->now_ms - n->pong_ms > interval) busPing(b, n);
+    }
+}
+
+static void pingOldest(clusterBus *b) {
+    clusterNode *oldest = NULL;
+    for (int i = 0; i < PING_CANDIDATES; i++) {
+        clusterNode *n = b->map->nodes[randomUniform((uint64_t)b->map->node_count)];
+        if (n == b->map->myself || !isIdle(n)) continue;
+        if (!oldest || n->pong_ms < oldest->pong_ms) oldest = n;
+    }
+    if (oldest) busPing(b, oldest);
+}
+
+/* ------------------------------------------------------------------ periodically */
+
+void busStep(clusterBus *b, int64_t now_ms) {
+    const clusterStateRules state = {.full_coverage = b->rules.full_coverage,
+                                     .node_timeout_ms = b->rules.timeout_ms};
+    b->now_ms = now_ms;
+    b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
+    electionRules rules = electionRulesOf(b);
+    b->map->myself->offset = b->procs->offset(b->arg);
+    busActOnElection(b, electionTick(&b->election, b->map, &rules, now_ms));
+    clusterStateUpdate(b->state, b->map, &state, now_ms);
+    busSweep(b);
+}
+
+void busTick(clusterBus *b, int64_t now_ms) {
+    failureRules failure = busFailureRules(b);
+    b->now_ms = b->ticked_ms = now_ms;
+    busKeepLinks(b);
+    pingIdle(b);
+    if (now_ms - b->pinged_ms >= PING_OLDEST_MS) {
+        b->pinged_ms = now_ms;
+        pingOldest(b);
+    }
+    failureTick(b->map, &failure, now_ms);
+    busStep(b, now_ms);
+}
+
+/* ------------------------------------------------------------------ commands and reports */
+
+void busReset(clusterBus *b, bool hard) {
+    b->election = (election){0};
+    clusterMapReset(b->map, hard);
+    /* The other ends of the remaining links are unknown now. */
+    for (listNode *at = listFirst(&b->links), *next; at; at = next) {
+        next = listNext(&b->links, at);
+        busEndLink(b, CONTAINER_OF(at, busLink, all));
+    }
+    busSweep(b);
+}
+
+void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
+    check(n != b->map->myself);
+    check(n != b->map->myself->primary);
+    b->now_ms = now_ms;
+    clusterMapForbid(b->map, clusterNodeId(n), now_ms + b->rules.forget_ms);
+    clusterMapRemove(b->map, n);
+    busSweep(b);
+}
+
+void busEachLink(clusterBus *b, void (*visit)(void *arg, const busLink *l), void *arg) {
+    for (const listNode *at = listFirst(&b->links); at; at = listNext(&b->links, at))
+        visit(arg, CONTAINER_OF(at, const busLink, all));
+}
+
+int busCountReports(clusterBus *b, clusterNode *n, int64_t now_ms) {
+    failureRules rules = busFailureRules(b);
+    return failureCountReports(n, &rules, now_ms);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+void busInit(clusterBus *b, clusterMap *map, clusterState *state, const busProcs *procs, void *arg,
+             int64_t now_ms) {
+    memset(b, 0, sizeof(*b));
+    b->map = map;
+    b->state = state;
+    b->procs = procs;
+    b->arg = arg;
+    b->dropped_type = -1;
+    b->now_ms = b->started_ms = now_ms;
+    listInit(&b->links);
+    listInit(&b->closed);
+    map->on_remove = busNodeRemoved;
+    map->on_remove_arg = b;
+}
+
+void busClear(clusterBus *b) {
+    for (listNode *at; (at = listFirst(&b->links)) != NULL;)
+        busEndLink(b, CONTAINER_OF(at, busLink, all));
+    busSweep(b);
+    for (int i = 0; i < b->map->node_count; i++) {
+        memFree(b->map->nodes[i]->links);
+        b->map->nodes[i]->links = NULL;
+    }
+    b->map->on_remove = NULL;
+}

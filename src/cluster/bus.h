@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * clusterBus: the bus of one node as a state machine without sockets, clock, files and directives:
+ * bytes, connections and the time in; bytes, connections and changes of the role out, through
+ * busProcs. The server (server_bus.c) and the simulation (tests/sim) run the same code.
+ *
+ * What a node sends to another one goes over its own connection to it, except PONG, which answers
+ * on the connection of the PING. A node so has two links with each other node:
+ *
+ *   outbound link
+ *     none        every 100 ms                               connecting
+ *     connecting  established                                open: MEET if the node was asked to
+ *                                                            meet it, else PING
+ *     connecting  refused, no success                        none; a PING counts as sent
+ *     open        PONG with the id of the node               open
+ *     open        PONG with another id, node in handshake    the node has that id now; if it was
+ *                                                            known: none, the new node is removed
+ *     open        PONG with another id, known node           none; the node has failed and has no
+ *                                                            address
+ *     open        a PING is pending and nothing arrives for
+ *                 half a timeout                             none
+ *     any         in handshake for a timeout                 the node is removed
+ *   inbound link
+ *     unknown     a message of a known id                    of that node; its older one is closed
+ *     unknown     MEET                                       the sender is added, in handshake
+ *     of a node   a message of another id                    unknown
+ *
+ * An unknown sender gets a PONG to its PING and nothing else. A link with an id that another live
+ * connection uses from another address is closed: two servers have the same configuration file.
+ *
+ * One thread at a time. */
+#ifndef CLUSTER_BUS_H
+#define CLUSTER_BUS_H
+
+#include "cluster/cluster_state.h"
+#include "cluster/election.h"
+#include "cluster/map.h"
+#include "cluster/message.h"
+#include "ds/list.h"
+
+enum { BUS_IP_MAX = 64, BUS_TICK_MS = 100 };
+
+/* A connection. Its owner sees the fields before `input`. */
+typedef struct busLink {
+    clusterNode *node; /* NULL: inbound, and its node is not known yet */
+    bool is_inbound;
+    bool is_open;
+    void *carrier; /* what the owner keeps about it */
+    int64_t created_ms;
+    char peer_ip[BUS_IP_MAX]; /* inbound: of both ends of the connection */
+    char own_ip[BUS_IP_MAX];
+    int peer_port;
+    size_t unsent, allocated; /* of the owner's output buffer, in bytes; kept by the owner */
+    /* Private. */
+    str input; /* the beginning of a message */
+    listNode all;
+    bool is_closed;  /* freed at the end of the call */
+    bool is_greeted; /* a full message has arrived: light ones may be used */
+} busLink;
+
+/* The links of a node, and how they are opened. */
+typedef struct nodeLinks {
+    busLink *to, *from;
+    int64_t tried_ms;       /* last attempt to connect */
+    int64_t unreachable_ms; /* since when there is no inbound link; 0: there is one */
+    bool is_confirmed;      /* it has connected to this node since it was met */
+    bool tells_other;       /* its last PONG told another address than the known one */
+    int64_t complained_ms;  /* when its second server was last told of */
+} nodeLinks;
+
+/* What the owner decides; all of it can change at any time between two calls. */
+typedef struct busRules {
+    int64_t timeout_ms;       /* cluster-node-timeout */
+    int64_t ping_interval_ms; /* 0: half a timeout */
+    int gossip_percent;
+    bool tls, announces_ip;
+    bool full_coverage, replica_migration, no_failover;
+    int migration_barrier;
+    int validity_factor;
+    int64_t repl_ping_ms; /* repl-ping-replica-period */
+    int64_t manual_timeout_ms;
+    int64_t forget_ms; /* cluster-blacklist-ttl */
+} busRules;
+
+/* What the owner does. Links are given back to the bus by busOpened(), busReceived() and
+ * busClosed(), never from inside of these functions. */
+typedef struct busProcs {
+    /* Begins to connect the link to its node. False: impossible. */
+    bool (*connect)(void *arg, busLink *l);
+    void (*send)(void *arg, busLink *l, const str *bytes);
+    /* The link is freed after the call. */
+    void (*close)(void *arg, busLink *l);
+    /* Position in the stream of replication, and ms since the dataset was that of the primary; -1:
+     * it never was. */
+    int64_t (*offset)(void *arg);
+    int64_t (*dataAge)(void *arg);
+    /* This node is now a replica of that one, or its address has changed. */
+    void (*follow)(void *arg, clusterNode *primary);
+    void (*promoted)(void *arg);
+    /* Other nodes have got slots of this one: its keys of slots of others are to be deleted. */
+    void (*slotsLost)(void *arg);
+    /* A manual failover: until then, or until it is called with 0, writes wait. */
+    void (*pauseWrites)(void *arg, int64_t until_ms);
+    void (*publish)(void *arg, bool shard, slice channel, slice text);
+    void (*module)(void *arg, clusterNode *from, const message *m);
+} busProcs;
+
+typedef struct busCounts {
+    uint64_t sent[MESSAGE_TYPES], received[MESSAGE_TYPES];
+    uint64_t bytes_received;
+    uint64_t pubsub_sent, pubsub_received, module_sent, module_received; /* bytes */
+} busCounts;
+
+typedef struct clusterBus {
+    clusterMap *map;
+    clusterState *state;
+    busRules rules;
+    const busProcs *procs;
+    void *arg;
+    election election;
+    busCounts counts;
+    /* For tests: messages of this type are ignored, -1: none, -2: all; and end their link. */
+    int dropped_type;
+    bool drop_closes;
+    /* Private. */
+    list links; /* busLink.all */
+    int64_t now_ms, started_ms, ticked_ms, pinged_ms;
+    int64_t self_complained_ms; /* when another server with the id of this one was last told of */
+    list closed;
+} clusterBus;
+
+/* ---- the bus ---- */
+
+/* `map` and `state` are borrowed. The rules must be set before anything else is called. */
+void busInit(clusterBus *b, clusterMap *map, clusterState *state, const busProcs *procs, void *arg,
+             int64_t now_ms);
+/* Closes all links. */
+void busClear(clusterBus *b);
+/* Every BUS_TICK_MS, at least. */
+void busTick(clusterBus *b, int64_t now_ms);
+/* After each turn in which something has happened: what follows from changes of the map. Updates
+ * the state of the cluster, and proceeds with elections. */
+void busStep(clusterBus *b, int64_t now_ms);
+
+/* ---- connections ---- */
+
+/* Somebody has connected. The link is the bus's. */
+busLink *busAccepted(clusterBus *b, void *carrier, int64_t now_ms);
+/* The connection of an outbound link is established. */
+void busOpened(clusterBus *b, busLink *l, int64_t now_ms);
+/* Bytes have arrived. The link may be freed by the call. */
+void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms);
+/* The connection has ended, or could not be established; the link is freed. `refused`: nobody
+ * listens there. */
+void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms);
+/* The owner wants a link to end, which is reported to it by `close`. */
+void busDrop(clusterBus *b, busLink *l);
+
+/* ---- what commands do ---- */
+
+/* Begins a handshake. False: there is one with that address. */
+bool busMeet(clusterBus *b, slice ip, int port, int bus_port, int64_t now_ms);
+/* Forgets a node, not this one and not its primary, and tells the others to do so. */
+void busForget(clusterBus *b, clusterNode *n, int64_t now_ms);
+/* CLUSTER RESET; what the owner does with the dataset comes before. */
+void busReset(clusterBus *b, bool hard);
+/* CLUSTER REPLICATE: this node, which must have no slots, becomes a replica. */
+void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms);
+/* Tells all nodes what has changed about this one, without waiting for the next PING. */
+void busTellAll(clusterBus *b, int64_t now_ms);
+/* To all nodes, or to those of this node's shard. */
+void busPublish(clusterBus *b, bool shard, slice channel, slice text);
+/* A message of a module; NULL: to all nodes. False: the node has no open link. */
+bool busSendModule(clusterBus *b, const clusterNode *to, uint64_t module_id, uint8_t type,
+                   slice payload);
+
+/* ---- reports ---- */
+
+/* Calls `visit` for all links. */
+void busEachLink(clusterBus *b, void (*visit)(void *arg, const busLink *l), void *arg);
+int busCountReports(clusterBus *b, clusterNode *n, int64_t now_ms);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Links and handshakes: the table in bus.h. */
+#include "base/base.h"
+#include "base/random.h"
+#include "cluster/bus_priv.h"
+#include "cluster/valid.h"
+
+enum {
+    HANDSHAKE_MIN_MS = 1000,
+    /* In large clusters a node that cannot be reached is tried less often. */
+    LARGE_CLUSTER = 100,
+    LARGE_RETRIES = 20, /* in a timeout */
+    /* A link whose node is not known yet takes no messages longer than this, and others none longer
+     * than a request may be. */
+    UNKNOWN_MAX_BYTES = 1 << 20,
+    KNOWN_MAX_BYTES = 1 << 30,
+    COMPLAINT_MS = 10000, /* between two warnings about the same */
+};
+
+static int64_t handshakeMs(const clusterBus *b) {
+    return b->rules.timeout_ms < HANDSHAKE_MIN_MS ? HANDSHAKE_MIN_MS : b->rules.timeout_ms;
+}
+
+nodeLinks *busLinksOf(clusterNode *n) {
+    if (!n->links) n->links = memNew(nodeLinks);
+    return n->links;
+}
+
+/* ------------------------------------------------------------------ beginning and end of a link */
+
+static busLink *newLink(clusterBus *b) {
+    busLink *l = memNew(busLink);
+    l->created_ms = b->now_ms;
+    listAppend(&b->links, &l->all);
+    return l;
+}
+
+static void detach(clusterBus *b, busLink *l) {
+    clusterNode *n = l->node;
+    if (!n) return;
+    check(n->links);
+    if (l->is_inbound) {
+        check(n->links->from == l);
+        n->links->from = NULL;
+        n->links->unreachable_ms = b->now_ms;
+    } else {
+        check(n->links->to == l);
+        n->links->to = NULL;
+        n->is_connected = false;
+    }
+    l->node = NULL;
+}
+
+/* Unlinks it; it is freed by busSweep(). */
+static void retire(clusterBus *b, busLink *l) {
+    check(!l->is_closed);
+    detach(b, l);
+    l->is_closed = true;
+    l->is_open = false;
+    listRemove(&b->links, &l->all);
+    listAppend(&b->closed, &l->all);
+}
+
+void busEndLink(clusterBus *b, busLink *l) {
+    if (l->is_closed) return;
+    b->procs->close(b->arg, l);
+    retire(b, l);
+}
+
+void busSweep(clusterBus *b) {
+    for (listNode *n; (n = listFirst(&b->closed)) != NULL;) {
+        busLink *l = CONTAINER_OF(n, busLink, all);
+        listRemove(&b->closed, n);
+        strFree(&l->input);
+        memFree(l);
+    }
+}
+
+void busDrop(clusterBus *b, busLink *l) {
+    busEndLink(b, l);
+    busSweep(b);
+}
+
+busLink *busAccepted(clusterBus *b, void *carrier, int64_t now_ms) {
+    b->now_ms = now_ms;
+    busLink *l = newLink(b);
+    l->carrier = carrier;
+    l->is_inbound = true;
+    l->is_open = true;
+    return l;
+}
+
+void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
+    b->now_ms = now_ms;
+    check(!l->is_inbound);
+    check(l->node);
+    l->is_open = true;
+    l->node->is_connected = true;
+    busPing(b, l->node);
+}
+
+void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms) {
+    b->now_ms = now_ms;
+    if (refused && l->node)
+        logVerbose("Connection with Node %.40s at %s:%d failed: Connection refused", l->node->id,
+                   strText(&l->node->ip), l->node->bus_port);
+    retire(b, l);
+    busSweep(b);
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+void busNodeRemoved(void *arg, clusterNode *n) {
+    clusterBus *b = arg;
+    check(n != b->map->myself);
+    if (!n->links) return;
+    if (n->links->to) busEndLink(b, n->links->to);
+    if (n->links->from) busEndLink(b, n->links->from);
+    memFree(n->links);
+    n->links = NULL;
+}
+
+void busMoved(clusterBus *b, clusterNode *n) {
+    clusterMapSetFlags(b->map, n, 0, NODE_NO_ADDRESS);
+    logNotice("Address updated for node %s, now %s:%d", clusterNodeLabel(n).text, strText(&n->ip),
+              clusterNodePort(n, b->rules.tls));
+    if (n->links && n->links->to) busEndLink(b, n->links->to);
+    if (b->map->myself->primary == n) b->procs->follow(b->arg, n);
+}
+
+bool busMeet(clusterBus *b, slice ip, int port, int bus_port, int64_t now_ms) {
+    char id[NODE_ID_LEN];
+    for (int i = 1; i < b->map->node_count; i++) {
+        const clusterNode *n = b->map->nodes[i];
+        if (n->flags & NODE_HANDSHAKE && n->bus_port == bus_port &&
+            sliceEqual(strSlice(&n->ip), ip))
+            return false;
+    }
+    b->now_ms = now_ms;
+    randomHex(id, NODE_ID_LEN);
+    clusterNode *n = clusterMapAdd(b->map, id, now_ms);
+    clusterMapSetText(b->map, &n->ip, ip);
+    clusterMapSetPort(b->map, b->rules.tls ? &n->tls_port : &n->tcp_port, port);
+    clusterMapSetPort(b->map, &n->bus_port, bus_port);
+    clusterMapSetFlags(b->map, n, NODE_HANDSHAKE | NODE_MEET, 0);
+    return true;
+}
+
+/* ------------------------------------------------------------------ inbound links */
+
+/* Two servers use one id, as one has a copy of the other's file. */
+static void complain(clusterBus *b, const busLink *l, clusterNode *n) {
+    if (n->links->complained_ms && b->now_ms - n->links->complained_ms < COMPLAINT_MS) return;
+    n->links->complained_ms = b->now_ms;
+    logWarning("Two servers say that they are node %s: one at %s:%d, and one that connects from "
+               "%s:%d, which is ignored. One of them has a copy of the other's cluster "
+               "configuration file.",
+               clusterNodeLabel(n).text, strText(&n->ip), n->bus_port, l->peer_ip, l->peer_port);
+}
+
+/* Both links of the node work, and neither is silent. */
+static bool isAlive(const clusterBus *b, const clusterNode *n) {
+    const nodeLinks *links = n->links;
+    return links && links->from && links->to && links->to->is_open && !links->tells_other &&
+           !(n->flags & (NODE_MAYBE_FAILED | NODE_FAILED)) &&
+           b->now_ms - n->pong_ms < b->rules.timeout_ms;
+}
+
+/* The sender is another server than the one that the node is known to be. */
+static bool isSecond(const clusterBus *b, const busLink *l, const clusterNode *n,
+                     const messageHeader *h) {
+    slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip);
+    bool elsewhere = h->bus_port != n->bus_port || !sliceEqual(ip, strSlice(&n->ip));
+    return elsewhere && isAlive(b, n);
+}
+
+bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader *h) {
+    check(l->is_inbound);
+    check(n != b->map->myself);
+    if (isSecond(b, l, n, h)) {
+        complain(b, l, n);
+        busEndLink(b, l);
+        return false;
+    }
+    detach(b, l);
+    nodeLinks *links = busLinksOf(n);
+    if (links->from) busEndLink(b, links->from);
+    l->node = n;
+    links->from = l;
+    links->unreachable_ms = 0;
+    logVerbose("Bound cluster node %s to connection of client %s:%d", clusterNodeLabel(n).text,
+               l->peer_ip, l->peer_port);
+    return true;
+}
+
+/* ------------------------------------------------------------------ periodically */
+
+static bool isSilent(const clusterBus *b, const clusterNode *n, const busLink *l) {
+    int64_t half_ms = b->rules.timeout_ms / 2, now_ms = b->now_ms;
+    return now_ms - l->created_ms > b->rules.timeout_ms && n->ping_sent_ms &&
+           now_ms - n->ping_sent_ms > half_ms && now_ms - n->heard_ms > half_ms;
+}
+
+static int64_t retryMs(const clusterBus *b, const clusterNode *n) {
+    int64_t interval = b->rules.timeout_ms / LARGE_RETRIES;
+    bool often = b->map->node_count < LARGE_CLUSTER || (n->links && n->links->from);
+    return often || interval < BUS_TICK_MS ? BUS_TICK_MS : interval;
+}
+
+static void openLink(clusterBus *b, clusterNode *n) {
+    nodeLinks *links = busLinksOf(n);
+    if (b->now_ms - links->tried_ms < retryMs(b, n)) return;
+    links->tried_ms = b->now_ms;
+    busLink *l = newLink(b);
+    l->node = n;
+    links->to = l;
+    /* A node that cannot be reached is one that does not reply. */
+    failurePinged(n, b->now_ms);
+    if (b->procs->connect(b->arg, l)) return;
+    retire(b, l);
+}
+
+/* A node that answers, but does not connect to this one, does not know it. */
+static void meetAgain(clusterBus *b, clusterNode *n) {
+    nodeLinks *links = n->links;
+    if (links->from || !n->is_connected || !(n->flags & NODE_HAS_LIGHT_MODULE)) return;
+    if (n->flags & (NODE_MEET | NODE_HANDSHAKE | NODE_MAYBE_FAILED | NODE_FAILED)) return;
+    if (!links->unreachable_ms) links->unreachable_ms = b->now_ms;
+    if (b->now_ms - links->unreachable_ms <= handshakeMs(b)) return;
+    links->unreachable_ms = b->now_ms;
+    busMeetAgain(b, n);
+}
+
+static bool hasGivenUp(const clusterBus *b, const clusterNode *n) {
+    return n->flags & NODE_HANDSHAKE && b->now_ms - n->added_ms > handshakeMs(b);
+}
+
+static void keepNode(clusterBus *b, clusterNode *n) {
+    if (hasGivenUp(b, n)) {
+        logWarning("Clusterbus handshake timeout %s:%d", strText(&n->ip), n->bus_port);
+        clusterMapRemove(b->map, n);
+        return;
+    }
+    if (n->flags & NODE_NO_ADDRESS || !n->ip.len) return;
+    if (n->links && n->links->to && isSilent(b, n, n->links->to)) busEndLink(b, n->links->to);
+    if (!n->links || !n->links->to) {
+        openLink(b, n);
+    } else {
+        meetAgain(b, n);
+    }
+}
+
+/* An unknown sender whose connection says nothing is not kept for ever. */
+static void keepUnknown(clusterBus *b) {
+    for (listNode *at = listFirst(&b->links), *next; at; at = next) {
+        next = listNext(&b->links, at);
+        busLink *l = CONTAINER_OF(at, busLink, all);
+        if (!l->node && b->now_ms - l->created_ms > 2 * handshakeMs(b)) busEndLink(b, l);
+    }
+}
+
+void busKeepLinks(clusterBus *b) {
+    for (int i = b->map->node_count - 1; i > 0; i--) keepNode(b, b->map->nodes[i]);
+    keepUnknown(b);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static void refuse(clusterBus *b, busLink *l) {
+    logWarning("Bad message length or signature received on the Cluster bus from %s:%d", l->peer_ip,
+               l->peer_port);
+    busEndLink(b, l);
+}
+
+static size_t mostBytes(const busLink *l) {
+    return l->node && !(l->node->flags & NODE_HANDSHAKE) ? KNOWN_MAX_BYTES : UNKNOWN_MAX_BYTES;
+}
+
+static void takeBytes(clusterBus *b, busLink *l, slice whole) {
+    message m;
+    reason why;
+    unsigned type = messageTypeOf(whole);
+    b->counts.bytes_received += whole.len;
+    if (type < MESSAGE_TYPES) b->counts.received[type]++;
+    status st = messageRead(whole, &m, &why);
+    if (st == OK) {
+        busTake(b, l, &m);
+    } else if (st == ERR_SYNTAX) {
+        logWarning("%s", why.text);
+    }
+}
+
+/* Takes the complete messages; returns the number of bytes used. */
+static size_t takeMessages(clusterBus *b, busLink *l, slice bytes) {
+    size_t at = 0, size;
+    while (!l->is_closed) {
+        slice rest = sliceMake(bytes.ptr + at, bytes.len - at);
+        status st = messagePeek(rest, &size);
+        if (st == ERR_SYNTAX || (st == OK && size > mostBytes(l))) refuse(b, l);
+        if (st != OK || size > rest.len || l->is_closed) break;
+        takeBytes(b, l, sliceMake(rest.ptr, size));
+        at += size;
+    }
+    return at;
+}
+
+void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms) {
+    check(!l->is_closed);
+    check(l->is_open);
+    b->now_ms = now_ms;
+    if (l->node) failureHeard(l->node, now_ms);
+    if (l->input.len) {
+        strAppendSlice(&l->input, bytes);
+        size_t used = takeMessages(b, l, strSlice(&l->input));
+        size_t rest = l->input.len - used;
+        if (used) memmove(l->input.ptr, l->input.ptr + used, rest);
+        if (used && rest) strCut(&l->input, rest);
+        if (!rest) strFree(&l->input);
+    } else {
+        size_t used = takeMessages(b, l, bytes);
+        if (!l->is_closed && used < bytes.len)
+            strAppend(&l->input, bytes.ptr + used, bytes.len - used);
+    }
+    busSweep(b);
+}

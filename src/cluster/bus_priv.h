@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of the bus share. */
+#ifndef CLUSTER_BUS_PRIV_H
+#define CLUSTER_BUS_PRIV_H
+
+#include "cluster/bus.h"
+#include "cluster/failure.h"
+#include "cluster/gossip.h"
+#include "cluster/topology.h"
+
+/* ---- bus.c ---- */
+
+gossipRules busGossipRules(clusterBus *b);
+failureRules busFailureRules(clusterBus *b);
+topologyRules busTopologyRules(const clusterBus *b);
+/* Does what follows from a changed topology. */
+void busApplyTopology(clusterBus *b, const topologyActs *acts);
+void busActOnElection(clusterBus *b, electionActs acts);
+/* The node has failed: tells all. */
+void busTellFailed(void *arg, clusterNode *failed);
+
+/* ---- bus_links.c ---- */
+
+/* The links of a node; created with the first call. */
+nodeLinks *busLinksOf(clusterNode *n);
+/* Ends a link; it is freed at the end of the call. */
+void busEndLink(clusterBus *b, busLink *l);
+/* Frees ended links. */
+void busSweep(clusterBus *b);
+/* clusterMap.on_remove: ends the links of the node. */
+void busNodeRemoved(void *arg, clusterNode *n);
+/* An inbound link is that of `n` from now on. False: it is not believed, and ended. */
+bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader *h);
+/* For each tick: opens missing links, ends silent ones, removes nodes whose handshake failed. */
+void busKeepLinks(clusterBus *b);
+/* The address of a node has changed: its link is opened again. */
+void busMoved(clusterBus *b, clusterNode *n);
+
+/* ---- bus_send.c ---- */
+
+void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes);
+/* To a node, over the outbound link; nothing if it is not open. */
+void busSendTo(clusterBus *b, const clusterNode *to, messageType type, const str *bytes);
+messageHeader busHeader(clusterBus *b);
+void busPing(clusterBus *b, clusterNode *to);
+void busMeetAgain(clusterBus *b, clusterNode *to);
+/* On that link; `to` NULL: the sender is not known. */
+void busPong(clusterBus *b, busLink *l, const clusterNode *to);
+/* Over the outbound link. */
+void busPongTo(clusterBus *b, const clusterNode *to);
+void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about);
+/* A header alone; `to` NULL: to all nodes. */
+void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags);
+
+/* ---- bus_receive.c ---- */
+
+/* Takes a whole message. The link may be ended by it. */
+void busTake(clusterBus *b, busLink *l, const message *m);
+
+#endif

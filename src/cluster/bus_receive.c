@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a node does with messages. */
+#include "base/base.h"
+#include "cluster/bus_priv.h"
+#include "cluster/valid.h"
+
+enum { DROP_NONE = -1, DROP_ALL = -2, COMPLAINT_MS = 10000 };
+
+/* ------------------------------------------------------------------ handshakes */
+
+/* The address of this node is the one by which others reach it. */
+static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
+    clusterNode *myself = b->map->myself;
+    if (b->rules.announces_ip || !l->is_inbound || !l->own_ip[0]) return;
+    if (m->type != MESSAGE_MEET && myself->ip.len) return;
+    if (sliceEqual(strSlice(&myself->ip), sliceOf(l->own_ip))) return;
+    clusterMapSetText(b->map, &myself->ip, sliceOf(l->own_ip));
+    logNotice("IP address for this node updated to %s", l->own_ip);
+}
+
+/* A MEET of a node that is not known: it is added, and introduces itself by its id later. */
+static void takeMeet(clusterBus *b, const busLink *l, const messageHeader *h) {
+    slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip);
+    if (!validIsIp(ip) || !h->bus_port) return;
+    if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
+    clusterNode *added = b->map->nodes[b->map->node_count - 1];
+    clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);
+    /* It has begun: it need not be asked to meet. */
+    clusterMapSetFlags(b->map, added, 0, NODE_MEET);
+}
+
+/* The first PONG of a node in handshake. False: nothing more of it is used. */
+static bool completeHandshake(clusterBus *b, busLink *l, clusterNode *known, const message *m) {
+    clusterNode *n = l->node;
+    slice id = sliceMake(m->header.sender, NODE_ID_LEN);
+    check(n->flags & NODE_HANDSHAKE);
+    if (known) {
+        logVerbose("Handshake: we already know node %s, updating the address if needed.",
+                   clusterNodeLabel(known).text);
+        slice ip = m->header.ip.len ? m->header.ip : strSlice(&n->ip);
+        if (known != b->map->myself &&
+            gossipReadAddress(b->map, known, &m->header, ip, b->rules.tls))
+            busMoved(b, known);
+        clusterMapRemove(b->map, n);
+        return false;
+    }
+    if (!validIsId(id)) {
+        busEndLink(b, l);
+        return false;
+    }
+    clusterMapSetId(b->map, n, m->header.sender);
+    clusterMapSetFlags(b->map, n, 0, NODE_HANDSHAKE | NODE_MEET);
+    logDebug("Handshake with node %s completed.", clusterNodeLabel(n).text);
+    return true;
+}
+
+/* Another server listens at the address of the node. */
+static void takeStranger(clusterBus *b, busLink *l) {
+    clusterNode *n = l->node;
+    logNotice("PONG contains mismatching sender ID. About node %s in shard %.40s added %lld ms "
+              "ago, having flags %u",
+              clusterNodeLabel(n).text, n->shard_id, (long long)(b->now_ms - n->added_ms),
+              n->flags);
+    clusterMapSetFlags(b->map, n, NODE_NO_ADDRESS | NODE_FAILED, NODE_MAYBE_FAILED);
+    n->failed_ms = b->now_ms;
+    clusterMapSetText(b->map, &n->ip, SLICE(""));
+    clusterMapSetPort(b->map, &n->tcp_port, 0);
+    clusterMapSetPort(b->map, &n->tls_port, 0);
+    clusterMapSetPort(b->map, &n->bus_port, 0);
+    busEndLink(b, l);
+    busTellFailed(b, n);
+}
+
+/* ------------------------------------------------------------------ PING, PONG, MEET */
+
+/* A PONG on the link that this node has opened. False: nothing more of it is used. */
+static bool takePong(clusterBus *b, busLink *l, clusterNode **sender, const message *m) {
+    clusterNode *n = l->node;
+    if (n->flags & NODE_HANDSHAKE) {
+        if (!completeHandshake(b, l, *sender, m)) return false;
+        *sender = n;
+    } else if (*sender != n) {
+        takeStranger(b, l);
+        return false;
+    }
+    failureRules failure = busFailureRules(b);
+    failurePong(b->map, n, &failure, b->now_ms);
+    clusterMapSetFlags(b->map, n, 0, NODE_MEET);
+    n->links->tells_other = m->header.bus_port != n->bus_port ||
+                            (m->header.ip.len && !sliceEqual(m->header.ip, strSlice(&n->ip)));
+    return true;
+}
+
+/* A PING or MEET on a link that a known node has opened. */
+static void takePing(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
+    nodeLinks *links = busLinksOf(sender);
+    if (!links->is_confirmed && !(sender->flags & NODE_HANDSHAKE)) {
+        links->is_confirmed = true;
+        logNotice("Successfully completed handshake with %s", clusterNodeLabel(sender).text);
+    }
+    if (gossipReadAddress(b->map, sender, &m->header, sliceOf(l->peer_ip), b->rules.tls))
+        busMoved(b, sender);
+    if (m->type == MESSAGE_MEET && links->to &&
+        b->now_ms - sender->added_ms > b->rules.timeout_ms) {
+        logNotice("Freeing outbound link to node %s after receiving a MEET packet from this known "
+                  "node",
+                  clusterNodeLabel(sender).text);
+        busEndLink(b, links->to);
+    }
+}
+
+static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
+    topologyRules rules = busTopologyRules(b);
+    failureRules failure = busFailureRules(b);
+    gossipRules gossip = busGossipRules(b);
+    gossipReadFlags(b->map, sender, &m->header);
+    topologyActs acts = topologyHeader(b->map, sender, &m->header, &rules);
+    if (acts.is_stale) return;
+    if (acts.update) busUpdate(b, sender, acts.update);
+    busApplyTopology(b, &acts);
+    gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
+    gossipReadExtensions(b->map, sender, m, b->now_ms);
+}
+
+static void takeTopology(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
+    if (m->type != MESSAGE_PONG) takeOwnAddress(b, l, m);
+    if (m->type == MESSAGE_MEET && !sender) takeMeet(b, l, &m->header);
+    if (m->type == MESSAGE_PONG && !l->is_inbound && !takePong(b, l, &sender, m)) return;
+    if (m->type != MESSAGE_PONG) busPong(b, l, sender);
+    if (!sender) return;
+    if (m->type != MESSAGE_PONG && l->is_inbound) takePing(b, l, sender, m);
+    takeClaims(b, sender, m);
+}
+
+/* ------------------------------------------------------------------ others */
+
+static void takeFail(clusterBus *b, clusterNode *sender, const message *m) {
+    clusterNode *about = clusterMapFind(b->map, sliceMake(m->id, NODE_ID_LEN));
+    if (!sender) {
+        logNotice("Ignoring FAIL message from unknown node %.40s about %.40s", m->header.sender,
+                  m->id);
+    } else if (about) {
+        failureReceived(b->map, sender, about, b->now_ms);
+    }
+}
+
+static void takeRequest(clusterBus *b, clusterNode *sender, const messageHeader *h) {
+    electionVerdict v = electionRequest(b->map, sender, h, b->started_ms, b->now_ms);
+    if (v.update) busUpdate(b, sender, v.update);
+    /* The map is saved before it is sent. */
+    if (v.granted) busSendEmpty(b, sender, MESSAGE_AUTH_ACK, 0);
+}
+
+static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
+    topologyRules rules = busTopologyRules(b);
+    topologyActs acts = topologyUpdate(b->map, sender, m, &rules);
+    busApplyTopology(b, &acts);
+}
+
+static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
+    size_t size = m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES);
+    switch (m->type) {
+    case MESSAGE_FAIL: takeFail(b, sender, m); break;
+    case MESSAGE_PUBLISH:
+    case MESSAGE_PUBLISH_SHARD:
+        if (!sender) break;
+        b->counts.pubsub_received += size;
+        b->procs->publish(b->arg, m->type == MESSAGE_PUBLISH_SHARD, m->channel, m->text);
+        break;
+    case MESSAGE_MODULE:
+        if (!sender) break;
+        b->counts.module_received += size;
+        b->procs->module(b->arg, sender, m);
+        break;
+    case MESSAGE_AUTH_REQUEST:
+        if (sender) takeRequest(b, sender, &m->header);
+        break;
+    case MESSAGE_AUTH_ACK:
+        if (sender) busActOnElection(b, electionVote(&b->election, b->map, sender, &m->header));
+        break;
+    case MESSAGE_UPDATE:
+        if (sender) takeUpdate(b, sender, m);
+        break;
+    default: logWarning("Received unknown packet type: %u", m->type); break;
+    }
+    (void)l;
+}
+
+/* ------------------------------------------------------------------ the sender */
+
+/* A server with the id of this one. */
+static void complainOfCopy(clusterBus *b, busLink *l) {
+    if (!b->self_complained_ms || b->now_ms - b->self_complained_ms >= COMPLAINT_MS) {
+        b->self_complained_ms = b->now_ms;
+        logWarning("A server at %s:%d has the id of this node, %.40s: one of the two has a copy of "
+                   "the other's cluster configuration file.",
+                   l->peer_ip, l->peer_port, b->map->myself->id);
+    }
+    busEndLink(b, l);
+}
+
+/* The node that has sent a message with a full header; NULL: it is not known. False: the link has
+ * been ended. */
+static bool findSender(clusterBus *b, busLink *l, const message *m, clusterNode **out) {
+    clusterNode *n = clusterMapFind(b->map, sliceMake(m->header.sender, NODE_ID_LEN));
+    *out = n;
+    if (!l->is_inbound) return true; /* takePong() compares */
+    if (n == b->map->myself) {
+        complainOfCopy(b, l);
+        return false;
+    }
+    if (!n || n->flags & NODE_HANDSHAKE || l->node == n) return true;
+    return busBindLink(b, l, n, &m->header);
+}
+
+static bool isDropped(clusterBus *b, busLink *l, const message *m) {
+    if (b->dropped_type == DROP_NONE) return false;
+    if (b->dropped_type != DROP_ALL && b->dropped_type != m->type) return false;
+    logWarning("Dropping packet of type %s that matches debug drop filter",
+               messageTypeName(m->type));
+    if (b->drop_closes) busEndLink(b, l);
+    return true;
+}
+
+void busTake(clusterBus *b, busLink *l, const message *m) {
+    clusterNode *sender = l->node;
+    check(!l->is_closed);
+    if (isDropped(b, l, m)) return;
+    if (m->is_light) {
+        if (!l->node || !l->is_greeted) {
+            logNotice("Closing link for node %s that sent a lightweight message of type %s as its "
+                      "first message on the link",
+                      l->node ? clusterNodeLabel(l->node).text : "<unknown> (<unknown>)",
+                      messageTypeName(m->type));
+            busEndLink(b, l);
+            return;
+        }
+    } else {
+        if (!findSender(b, l, m, &sender)) return;
+        l->is_greeted = true;
+    }
+    if (sender == b->map->myself && m->type != MESSAGE_PONG) return;
+    if (sender) failureHeard(sender, b->now_ms);
+    if (m->type <= MESSAGE_MEET) {
+        takeTopology(b, l, sender, m);
+    } else {
+        takeOther(b, l, sender, m);
+    }
+}

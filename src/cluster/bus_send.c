@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a node sends. */
+#include "base/base.h"
+#include "cluster/bus_priv.h"
+
+void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes) {
+    check(type < MESSAGE_TYPES);
+    if (!l->is_open || l->is_closed) return;
+    b->counts.sent[type]++;
+    b->procs->send(b->arg, l, bytes);
+}
+
+void busSendTo(clusterBus *b, const clusterNode *to, messageType type, const str *bytes) {
+    check(to != b->map->myself);
+    if (to->links && to->links->to) busSend(b, to->links->to, type, bytes);
+}
+
+messageHeader busHeader(clusterBus *b) {
+    gossipRules rules = busGossipRules(b);
+    b->map->myself->offset = b->procs->offset(b->arg);
+    return gossipHeader(b->map, &rules);
+}
+
+/* ------------------------------------------------------------------ PING, PONG, MEET */
+
+static void write(clusterBus *b, str *out, messageType type, const clusterNode *to) {
+    gossipRules rules = busGossipRules(b);
+    b->map->myself->offset = b->procs->offset(b->arg);
+    gossipWrite(out, b->map, &rules, type, to);
+}
+
+static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
+    str bytes = STR_EMPTY;
+    write(b, &bytes, type, to);
+    logDebug("Sending %s packet to node %s on outbound link", messageTypeName(type),
+             clusterNodeLabel(to).text);
+    failurePinged(to, b->now_ms);
+    busSendTo(b, to, type, &bytes);
+    strFree(&bytes);
+}
+
+void busPing(clusterBus *b, clusterNode *to) {
+    pingAs(b, to, to->flags & NODE_MEET ? MESSAGE_MEET : MESSAGE_PING);
+}
+
+void busMeetAgain(clusterBus *b, clusterNode *to) {
+    logNotice("Sending MEET packet to node %s because there is no inbound link for it",
+              clusterNodeLabel(to).text);
+    pingAs(b, to, MESSAGE_MEET);
+}
+
+void busPong(clusterBus *b, busLink *l, const clusterNode *to) {
+    str bytes = STR_EMPTY;
+    write(b, &bytes, MESSAGE_PONG, to);
+    busSend(b, l, MESSAGE_PONG, &bytes);
+    strFree(&bytes);
+}
+
+void busPongTo(clusterBus *b, const clusterNode *to) {
+    if (to->links && to->links->to) busPong(b, to->links->to, to);
+}
+
+void busTellAll(clusterBus *b, int64_t now_ms) {
+    check(b->map->node_count > 0);
+    b->now_ms = now_ms;
+    for (int i = 1; i < b->map->node_count; i++) {
+        const clusterNode *n = b->map->nodes[i];
+        if (!(n->flags & NODE_HANDSHAKE)) busPongTo(b, n);
+    }
+}
+
+/* ------------------------------------------------------------------ other messages */
+
+static void sendToAll(clusterBus *b, messageType type, const str *bytes) {
+    for (int i = 1; i < b->map->node_count; i++) {
+        const clusterNode *n = b->map->nodes[i];
+        if (!(n->flags & NODE_HANDSHAKE)) busSendTo(b, n, type, bytes);
+    }
+}
+
+void busTellFailed(void *arg, clusterNode *failed) {
+    clusterBus *b = arg;
+    str bytes = STR_EMPTY;
+    check(failed != b->map->myself);
+    messageHeader h = busHeader(b);
+    messageWriteFail(&bytes, &h, failed->id);
+    sendToAll(b, MESSAGE_FAIL, &bytes);
+    strFree(&bytes);
+}
+
+void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
+    str bytes = STR_EMPTY;
+    messageHeader h = busHeader(b);
+    check(about != to);
+    messageWriteUpdate(&bytes, &h, about->epoch, about->id, clusterNodeSlots(about));
+    busSendTo(b, to, MESSAGE_UPDATE, &bytes);
+    strFree(&bytes);
+}
+
+void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags) {
+    str bytes = STR_EMPTY;
+    messageHeader h = busHeader(b);
+    h.flags |= flags;
+    messageWriteEmpty(&bytes, type, &h);
+    if (to) {
+        busSendTo(b, to, type, &bytes);
+    } else {
+        sendToAll(b, type, &bytes);
+    }
+    strFree(&bytes);
+}
+
+/* ------------------------------------------------------------------ of clients and modules */
+
+/* A message in both forms; each is written when the first node needs it. */
+typedef struct twoForms {
+    str light, full;
+} twoForms;
+
+/* True if the node takes light messages on the present link. */
+static bool takesLight(const clusterNode *to, uint32_t flag) {
+    return to->flags & flag && to->links->to->is_greeted;
+}
+
+static bool isOpen(const clusterNode *n) {
+    return n->links && n->links->to && n->links->to->is_open && !(n->flags & NODE_HANDSHAKE);
+}
+
+void busPublish(clusterBus *b, bool shard, slice channel, slice text) {
+    twoForms forms = {STR_EMPTY, STR_EMPTY};
+    messageType type = shard ? MESSAGE_PUBLISH_SHARD : MESSAGE_PUBLISH;
+    check(b->map->node_count > 0);
+    for (int i = 1; i < b->map->node_count; i++) {
+        const clusterNode *to = b->map->nodes[i];
+        if (!isOpen(to) || (shard && !clusterNodesShareShard(to, b->map->myself))) continue;
+        bool light = takesLight(to, NODE_HAS_LIGHT_PUBLISH);
+        str *form = light ? &forms.light : &forms.full;
+        if (!form->len) {
+            messageHeader h = busHeader(b);
+            messageWritePublish(form, type, light ? NULL : &h, channel, text);
+        }
+        b->counts.pubsub_sent += form->len;
+        busSendTo(b, to, type, form);
+    }
+    strFree(&forms.light);
+    strFree(&forms.full);
+}
+
+static bool sendModule(clusterBus *b, const clusterNode *to, uint64_t module_id, uint8_t type,
+                       slice payload) {
+    if (!isOpen(to)) return false;
+    str bytes = STR_EMPTY;
+    messageHeader h = busHeader(b);
+    bool light = takesLight(to, NODE_HAS_LIGHT_MODULE);
+    messageWriteModule(&bytes, light ? NULL : &h, module_id, type, payload);
+    b->counts.module_sent += bytes.len;
+    busSendTo(b, to, MESSAGE_MODULE, &bytes);
+    strFree(&bytes);
+    return true;
+}
+
+bool busSendModule(clusterBus *b, const clusterNode *to, uint64_t module_id, uint8_t type,
+                   slice payload) {
+    if (to) return sendModule(b, to, module_id, type, payload);
+    for (int i = 1; i < b->map->node_count; i++)
+        (void)sendModule(b, b->map->nodes[i], module_id, type, payload); /* the others get it */
+    return true;
+}
