@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of CLUSTER share. Main thread only. */
+#ifndef CLUSTER_CMD_CLUSTER_H
+#define CLUSTER_CMD_CLUSTER_H
+
+#include <stdbool.h>
+
+#include "engine/ctx.h"
+
+/* True if the server is a cluster node. False: the error was replied. */
+bool clusterIsNode(ctx *c);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CLUSTER: other nodes, the role of this one, epochs. Main thread only. */
+#include "base/base.h"
+#include "cluster/cmd_cluster.h"
+#include "cluster/procs.h"
+#include "cluster/server_map.h"
+#include "engine/reply.h"
+#include "pubsub/pubsub.h"
+#include "store/store.h"
+
+/* ------------------------------------------------------------------ nodes */
+
+static void logReset(bool hard) {
+    const clusterNode *myself = serverMap.myself;
+    if (hard) logNotice("Node hard reset, now I'm %.40s", myself->id);
+    logNotice("Moving myself to a new shard %.40s.", myself->shard_id);
+}
+
+/* CLUSTER RESET [HARD|SOFT]: the node leaves its cluster. Reply: OK. */
+void clusterResetCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
+    if (!clusterIsNode(c)) return;
+    bool hard = c->argc == 3 && ctxArgIs(c, 2, "hard");
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+    } else if (c->argc == 3 && !hard && !ctxArgIs(c, 2, "soft")) {
+        replyError(c, ERR_SYNTAX_TEXT);
+    } else if (serverMap.myself->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
+        replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
+    } else {
+        logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);
+        clusterMapReset(&serverMap, hard);
+        logReset(hard);
+        pubsubSlotsChanged(serverMapIsMine);
+        replyOk(c);
+    }
+}
+
+/* ------------------------------------------------------------------ epochs */
+
+/* CLUSTER SET-CONFIG-EPOCH epoch: allowed only before the node joins a cluster. Reply: OK. */
+void clusterSetConfigEpochCommand(ctx *c) {
+    int64_t epoch;
+    if (!clusterIsNode(c) || !ctxArgInt(c, 2, &epoch)) return;
+    if (epoch < 0) {
+        replyErrorFormat(c, "ERR Invalid config epoch specified: %lld", (long long)epoch);
+    } else if (serverMap.node_count > 1) {
+        replyError(c,
+                   SLICE("ERR The user can assign a config epoch only when the node does not know "
+                         "any other node."));
+    } else if (serverMap.myself->epoch != 0) {
+        replyError(c, SLICE("ERR Node config epoch is already non-zero"));
+    } else {
+        clusterMapSetNodeEpoch(&serverMap, serverMap.myself, (uint64_t)epoch);
+        clusterMapSetEpochs(&serverMap, clusterMapGreatestEpoch(&serverMap), serverMap.vote_epoch);
+        replyOk(c);
+    }
+}
+
+/* CLUSTER BUMPEPOCH. Reply: BUMPED or STILL, and the epoch. */
+void clusterBumpepochCommand(ctx *c) {
+    if (!clusterIsNode(c)) return;
+    bool bumped = clusterMapBumpEpoch(&serverMap);
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "%s %llu", bumped ? "BUMPED" : "STILL",
+                    (unsigned long long)serverMap.myself->epoch);
+    replyStatus(c, strSlice(&text));
+    strFree(&text);
+}
+
+/* CLUSTER SAVECONFIG. Reply: OK. */
+void clusterSaveconfigCommand(ctx *c) {
+    if (!clusterIsNode(c)) return;
+    reason why;
+    if (serverMapSave(&why) == OK) {
+        replyOk(c);
+    } else {
+        replyErrorFormat(c, "ERR error saving the cluster node config: %s", why.text);
+    }
+}
