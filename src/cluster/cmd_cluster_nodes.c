@@ -2,14 +2,66 @@
  *
  * CLUSTER: other nodes, the role of this one, epochs. Main thread only. */
 #include "base/base.h"
+#include "cluster/cluster_priv.h"
 #include "cluster/cmd_cluster.h"
+#include "cluster/failure.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
+#include "engine/hot.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------------------ nodes */
+
+/* The node whose id is the third word. NULL: the error was replied. */
+static clusterNode *nodeArg(ctx *c) {
+    clusterNode *n = clusterMapFind(&serverMap, c->argv[2]);
+    if (!n) replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+    return n;
+}
+
+/* The directive may be any number. */
+static int64_t forbiddenUntilMs(void) {
+    int64_t seconds = clusterConf.cluster_blacklist_ttl, most = INT64_MAX / 2000;
+    if (seconds <= 0) return engineHot.now_ms;
+    return engineHot.now_ms + (seconds < most ? seconds : most) * 1000;
+}
+
+/* CLUSTER FORGET node-id: removes a node, which is not added again for some time although others
+ * still tell of it. Reply: OK. */
+void clusterForgetCommand(ctx *c) {
+    hotCheck(c->argc == 3);
+    if (!clusterIsNode(c)) return;
+    slice id = c->argv[2];
+    if (!clusterMapFind(&serverMap, id) &&
+        clusterMapIsForbidden(&serverMap, id, engineHot.now_ms)) {
+        replyOk(c); /* told by another node before the client */
+        return;
+    }
+    clusterNode *n = nodeArg(c);
+    if (!n) return;
+    if (n == serverMap.myself) {
+        replyError(c, SLICE("ERR I tried hard but I can't forget myself..."));
+    } else if (n == serverMap.myself->primary) {
+        replyError(c, SLICE("ERR Can't forget my master!"));
+    } else {
+        clusterMapForbid(&serverMap, id, forbiddenUntilMs());
+        clusterMapRemove(&serverMap, n);
+        pubsubSlotsChanged(serverMapIsMine);
+        replyOk(c);
+    }
+}
+
+/* CLUSTER COUNT-FAILURE-REPORTS node-id. Reply: the number of reports about the node that count. */
+void clusterCountFailureReportsCommand(ctx *c) {
+    hotCheck(c->argc == 3);
+    if (!clusterIsNode(c)) return;
+    clusterNode *n = nodeArg(c);
+    if (!n) return;
+    const failureRules rules = {.timeout_ms = clusterConf.cluster_node_timeout};
+    replyInteger(c, failureCountReports(n, &rules, engineHot.now_ms));
+}
 
 static void logReset(bool hard) {
     const clusterNode *myself = serverMap.myself;
@@ -61,6 +113,10 @@ void clusterSetConfigEpochCommand(ctx *c) {
 /* CLUSTER BUMPEPOCH. Reply: BUMPED or STILL, and the epoch. */
 void clusterBumpepochCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
+    if (serverMap.myself->flags & NODE_REPLICA) {
+        replyError(c, SLICE("ERR This node is a replica: its epoch is that of its primary"));
+        return;
+    }
     bool bumped = clusterMapBumpEpoch(&serverMap);
     str text = STR_EMPTY;
     strAppendFormat(&text, "%s %llu", bumped ? "BUMPED" : "STILL",

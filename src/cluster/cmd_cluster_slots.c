@@ -152,6 +152,10 @@ static bool parseRanges(ctx *c, slotSet *set, bool assign) {
 static void changeSlots(ctx *c, bool ranges, bool assign) {
     slotSet set = {{0}};
     if (!clusterIsNode(c)) return;
+    if (serverMap.myself->flags & NODE_REPLICA) {
+        replyError(c, SLICE("ERR This node is a replica: slots are assigned on primaries"));
+        return;
+    }
     if (!(ranges ? parseRanges : parseSlots)(c, &set, assign)) return;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (set.bits[slot / 64] >> slot % 64 & 1)

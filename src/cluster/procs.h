@@ -10,11 +10,13 @@
 commandProc clusterAddslotsCommand;
 commandProc clusterAddslotsrangeCommand;
 commandProc clusterBumpepochCommand;
+commandProc clusterCountFailureReportsCommand;
 commandProc clusterCountkeysinslotCommand;
 commandProc clusterDelslotsCommand;
 commandProc clusterDelslotsrangeCommand;
 commandProc clusterFlushslotCommand;
 commandProc clusterFlushslotsCommand;
+commandProc clusterForgetCommand;
 commandProc clusterGetkeysinslotCommand;
 commandProc clusterHelpCommand;
 commandProc clusterInfoCommand;

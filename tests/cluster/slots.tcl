@@ -5,11 +5,6 @@ proc is_down {} {return "CLUSTERDOWN The cluster is down"}
 proc several {} {return "CROSSSLOT Keys in request don't hash to the same slot"}
 proc null_bulk {} {return [expr {[resp3] ? {null null} : {null bulk}}]}
 
-proc cluster_field {name} {
-    if {![regexp "$name:(\[^\r\]*)" [r cluster info] all value]} {fail "no $name"}
-    return $value
-}
-
 proc wait_ok {} {wait_for_condition 200 50 {[cluster_field cluster_state] eq "ok"}}
 
 start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout 500 enable-debug-command yes}} {

@@ -58,11 +58,13 @@ commandProc clientUnpauseCommand;
 commandProc clusterAddslotsCommand;
 commandProc clusterAddslotsrangeCommand;
 commandProc clusterBumpepochCommand;
+commandProc clusterCountFailureReportsCommand;
 commandProc clusterCountkeysinslotCommand;
 commandProc clusterDelslotsCommand;
 commandProc clusterDelslotsrangeCommand;
 commandProc clusterFlushslotCommand;
 commandProc clusterFlushslotsCommand;
+commandProc clusterForgetCommand;
 commandProc clusterGetkeysinslotCommand;
 commandProc clusterHelpCommand;
 commandProc clusterInfoCommand;
@@ -1227,6 +1229,14 @@ static const commandArg args_cluster_addslotsrange[] = {
     {.name = "range", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_cluster_addslotsrange_range},
 };
 
+static const commandHistory history_cluster_count_failure_reports[] = {
+    {"9.0.0", "Ignore additional failure reports for a node which has been marked as failed."},
+};
+
+static const commandArg args_cluster_count_failure_reports[] = {
+    {.name = "node-id", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandArg args_cluster_countkeysinslot[] = {
     {.name = "slot", .type = ARG_INTEGER, .key_spec = -1},
 };
@@ -1248,10 +1258,6 @@ static const commandArg args_cluster_getkeysinslot[] = {
 
 static const commandArg args_cluster_keyslot[] = {
     {.name = "key", .type = ARG_STRING, .key_spec = -1},
-};
-
-static const commandArg args_cluster_replicas[] = {
-    {.name = "node-id", .type = ARG_STRING, .key_spec = -1},
 };
 
 static const commandArg args_cluster_reset_reset_type[] = {
@@ -1311,6 +1317,19 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(1)",
      .since = "3.0.0",
      .tips = tips_client_info, .tip_count = 1},
+    {.name = "count-failure-reports",
+     .proc = clusterCountFailureReportsCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "cluster",
+     .summary = "Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.",
+     .complexity = "O(N) where N is the number of failure reports",
+     .since = "3.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .history = history_cluster_count_failure_reports, .history_count = 1,
+     .args = args_cluster_count_failure_reports, .arg_count = 1},
     {.name = "countkeysinslot",
      .proc = clusterCountkeysinslotCommand,
      .arity = 3,
@@ -1365,6 +1384,17 @@ static const commandSpec subs_cluster[] = {
      .summary = "Deletes all slots information from a node.",
      .complexity = "O(1)",
      .since = "3.0.0"},
+    {.name = "forget",
+     .proc = clusterForgetCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Removes a node from the nodes table.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .args = args_cluster_count_failure_reports, .arg_count = 1},
     {.name = "getkeysinslot",
      .proc = clusterGetkeysinslotCommand,
      .arity = 4,
@@ -1452,7 +1482,7 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(N) where N is the number of replicas.",
      .since = "5.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .args = args_cluster_replicas, .arg_count = 1},
+     .args = args_cluster_count_failure_reports, .arg_count = 1},
     {.name = "reset",
      .proc = clusterResetCommand,
      .arity = -2,
@@ -1510,7 +1540,7 @@ static const commandSpec subs_cluster[] = {
      .deprecated_since = "5.0.0",
      .replaced_by = "`CLUSTER REPLICAS`",
      .tips = tips_client_info, .tip_count = 1,
-     .args = args_cluster_replicas, .arg_count = 1},
+     .args = args_cluster_count_failure_reports, .arg_count = 1},
     {.name = "slots",
      .proc = clusterSlotsCommand,
      .arity = 2,
@@ -4544,7 +4574,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 22},
+     .subs = subs_cluster, .sub_count = 24},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,
