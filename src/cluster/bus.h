@@ -82,11 +82,13 @@ typedef struct busRules {
     int64_t forget_ms; /* cluster-blacklist-ttl */
 } busRules;
 
+typedef enum busConnect { BUS_CONNECTING, BUS_REFUSED, BUS_IMPOSSIBLE } busConnect;
+
 /* What the owner does. Links are given back to the bus by busOpened(), busReceived() and
  * busClosed(), never from inside of these functions. */
 typedef struct busProcs {
-    /* Begins to connect the link to its node. False: impossible. */
-    bool (*connect)(void *arg, busLink *l);
+    /* Begins to connect the link to its node. */
+    busConnect (*connect)(void *arg, busLink *l);
     void (*send)(void *arg, busLink *l, const str *bytes);
     /* The link is freed after the call. */
     void (*close)(void *arg, busLink *l);

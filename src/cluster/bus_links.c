@@ -100,11 +100,14 @@ void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
     busPing(b, l->node);
 }
 
+static void noteRefused(const clusterNode *n) {
+    logVerbose("Connection with Node %.40s at %s:%d failed: Connection refused", n->id,
+               strText(&n->ip), n->bus_port);
+}
+
 void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms) {
     b->now_ms = now_ms;
-    if (refused && l->node)
-        logVerbose("Connection with Node %.40s at %s:%d failed: Connection refused", l->node->id,
-                   strText(&l->node->ip), l->node->bus_port);
+    if (refused && l->node) noteRefused(l->node);
     retire(b, l);
     busSweep(b);
 }
@@ -217,8 +220,9 @@ static void openLink(clusterBus *b, clusterNode *n) {
     links->to = l;
     /* A node that cannot be reached is one that does not reply. */
     failurePinged(n, b->now_ms);
-    if (b->procs->connect(b->arg, l)) return;
-    retire(b, l);
+    busConnect result = b->procs->connect(b->arg, l);
+    if (result == BUS_REFUSED) noteRefused(n);
+    if (result != BUS_CONNECTING) retire(b, l);
 }
 
 /* A node that answers, but does not connect to this one, does not know it. */

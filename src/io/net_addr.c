@@ -279,10 +279,11 @@ static status bindSource(int fd, int family, const char *source, reason *why) {
 int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why) {
     struct addrinfo *found = resolve(addr, AF_UNSPEC, port, 0, why);
     if (!found) return -1;
-    int fd = -1;
+    int fd = -1, failed = 0;
     for (const struct addrinfo *to = found; to; to = to->ai_next) {
         fd = newSocket(to->ai_family, tcpProtocol(mptcp));
         if (fd < 0) {
+            failed = errno;
             reasonSetErrno(why, "socket");
             continue;
         }
@@ -290,10 +291,12 @@ int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, re
             if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS) break;
             reasonSetErrno(why, "connect");
         }
+        failed = errno;
         closeQuietly(fd);
         fd = -1;
     }
     freeaddrinfo(found);
+    errno = failed;
     return fd;
 }
 

@@ -31,7 +31,8 @@ int netListenTcp(const char *addr, int port, const netListenOptions *options, bo
 int netListenUnix(const char *path, mode_t mode, const char *group, int backlog, reason *why);
 /* Accepts one connection; -1 if there is none (errno EAGAIN). */
 int netAccept(int listen_fd);
-/* Starts a non-blocking connect; with `source` "" the kernel chooses the address. -1 on failure. */
+/* Starts a non-blocking connect; with `source` "" the kernel chooses the address. -1 on failure,
+ * with errno, which is ECONNREFUSED if nobody listens there. */
 int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why);
 int netConnectUnix(const char *path, reason *why);
 

@@ -113,11 +113,14 @@ static void acceptOne(int fd, const connType *type) {
     if (type != &connTls) (void)clientAdmit(cl); /* if refused, it is being closed */
 }
 
+int netMostAccepts(bool tls) {
+    return tls ? netConf.max_new_tls_connections_per_cycle : netConf.max_new_connections_per_cycle;
+}
+
 static void acceptable(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)mask; /* there is one loop, and only readability is watched */
     const connType *type = arg;
-    int most = type == &connTls ? netConf.max_new_tls_connections_per_cycle
-                                : netConf.max_new_connections_per_cycle;
+    int most = netMostAccepts(type == &connTls);
     for (int i = 0; i < most; i++) {
         int accepted = netAccept(fd);
         if (accepted < 0) {

@@ -58,6 +58,10 @@ void netCloseAll(void);
 void netDescribeClients(int most, bool for_log, str *out);
 /* The line of one session for a log, without a line end; false if it has no connection. */
 bool netDescribeForLog(const session *s, str *out);
+/* bind-source-addr, for connections that this server opens; "" if it is not set. */
+const char *netSourceAddress(void);
+/* max-new-connections-per-cycle, or that of TLS. */
+int netMostAccepts(bool tls);
 /* The addresses of `bind`, borrowed; a leading '-' means that a missing address is not an error.
  * Returns their number. */
 int netBindAddresses(const char *const **addrs);
@@ -66,6 +70,8 @@ bool netTlsIsOn(void);
 /* Begins the server's side of TLS on an accepted connection of another folder, initialised with
  * connTls. Fails while TLS is off. Client certificates are asked for as tls-auth-clients says. */
 status netTlsAccept(conn *c) MUST_USE;
+/* The same for other nodes of a cluster: they must have a certificate. */
+status netTlsAcceptNode(conn *c) MUST_USE;
 /* tls-replication: links to a primary use TLS, and replicas connect to the TLS port. */
 bool netTlsForReplication(void);
 /* The port to which replicas of this server connect. */

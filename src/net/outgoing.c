@@ -11,8 +11,10 @@
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
+const char *netSourceAddress(void) { return netConf.bind_source_addr; }
+
 conn *netOutgoingOpen(const char *addr, int port, const char *host, bool mptcp, reason *why) {
-    int fd = netConnectTcp(addr, port, netConf.bind_source_addr, mptcp, why);
+    int fd = netConnectTcp(addr, port, netSourceAddress(), mptcp, why);
     if (fd < 0) return NULL;
     client *cl = memNew(client);
     cl->owner = netMainThread();

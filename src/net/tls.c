@@ -292,6 +292,12 @@ status netTlsAccept(conn *c) {
     return tlsAccept(c, tls.context, verify[netConf.tls_auth_clients]);
 }
 
+status netTlsAcceptNode(conn *c) {
+    hotCheck(threadIsMain());
+    if (!tls.context) return ERR_DENIED;
+    return tlsAccept(c, tls.context, TLS_VERIFY_REQUIRED);
+}
+
 bool netTlsForCluster(void) { return netConf.tls_cluster; }
 bool netTlsForReplication(void) { return netConf.tls_replication; }
 int netReplicationPort(void) { return netConf.tls_replication ? netConf.tls_port : netConf.port; }
