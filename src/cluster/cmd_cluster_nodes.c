@@ -6,6 +6,7 @@
 #include "cluster/cmd_cluster.h"
 #include "cluster/failure.h"
 #include "cluster/procs.h"
+#include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
@@ -24,8 +25,8 @@ static clusterNode *nodeArg(ctx *c) {
 /* The directive may be any number. */
 static int64_t forbiddenUntilMs(void) {
     int64_t seconds = clusterConf.cluster_blacklist_ttl, most = INT64_MAX / 2000;
-    if (seconds <= 0) return engineHot.now_ms;
-    return engineHot.now_ms + (seconds < most ? seconds : most) * 1000;
+    if (seconds <= 0) return serverBusNowMs();
+    return serverBusNowMs() + (seconds < most ? seconds : most) * 1000;
 }
 
 /* CLUSTER FORGET node-id: removes a node, which is not added again for some time although others
@@ -35,7 +36,7 @@ void clusterForgetCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
     slice id = c->argv[2];
     if (!clusterMapFind(&serverMap, id) &&
-        clusterMapIsForbidden(&serverMap, id, engineHot.now_ms)) {
+        clusterMapIsForbidden(&serverMap, id, serverBusNowMs())) {
         replyOk(c); /* told by another node before the client */
         return;
     }
@@ -60,7 +61,7 @@ void clusterCountFailureReportsCommand(ctx *c) {
     clusterNode *n = nodeArg(c);
     if (!n) return;
     const failureRules rules = {.timeout_ms = clusterConf.cluster_node_timeout};
-    replyInteger(c, failureCountReports(n, &rules, engineHot.now_ms));
+    replyInteger(c, failureCountReports(n, &rules, serverBusNowMs()));
 }
 
 static void logReset(bool hard) {

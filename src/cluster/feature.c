@@ -7,7 +7,9 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/cluster_report.h"
 #include "cluster/migrate.h"
+#include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
@@ -34,32 +36,51 @@ static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
 static status init(reason *why) {
     if (!clusterIsEnabled()) return OK;
     status st = serverMapInit(why);
+    if (st == OK) st = serverBusInit(why);
     if (st != OK) return st;
+    serverRoleChanged(); /* the file may say that this node is a replica */
     replSetCluster(&repl_cluster);
     gateArm(&clusterRedirectGate, true);
     return OK;
 }
 
-static void updateState(int64_t budget_us) {
-    (void)budget_us; /* takes no time */
+static void tickBus(int64_t budget_us) {
     if (!clusterIsEnabled()) return;
     serverMapAnnounce(); /* ports may have changed */
-    serverMapUpdateState();
+    serverBusTick(budget_us);
 }
 
 /* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
 static void applyChanges(void) {
-    if (clusterIsEnabled()) serverMapApplyChanges();
+    if (!clusterIsEnabled()) return;
+    serverBusStep();
+    serverMapApplyChanges();
+}
+
+/* After the map has been saved. */
+static void sendMessages(void) {
+    if (clusterIsEnabled()) serverBusFlush();
+}
+
+static void resetStats(void) {
+    if (clusterIsEnabled()) serverBusResetStats();
+}
+
+static status shutDown(uint32_t flags, reason *why) {
+    (void)flags;
+    if (!clusterIsEnabled()) return OK;
+    logNotice("Saving the cluster configuration file before exiting.");
+    return serverMapSave(why);
 }
 
 static void printConnections(str *out) {
     strAppendFormat(out, "migrate_cached_sockets:%d\r\n", migrateIdleConnections());
 }
 
-static const tickJob ticks[] = {{"cluster-state", 100, updateState, clusterIsEnabled},
+static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsEnabled},
                                 {"migrate-idle", 1000, migrateCloseIdle, NULL},
                                 {0}};
-static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {0}};
+static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};
 static const gate *const gates[] = {&clusterRedirectGate, NULL};
@@ -80,4 +101,6 @@ const feature clusterFeature = {.name = "cluster",
                                 .gates = gates,
                                 .observers = observers,
                                 .on_db = migrateDbEvent,
+                                .on_stats_reset = resetStats,
+                                .on_shutdown = shutDown,
                                 .init = init};

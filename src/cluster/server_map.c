@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
-#include "engine/hot.h"
+#include "cluster/server_bus.h"
 #include "io/file.h"
 #include "net/net.h"
 
@@ -21,11 +21,10 @@ static int firstPort(int announced, int own) { return announced ? announced : ow
 void serverMapAnnounce(void) {
     const clusterConfig *conf = &clusterConf;
     clusterNode *n = serverMap.myself;
-    int tcp, tls, bus = netPort() + CLUSTER_BUS_PORT_OFFSET;
+    int tcp, tls, bus = serverBusPort();
     netListenPorts(&tcp, &tls);
     clusterMapSetPort(&serverMap, &n->tcp_port, firstPort(conf->cluster_announce_port, tcp));
     clusterMapSetPort(&serverMap, &n->tls_port, firstPort(conf->cluster_announce_tls_port, tls));
-    if (conf->cluster_port) bus = conf->cluster_port;
     if (conf->cluster_announce_bus_port) bus = conf->cluster_announce_bus_port;
     clusterMapSetPort(&serverMap, &n->bus_port, bus > CONFIG_PORT_MAX ? 0 : bus);
     clusterMapSetPort(&serverMap, &n->client_tcp_port, conf->cluster_announce_client_port);
@@ -79,7 +78,7 @@ static status readFile(const char *path, bool *found, reason *why) {
     status st = fileReadAll(path, FILE_MAX_BYTES, &text, why);
     *found = st == OK && text.len > 0; /* an empty one was created but never written */
     if (*found) {
-        st = clusterMapParse(&serverMap, strSlice(&text), netTlsForCluster(), engineHot.now_ms,
+        st = clusterMapParse(&serverMap, strSlice(&text), netTlsForCluster(), serverBusNowMs(),
                              &line);
         if (st != OK)
             reasonSet(why, st, "Unrecoverable error: corrupted cluster config file \"%s\": %s.",
@@ -93,7 +92,7 @@ status serverMapInit(reason *why) {
     bool found;
     status st = readFile(clusterConf.cluster_config_file, &found, why);
     if (st != OK) return st;
-    if (!found) clusterMapInit(&serverMap, engineHot.now_ms);
+    if (!found) clusterMapInit(&serverMap, serverBusNowMs());
     logNotice(found ? "Node configuration loaded, I'm %.40s"
                     : "No cluster configuration found, I'm %.40s",
               serverMap.myself->id);
@@ -112,17 +111,10 @@ status serverMapSave(reason *why) {
 
 /* ------------------------------------------------------------------ changes */
 
-void serverMapUpdateState(void) {
-    const clusterStateRules rules = {.full_coverage = clusterConf.cluster_require_full_coverage,
-                                     .node_timeout_ms = clusterConf.cluster_node_timeout};
-    clusterStateUpdate(&serverClusterState, &serverMap, &rules, engineHot.now_ms);
-}
-
 void serverMapApplyChanges(void) {
     if (likely(!serverMap.changed)) return;
     bool save = serverMap.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);
     serverMap.changed = 0;
-    serverMapUpdateState();
     reason why;
     if (!save || serverMapSave(&why) == OK) return;
     if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {

@@ -23,7 +23,6 @@ status serverMapSave(reason *why) MUST_USE;
 /* If something has changed, updates the state and writes the configuration file. Called before
  * replies are sent. */
 void serverMapApplyChanges(void);
-void serverMapUpdateState(void);
 /* For pubsub: as clusterMapIsMine(). */
 bool serverMapIsMine(int slot);
 /* The address or name that clients should connect to, depending on cluster-preferred-endpoint-type;

@@ -232,16 +232,29 @@ void pubsubSlotsChanged(bool (*is_served)(int slot)) {
 
 /* ------------------------------------------------------------------ publishing */
 
+static pubsubOutwardProc *outward;
+
+void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
+
+void pubsubDeliver(bool shard, slice channel, slice message) {
+    hotCheck(threadIsMain());
+    (void)(shard ? publishToShard : publishToChannel)(channel, message); /* need not be known */
+}
+
 /* In cluster mode messages reach other nodes through the bus. */
-static void propagateMessage(ctx *c) {
-    if (!storeIsSlotted()) ctxPropagateTo(c, PROPAGATE_REPLICAS);
+static void propagateMessage(ctx *c, bool shard) {
+    if (outward) {
+        outward(shard, c->argv[1], c->argv[2]);
+    } else {
+        ctxPropagateTo(c, PROPAGATE_REPLICAS);
+    }
 }
 
 /* PUBLISH channel message. Reply: the number of deliveries. */
 void publishCommand(ctx *c) {
     hotCheck(c->argc == 3);
     uint64_t receivers = publishToChannel(c->argv[1], c->argv[2]);
-    propagateMessage(c);
+    propagateMessage(c, false);
     replyInteger(c, (int64_t)receivers);
 }
 
@@ -249,7 +262,7 @@ void publishCommand(ctx *c) {
 void spublishCommand(ctx *c) {
     hotCheck(c->argc == 3);
     uint64_t receivers = publishToShard(c->argv[1], c->argv[2]);
-    propagateMessage(c);
+    propagateMessage(c, true);
     replyInteger(c, (int64_t)receivers);
 }
 

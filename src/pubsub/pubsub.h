@@ -12,6 +12,13 @@ extern const gate monitorGate;
 /* Refuses most commands to RESP2 sessions with subscriptions. */
 extern const gate pubsubContextGate;
 
+/* A message of another node of the cluster, for the subscribers of this one. */
+void pubsubDeliver(bool shard, slice channel, slice message);
+/* What is published here is also passed to this function, which sends it to the other nodes. Set by
+ * the cluster's init; without it PUBLISH reaches the replicas through the stream. */
+typedef void pubsubOutwardProc(bool shard, slice channel, slice message);
+void pubsubSetOutward(pubsubOutwardProc *proc);
+
 /* The slots served by this node have changed: unsubscribes everyone from the shard channels of
  * others, with a confirmation that was not asked for, and invalidates tracked keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));

@@ -39,6 +39,8 @@ int64_t replOffset(void) {
     return replThis()->history.offset;
 }
 
+int64_t replPingMs(void) { return (int64_t)replConf.repl_ping_replica_period * 1000; }
+
 const char *replId(void) { return replThis()->history.id; }
 const char *replSecondId(void) { return replThis()->history.id2; }
 int64_t replSecondOffset(void) { return replThis()->history.second_offset; }

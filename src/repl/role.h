@@ -38,6 +38,8 @@ int64_t replSecondOffset(void);
  * `db_id` is what the stream had selected before them, -1 if they continue those of the last call,
  * `db_after` what it selects now. */
 void replForward(int db_id, const slice *spans, int count, int db_after);
+/* repl-ping-replica-period in ms. */
+int64_t replPingMs(void);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)
  * the offset stands still until all replicas have reached it. */
 void replHoldStream(bool held);

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/server_bus.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/server_map.h"
+#include "cluster/server_role.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "engine/pause.h"
+#include "io/net_addr.h"
+#include "io/tls.h"
+#include "net/net.h"
+#include "pubsub/pubsub.h"
+#include "repl/role.h"
+
+enum {
+    LISTENERS_MAX = 16,
+    BACKLOG = 511,
+    READ_BYTES = 64 * 1024,
+    READS_PER_EVENT = 16, /* then other connections are served first */
+};
+
+/* The connection of a link. */
+typedef struct busConn {
+    conn conn;
+    busLink *link; /* NULL: it has ended */
+    str out;
+    size_t sent;     /* of `out` */
+    listNode unsent; /* in serverLinks.unsent, if there is something to send */
+    bool is_reading; /* its callback is running, and frees it */
+} busConn;
+
+clusterBus serverBus;
+
+static struct {
+    int listeners[LISTENERS_MAX];
+    int listener_count;
+    list unsent;
+    int64_t clock_ahead_ms; /* of the monotonic clock */
+    int count;
+    size_t memory;
+    uint64_t sent_bytes, limit_exceeded;
+} serverLinks;
+
+int64_t serverBusNowMs(void) {
+    int64_t mono_ms = clockMonoMs();
+    if (!serverLinks.clock_ahead_ms) serverLinks.clock_ahead_ms = clockWallMs() - mono_ms;
+    return mono_ms + serverLinks.clock_ahead_ms;
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static busConn *newConn(int fd, connState state) {
+    busConn *bc = memNew(busConn);
+    bool tls = netTlsForCluster();
+    (void)netSetNoDelay(fd, true); /* without it messages are only slower */
+    connInit(&bc->conn, tls ? &connTls : &connTcp, engineLoop(), fd, state);
+    serverLinks.count++;
+    return bc;
+}
+
+static void account(busConn *bc) {
+    busLink *l = bc->link;
+    check(bc->sent <= bc->out.len);
+    check(serverLinks.memory >= l->allocated);
+    serverLinks.memory -= l->allocated;
+    l->allocated = bc->out.cap;
+    l->unsent = bc->out.len - bc->sent;
+    serverLinks.memory += l->allocated;
+}
+
+static void freeConn(busConn *bc) {
+    check(!bc->link);
+    check(!listHas(&bc->unsent));
+    check(serverLinks.count > 0);
+    strFree(&bc->out);
+    memFree(bc);
+    serverLinks.count--;
+}
+
+/* The link has ended or is about to. */
+static void closeConn(busConn *bc) {
+    check(bc->link);
+    serverLinks.memory -= bc->link->allocated;
+    bc->link = NULL;
+    if (listHas(&bc->unsent)) listRemove(&serverLinks.unsent, &bc->unsent);
+    connClose(&bc->conn);
+    if (!bc->is_reading) freeConn(bc);
+}
+
+/* The connection has failed or ended. */
+static void ended(busConn *bc, bool refused) {
+    busLink *l = bc->link;
+    closeConn(bc);
+    busClosed(&serverBus, l, refused, serverBusNowMs());
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static void writable(conn *c);
+
+/* False: the connection has failed. */
+static bool sendPending(busConn *bc) {
+    while (bc->sent < bc->out.len) {
+        struct iovec iov = {bc->out.ptr + bc->sent, bc->out.len - bc->sent};
+        ssize_t n = connWritev(&bc->conn, &iov, 1);
+        if (n < 0 && errno == EAGAIN) break;
+        if (n <= 0) return false;
+        bc->sent += (size_t)n;
+        serverLinks.sent_bytes += (uint64_t)n;
+    }
+    bool all = bc->sent == bc->out.len;
+    if (all) {
+        strFree(&bc->out);
+        bc->sent = 0;
+    } else if (bc->sent > bc->out.len / 2) {
+        memmove(bc->out.ptr, bc->out.ptr + bc->sent, bc->out.len - bc->sent);
+        strCut(&bc->out, bc->out.len - bc->sent);
+        bc->sent = 0;
+    }
+    account(bc);
+    return connOnWrite(&bc->conn, all ? NULL : writable) == OK;
+}
+
+static void writable(conn *c) {
+    busConn *bc = CONTAINER_OF(c, busConn, conn);
+    if (!sendPending(bc)) ended(bc, false);
+}
+
+void serverBusFlush(void) {
+    for (listNode *at; (at = listFirst(&serverLinks.unsent)) != NULL;) {
+        busConn *bc = CONTAINER_OF(at, busConn, unsent);
+        listRemove(&serverLinks.unsent, at);
+        if (!sendPending(bc)) ended(bc, false);
+    }
+}
+
+static void sendOn(void *arg, busLink *l, const str *bytes) {
+    (void)arg; /* there is one bus */
+    busConn *bc = l->carrier;
+    check(bc->link == l);
+    check(bc->conn.state == CONN_OPEN);
+    strAppendSlice(&bc->out, strSlice(bytes));
+    account(bc);
+    if (!listHas(&bc->unsent)) listAppend(&serverLinks.unsent, &bc->unsent);
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+static void readable(conn *c) {
+    static char bytes[READ_BYTES];
+    busConn *bc = CONTAINER_OF(c, busConn, conn);
+    if (c->state == CONN_FAILED) { /* in the handshake of TLS */
+        logVerbose("Error accepting cluster node connection: %s", connErrorText(c));
+        ended(bc, false);
+        return;
+    }
+    check(bc->link->carrier == bc);
+    bc->is_reading = true;
+    for (int i = 0; i < READS_PER_EVENT && bc->link; i++) {
+        ssize_t n = connRead(c, bytes, sizeof(bytes));
+        if (n < 0 && errno == EAGAIN) break;
+        if (n <= 0) {
+            if (n == 0) logDebug("I/O error reading from node link: connection closed");
+            ended(bc, false);
+        } else {
+            busReceived(&serverBus, bc->link, sliceMake(bytes, (size_t)n), serverBusNowMs());
+            if ((size_t)n < sizeof(bytes)) break;
+        }
+    }
+    bc->is_reading = false;
+    if (!bc->link) freeConn(bc);
+}
+
+/* ------------------------------------------------------------------ connecting */
+
+static void connected(conn *c) {
+    busConn *bc = CONTAINER_OF(c, busConn, conn);
+    check(!bc->link->is_inbound);
+    if (c->state == CONN_FAILED) {
+        if (c->last_errno != ECONNREFUSED)
+            logVerbose("Connection with Node %.40s at %s:%d failed: %s", bc->link->node->id,
+                       strText(&bc->link->node->ip), bc->link->node->bus_port, connErrorText(c));
+        ended(bc, c->last_errno == ECONNREFUSED);
+    } else if (connOnWrite(c, NULL) != OK || connOnRead(c, readable) != OK) {
+        ended(bc, false);
+    } else {
+        busOpened(&serverBus, bc->link, serverBusNowMs());
+    }
+}
+
+static busConnect connectTo(void *arg, busLink *l) {
+    (void)arg; /* there is one bus */
+    reason why;
+    const char *ip = strText(&l->node->ip);
+    int fd = netConnectTcp(ip, l->node->bus_port, netSourceAddress(), false, &why);
+    if (fd < 0) {
+        if (errno == ECONNREFUSED) return BUS_REFUSED;
+        logVerbose("Unable to connect to Cluster Node [%s]:%d -> %s", ip, l->node->bus_port,
+                   why.text);
+        return BUS_IMPOSSIBLE;
+    }
+    busConn *bc = newConn(fd, CONN_CONNECTING);
+    bc->link = l;
+    l->carrier = bc;
+    if (netTlsForCluster() && netTlsConnect(&bc->conn, ip) != OK) goto fail;
+    if (connOnWrite(&bc->conn, connected) != OK) goto fail;
+    return BUS_CONNECTING;
+fail:
+    closeConn(bc);
+    l->carrier = NULL;
+    return BUS_IMPOSSIBLE;
+}
+
+static void closeLink(void *arg, busLink *l) {
+    (void)arg; /* there is one bus */
+    check(!l->is_closed);
+    if (l->carrier) closeConn(l->carrier);
+}
+
+/* ------------------------------------------------------------------ listening */
+
+/* Splits "ip:port" or "[ip6]:port". */
+static int splitAddress(const char *text, char ip[BUS_IP_MAX]) {
+    const char *colon = strrchr(text, ':');
+    check(colon);
+    bool brackets = text[0] == '[';
+    size_t len = (size_t)(colon - text) - 2u * brackets;
+    if (len >= BUS_IP_MAX) len = 0;
+    memcpy(ip, text + brackets, len);
+    ip[len] = '\0';
+    return atoi(colon + 1);
+}
+
+static void acceptOne(int fd) {
+    char peer[NET_ADDR_TEXT_MAX], own[NET_ADDR_TEXT_MAX];
+    bool known = netPeerText(fd, peer) & netLocalText(fd, own);
+    busConn *bc = known ? newConn(fd, CONN_OPEN) : NULL;
+    if (!bc) {
+        close(fd);
+        return;
+    }
+    /* A failure only means that a dead connection is noticed later. */
+    (void)netSetKeepAlive(fd, (int)(clusterConf.cluster_node_timeout / 500) + 1);
+    logVerbose("Accepting cluster node connection from %s", peer);
+    bc->link = busAccepted(&serverBus, bc, serverBusNowMs());
+    bc->link->peer_port = splitAddress(peer, bc->link->peer_ip);
+    (void)splitAddress(own, bc->link->own_ip);
+    if ((netTlsForCluster() && netTlsAcceptNode(&bc->conn) != OK) ||
+        connOnRead(&bc->conn, readable) != OK)
+        ended(bc, false);
+}
+
+static void acceptable(loop *l, int fd, void *arg, int mask) {
+    (void)l, (void)arg, (void)mask; /* there is one loop, and only readability is watched */
+    if (engineHot.loading && serverMap.myself->flags & NODE_PRIMARY) return;
+    int most = netMostAccepts(netTlsForCluster());
+    for (int i = 0; i < most; i++) {
+        int accepted = netAccept(fd);
+        if (accepted < 0) return;
+        acceptOne(accepted);
+    }
+}
+
+static status listenOn(const char *addr, reason *why) {
+    netListenOptions options = {.backlog = BACKLOG, .ip6_only = true};
+    bool optional = addr[0] == '-', unsupported = false;
+    reason detail;
+    int fd = netListenTcp(addr + optional, serverBusPort(), &options, &unsupported, &detail);
+    if (fd < 0 && optional && unsupported) return OK;
+    if (fd >= 0 && serverLinks.listener_count < LISTENERS_MAX &&
+        loopWatch(engineLoop(), fd, LOOP_READ, acceptable, NULL) == OK) {
+        serverLinks.listeners[serverLinks.listener_count++] = fd;
+        return OK;
+    }
+    if (fd >= 0) {
+        close(fd);
+    } else {
+        logWarning("Warning: Could not create server TCP listening socket %s:%d: %s",
+                   addr + optional, serverBusPort(), detail.text);
+    }
+    return reasonSet(why, ERR_IO, "Failed listening on port %d (cluster), aborting.",
+                     serverBusPort());
+}
+
+static status openListeners(reason *why) {
+    const char *const *addrs;
+    int count = netBindAddresses(&addrs);
+    for (int i = 0; i < count; i++) {
+        status st = listenOn(addrs[i], why);
+        if (st != OK) return st;
+    }
+    return OK;
+}
+
+int serverBusPort(void) {
+    return clusterConf.cluster_port ? clusterConf.cluster_port
+                                    : netPort() + CLUSTER_BUS_PORT_OFFSET;
+}
+
+/* ------------------------------------------------------------------ what the bus asks for */
+
+static int64_t offsetNow(void *arg) {
+    (void)arg; /* there is one bus */
+    return replOffset();
+}
+
+static int64_t dataAge(void *arg) {
+    (void)arg; /* there is one bus */
+    return replLinkAgeMs();
+}
+
+/* Roles are compared with the map at the end of the turn. */
+static void follow(void *arg, clusterNode *primary) {
+    (void)arg, (void)primary;
+    serverRoleChanged();
+}
+
+static void promoted(void *arg) {
+    (void)arg; /* there is one bus */
+    serverRoleChanged();
+}
+
+static void slotsLost(void *arg) {
+    (void)arg; /* there is one bus */
+    serverRoleSlotsLost();
+}
+
+static void pauseWrites(void *arg, int64_t until_ms) {
+    (void)arg; /* there is one bus */
+    if (until_ms) {
+        pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, clockWallMs() + (until_ms - serverBusNowMs()));
+    } else {
+        pauseEnd(PAUSE_FOR_FAILOVER);
+    }
+    replHoldStream(until_ms != 0);
+}
+
+static void published(void *arg, bool shard, slice channel, slice text) {
+    (void)arg; /* there is one bus */
+    pubsubDeliver(shard, channel, text);
+}
+
+static void publishOutward(bool shard, slice channel, slice text) {
+    busPublish(&serverBus, shard, channel, text);
+}
+
+static void moduleMessage(void *arg, clusterNode *from, const message *m) {
+    (void)arg, (void)from, (void)m; /* no module is loaded that could receive it */
+}
+
+static const busProcs procs = {.connect = connectTo,
+                               .send = sendOn,
+                               .close = closeLink,
+                               .offset = offsetNow,
+                               .dataAge = dataAge,
+                               .follow = follow,
+                               .promoted = promoted,
+                               .slotsLost = slotsLost,
+                               .pauseWrites = pauseWrites,
+                               .publish = published,
+                               .module = moduleMessage};
+
+/* ------------------------------------------------------------------ periodically */
+
+void serverBusTakeRules(void) {
+    const clusterConfig *c = &clusterConf;
+    serverBus.rules = (busRules){.timeout_ms = c->cluster_node_timeout,
+                                 .ping_interval_ms = c->cluster_ping_interval,
+                                 .gossip_percent = c->cluster_message_gossip_perc,
+                                 .tls = netTlsForCluster(),
+                                 .announces_ip = c->cluster_announce_ip[0] != '\0',
+                                 .full_coverage = c->cluster_require_full_coverage,
+                                 .replica_migration = c->cluster_allow_replica_migration,
+                                 .no_failover = c->cluster_replica_no_failover,
+                                 .migration_barrier = c->cluster_migration_barrier,
+                                 .validity_factor = c->cluster_replica_validity_factor,
+                                 .repl_ping_ms = replPingMs(),
+                                 .manual_timeout_ms = c->cluster_manual_failover_timeout,
+                                 .forget_ms = c->cluster_blacklist_ttl * 1000};
+}
+
+static void limitLink(void *arg, const busLink *l) {
+    busLink **over = arg;
+    size_t memory = l->allocated + sizeof(*l) + sizeof(busConn);
+    if (*over || memory <= clusterConf.cluster_link_sendbuf_limit || !l->allocated) return;
+    logWarning("Freeing cluster link(%s node %s, used memory: %zu) due to exceeding send buffer "
+               "memory limit.",
+               l->is_inbound ? "from" : "to",
+               l->node ? clusterNodeLabel(l->node).text : "<unknown>", memory);
+    *over = (busLink *)(uintptr_t)l;
+}
+
+static void limitLinks(void) {
+    busLink *over;
+    if (!clusterConf.cluster_link_sendbuf_limit) return;
+    do {
+        over = NULL;
+        busEachLink(&serverBus, limitLink, &over);
+        if (!over) break;
+        serverLinks.limit_exceeded++;
+        busDrop(&serverBus, over);
+    } while (true);
+}
+
+void serverBusTick(int64_t budget_us) {
+    (void)budget_us; /* takes little time */
+    serverBusTakeRules();
+    limitLinks();
+    busTick(&serverBus, serverBusNowMs());
+}
+
+void serverBusStep(void) {
+    if (serverMap.changed & CLUSTER_MAP_STATE) busStep(&serverBus, serverBusNowMs());
+    serverRoleApply();
+}
+
+/* ------------------------------------------------------------------ reports */
+
+size_t serverBusMemory(void) {
+    return serverLinks.memory + (size_t)serverLinks.count * (sizeof(busConn) + sizeof(busLink));
+}
+
+int serverBusLinkCount(void) { return serverLinks.count; }
+uint64_t serverBusSentBytes(void) { return serverLinks.sent_bytes; }
+uint64_t serverBusLimitExceeded(void) { return serverLinks.limit_exceeded; }
+
+void serverBusResetStats(void) {
+    serverBus.counts = (busCounts){.bytes_received = 0};
+    serverLinks.sent_bytes = serverLinks.limit_exceeded = 0;
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+status serverBusInit(reason *why) {
+    listInit(&serverLinks.unsent);
+    serverBusTakeRules();
+    busInit(&serverBus, &serverMap, &serverClusterState, &procs, NULL, serverBusNowMs());
+    serverBusTakeRules();
+    pubsubSetOutward(publishOutward);
+    return openListeners(why);
+}
+
+void serverBusStop(void) {
+    serverBusFlush();
+    for (int i = 0; i < serverLinks.listener_count; i++) {
+        loopUnwatch(engineLoop(), serverLinks.listeners[i], LOOP_READ);
+        close(serverLinks.listeners[i]);
+    }
+    serverLinks.listener_count = 0;
+    busClear(&serverBus);
+}

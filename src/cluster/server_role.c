@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/server_role.h"
+
+#include "base/base.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/server_map.h"
+#include "engine/hooks.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "net/net.h"
+#include "pubsub/pubsub.h"
+#include "repl/role.h"
+#include "store/store.h"
+
+static struct { bool role, slots; } pending;
+
+void serverRoleChanged(void) { pending.role = true; }
+void serverRoleSlotsLost(void) { pending.slots = true; }
+
+/* The slots of which this node has the data: a replica, those of its primary. */
+static bool serves(int slot) {
+    const clusterNode *primary = clusterNodePrimary(serverMap.myself);
+    return primary && clusterMapOwner(&serverMap, slot) == primary;
+}
+
+static void applyRole(void) {
+    check(!engineHot.current);
+    check(serverMap.myself);
+    const clusterNode *myself = serverMap.myself, *primary = myself->primary;
+    pending.role = false;
+    if (myself->flags & NODE_PRIMARY) {
+        if (replIsReplica()) replPromote();
+    } else if (primary && primary->ip.len) {
+        int port = clusterNodePort(primary, netTlsForReplication());
+        (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
+    }
+}
+
+void serverRoleApply(void) {
+    if (likely(!pending.role && !pending.slots)) return;
+    if (engineHot.current || engineHot.loading) return;
+    if (pending.role) applyRole();
+    if (!pending.slots) return;
+    pending.slots = false;
+    pubsubSlotsChanged(serves);
+}
+
+void serverRoleEmpty(void) {
+    dbEvent event = {.kind = DB_FLUSHING, .db_id = -1, .later = true};
+    hooksDbEvent(&event);
+    (void)storeFlush(keyspaceMain(), true); /* the number of keys does not matter */
+    event.kind = DB_FLUSHED;
+    hooksDbEvent(&event);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The dataset of this server follows the map: role, primary, and the keys of slots that it has
+ * lost. What the bus decides inside of a turn is done at its end, when no command is being
+ * executed. Main thread only. */
+#ifndef CLUSTER_SERVER_ROLE_H
+#define CLUSTER_SERVER_ROLE_H
+
+/* The role of this node or the address of its primary has changed. */
+void serverRoleChanged(void);
+/* Slots have got other owners: the keys that this node has of them are to be deleted. */
+void serverRoleSlotsLost(void);
+/* Does what is pending; no effect while a command is executed. */
+void serverRoleApply(void);
+/* This node gives up its dataset: deletes all keys, without telling replicas. */
+void serverRoleEmpty(void);
+
+#endif
