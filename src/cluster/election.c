@@ -67,18 +67,68 @@ static bool mayStartAtOnce(const clusterMap *m, const election *e) {
     return true;
 }
 
+/* ------------------------------------------------------------------ what the log tells */
+
+enum reasonToWait { WAIT_NOTHING, WAIT_DATA_AGE, WAIT_DELAY, WAIT_VOTES, WAIT_EXPIRED };
+
+static const char *const wait_texts[] = {
+    [WAIT_DATA_AGE] = "Disconnected from primary for longer than allowed. Please check the "
+                      "'cluster-replica-validity-factor' configuration option.",
+    [WAIT_DELAY] = "Waiting the delay before I can start a new failover.",
+    [WAIT_VOTES] = "Waiting for votes, but majority still not reached.",
+    [WAIT_EXPIRED] = "Failover attempt expired.",
+};
+
+static int quorumOf(const clusterMap *m) { return clusterMapCountVoters(m) / 2 + 1; }
+
+/* Tells why there is no failover so far, if the reason is new or some seconds have passed. */
+static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why, int64_t now_ms) {
+    enum { PERIOD_S = 1, DATA_AGE_PERIOD_S = 10 };
+    int64_t period_s = why == WAIT_DATA_AGE ? DATA_AGE_PERIOD_S : PERIOD_S;
+    check(why != WAIT_NOTHING);
+    if (e->told_reason == (int)why && now_ms / 1000 - e->told_ms / 1000 < period_s) return;
+    e->told_reason = (int)why;
+    e->told_ms = now_ms;
+    logNotice("Currently unable to failover: %s", wait_texts[why]);
+    if (why == WAIT_VOTES || why == WAIT_EXPIRED)
+        logNotice("Needed quorum: %d. Number of votes received so far: %d", quorumOf(m), e->votes);
+}
+
 /* ------------------------------------------------------------------ the candidate */
+
+static void stop(election *e) {
+    e->step = ELECTION_IDLE;
+    e->told_reason = WAIT_NOTHING;
+}
+
+static int64_t delayOf(const election *e, const clusterMap *m, const electionRules *rules) {
+    int64_t d = unitMs(rules);
+    int64_t delay = d + (int64_t)randomUniform((uint64_t)d) + e->rank * 2 * d + e->failed_rank * d;
+    check(delay > 0);
+    return m->myself->offset ? delay : delay + NO_DATA_DELAY_MS;
+}
 
 static void begin(election *e, const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     check(e->step == ELECTION_IDLE);
-    int64_t d = unitMs(rules);
-    *e = (election){
-        .step = ELECTION_DELAYED, .rank = rankOf(m), .failed_rank = failedRankOf(m, rules, now_ms)};
+    int64_t delay = 0;
+    *e = (election){.step = ELECTION_DELAYED, .force = rules->manual_end_ms != 0};
     memcpy(e->primary_id, m->myself->primary->id, NODE_ID_LEN);
-    int64_t delay = d + (int64_t)randomUniform((uint64_t)d) + e->rank * 2 * d + e->failed_rank * d;
-    if (!m->myself->offset) delay += NO_DATA_DELAY_MS;
+    if (!rules->manual_end_ms) {
+        e->rank = rankOf(m);
+        e->failed_rank = failedRankOf(m, rules, now_ms);
+        delay = delayOf(e, m, rules);
+    }
     e->start_ms = now_ms + delay;
-    check(e->start_ms > now_ms);
+    if (!m->myself->offset)
+        logWarning("This replica has got no data of its primary so far: its promotion would lose "
+                   "all keys of %d slots.",
+                   m->myself->primary->slot_count);
+    if (!rules->manual_end_ms && mayStartAtOnce(m, e)) {
+        logNotice("This is the best ranked replica and can initiate the election immediately.");
+        e->force = true;
+        e->start_ms = now_ms;
+        delay = 0;
+    }
     logNotice("Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset "
               "%lld).",
               (long long)delay, e->rank, e->failed_rank, (long long)m->myself->offset);
@@ -105,13 +155,22 @@ static void updateRanks(election *e, const clusterMap *m, const electionRules *r
     e->failed_rank = failed_rank;
 }
 
-static electionActs ask(election *e, clusterMap *m, int64_t now_ms) {
+/* A manual failover ends before the primary accepts writes again. */
+static int64_t endOf(const electionRules *rules, int64_t now_ms) {
+    int64_t end_ms = now_ms + votesMs(rules);
+    return rules->manual_end_ms && rules->manual_end_ms < end_ms ? rules->manual_end_ms : end_ms;
+}
+
+static electionActs ask(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms) {
     check(e->step == ELECTION_DELAYED);
     check(m->myself->flags & NODE_REPLICA);
-    clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
+    uint64_t epoch = clusterMapNextEpoch(m);
+    if (epoch == m->current_epoch) return (electionActs){0}; /* there is none */
+    clusterMapSetEpochs(m, epoch, m->vote_epoch);
     e->step = ELECTION_ASKED;
     e->start_ms = now_ms;
-    e->epoch = m->current_epoch;
+    e->end_ms = endOf(rules, now_ms);
+    e->epoch = epoch;
     e->votes = 0;
     logNotice("Starting a failover election for epoch %llu, node config epoch is %llu",
               (unsigned long long)e->epoch, (unsigned long long)m->myself->primary->epoch);
@@ -121,58 +180,71 @@ static electionActs ask(election *e, clusterMap *m, int64_t now_ms) {
 static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
                             int64_t now_ms) {
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
+    if (rules->manual_end_ms || now_ms >= e->start_ms) return ask(e, m, rules, now_ms);
     updateRanks(e, m, rules, now_ms);
     if (mayStartAtOnce(m, e)) {
         logNotice("Myself become the best ranked replica, initiate the election immediately.");
         e->force = true;
-        return ask(e, m, now_ms);
+        return ask(e, m, rules, now_ms);
     }
-    return now_ms >= e->start_ms ? ask(e, m, now_ms) : (electionActs){0};
+    tellWaiting(e, m, WAIT_DELAY, now_ms);
+    return (electionActs){0};
 }
 
 /* Whether this node is a replica that has to replace its primary. */
-static bool mustReplace(const clusterMap *m, const electionRules *rules) {
+static bool mustReplace(election *e, const clusterMap *m, const electionRules *rules,
+                        int64_t now_ms) {
     const clusterNode *primary = m->myself->primary;
-    if (!primary || !(primary->flags & NODE_FAILED) || !primary->slot_count) return false;
-    if (!rules->allowed) return false;
-    return !rules->data_age_max_ms || rules->data_age_ms <= rules->data_age_max_ms;
+    if (!primary || !primary->slot_count) return false;
+    if (rules->manual_end_ms) return true;
+    if (!(primary->flags & NODE_FAILED) || !rules->allowed) return false;
+    if (!rules->data_age_max_ms || rules->data_age_ms <= rules->data_age_max_ms) return true;
+    tellWaiting(e, m, WAIT_DATA_AGE, now_ms);
+    return false;
 }
 
-electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms) {
+/* This node tells others whether it regards its primary as failed. */
+static void updateOwnFlag(clusterMap *m) {
     const clusterNode *primary = m->myself->primary;
     bool failed = primary && primary->flags & NODE_FAILED;
     clusterMapSetFlags(m, m->myself, failed ? NODE_PRIMARY_FAILED : 0,
                        failed ? 0 : NODE_PRIMARY_FAILED);
-    if (!mustReplace(m, rules)) {
-        e->step = ELECTION_IDLE;
-        return (electionActs){0};
-    }
-    if (e->step != ELECTION_IDLE && memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0)
-        e->step = ELECTION_IDLE;
-    switch (e->step) {
-    case ELECTION_IDLE: begin(e, m, rules, now_ms); return (electionActs){.tell_replicas = true};
-    case ELECTION_DELAYED: return delayed(e, m, rules, now_ms);
-    case ELECTION_ASKED:
-        if (now_ms - e->start_ms <= votesMs(rules)) break;
-        logNotice("Currently unable to failover: Failover attempt expired.");
-        e->step = ELECTION_EXPIRED;
-        break;
-    case ELECTION_EXPIRED:
-        if (now_ms - e->start_ms > 2 * votesMs(rules)) e->step = ELECTION_IDLE;
-        break;
-    }
-    return (electionActs){0};
 }
 
-electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h) {
+electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    electionActs acts = {0};
+    updateOwnFlag(m);
+    if (!mustReplace(e, m, rules, now_ms)) {
+        e->step = ELECTION_IDLE;
+        return acts;
+    }
+    if (memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) != 0) stop(e);
+    if (e->step == ELECTION_IDLE) {
+        begin(e, m, rules, now_ms);
+        acts.tell_replicas = !rules->manual_end_ms;
+        if (e->start_ms > now_ms) return acts;
+    }
+    switch (e->step) {
+    case ELECTION_IDLE: break;
+    case ELECTION_DELAYED: acts.ask = delayed(e, m, rules, now_ms).ask; break;
+    case ELECTION_ASKED:
+        if (now_ms > e->end_ms) e->step = ELECTION_EXPIRED;
+        tellWaiting(e, m, e->step == ELECTION_ASKED ? WAIT_VOTES : WAIT_EXPIRED, now_ms);
+        break;
+    case ELECTION_EXPIRED:
+        if (now_ms - e->start_ms > 2 * votesMs(rules)) {
+            stop(e);
+        } else {
+            tellWaiting(e, m, WAIT_EXPIRED, now_ms);
+        }
+        break;
+    }
+    return acts;
+}
+
+static void win(election *e, clusterMap *m) {
     const clusterNode *primary = m->myself->primary;
-    if (e->step != ELECTION_ASKED || !clusterNodeVotes(from)) return (electionActs){0};
-    if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
-    /* What was asked for is the place of this primary. */
-    if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
-    from->ack_epoch = e->epoch;
-    e->votes++;
-    if (e->votes < clusterMapCountVoters(m) / 2 + 1) return (electionActs){0};
+    check(primary);
     logNotice("Failover election won: I'm the new primary.");
     logNotice("configEpoch set to %llu after successful failover", (unsigned long long)e->epoch);
     logNotice("Setting myself to primary in shard %.40s after failover; my old primary is %s",
@@ -180,8 +252,58 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     topologyPromote(m, e->epoch);
     check(m->myself->flags & NODE_PRIMARY);
     check(m->myself->epoch == e->epoch);
-    e->step = ELECTION_IDLE;
+    stop(e);
+}
+
+electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
+                          int64_t now_ms) {
+    const clusterNode *primary = m->myself->primary;
+    if (e->step != ELECTION_ASKED || now_ms > e->end_ms || !clusterNodeVotes(from))
+        return (electionActs){0};
+    if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
+    /* What was asked for is the place of this primary. */
+    if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
+    from->ack_epoch = e->epoch;
+    e->votes++;
+    if (e->votes < quorumOf(m)) return (electionActs){0};
+    win(e, m);
     return (electionActs){.won = true};
+}
+
+void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer, uint64_t epoch) {
+    if (e->step != ELECTION_ASKED || epoch < e->epoch || claimer == m->myself) return;
+    if (!clusterNodeVotes(claimer) || !clusterNodesShareShard(claimer, m->myself)) return;
+    logWarning("Failover election in progress for epoch %llu, but received a claim from node %s "
+               "with an equal or higher epoch %llu. Resetting the election since we cannot win an "
+               "election in the past.",
+               (unsigned long long)e->epoch, clusterNodeLabel(claimer).text,
+               (unsigned long long)epoch);
+    stop(e);
+}
+
+void electionReset(election *e) {
+    if (e->step == ELECTION_ASKED)
+        logWarning("Failover election in progress for epoch %llu, but received a new manual "
+                   "failover. Resetting the election.",
+                   (unsigned long long)e->epoch);
+    stop(e);
+}
+
+int electionCountUnsynced(const clusterMap *m) {
+    int count = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[i];
+        int working = 0, synced = 0;
+        if (!(n->flags & NODE_FAILED) || !clusterNodeVotes(n)) continue;
+        for (int k = 0; k < n->replica_count; k++) {
+            bool works = !(n->replicas[k]->flags & NODE_FAILED);
+            working += works;
+            synced += works && n->replicas[k]->offset;
+        }
+        check(synced <= working);
+        count += working && !synced;
+    }
+    return count;
 }
 
 /* ------------------------------------------------------------------ the voter */
@@ -212,6 +334,7 @@ static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
 electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
                                 int64_t started_ms, int64_t now_ms) {
     if (!clusterNodeVotes(m->myself)) return (electionVerdict){0};
+    if (!topologyAccepts(m, candidate, h->current_epoch, h->epoch)) return (electionVerdict){0};
     if (now_ms - started_ms < SAFE_AFTER_MS)
         return deny(candidate, ": it is not safe to vote in this moment)");
     unsigned long long asked = h->current_epoch, current = m->current_epoch;

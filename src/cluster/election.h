@@ -17,6 +17,10 @@
  *   asked      two timeouts have passed           expired
  *   expired    two more have passed               delayed
  *   any        its primary has changed or works   idle
+ *   asked      a node of its shard owns the slots with the epoch of the election or a greater one
+ *                                                 idle
+ *
+ * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay.
  *
  * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote
  * is on disk before it is sent; for a replica of a failed primary whose claim is not older than
@@ -38,15 +42,19 @@ typedef struct election {
     electionStep step;
     char primary_id[NODE_ID_LEN]; /* of the one that is to be replaced */
     int64_t start_ms;             /* when it asks, or has asked */
+    int64_t end_ms;               /* votes count until then */
     int rank, failed_rank;        /* better replicas; failed primaries before its own */
     uint64_t epoch;
     int votes;
-    bool force; /* the votes are wanted even of nodes that do not know of the failure yet */
+    bool force;      /* the votes are wanted even of nodes that do not know of the failure yet */
+    int64_t told_ms; /* of the last line in the log that tells why there is no failover so far */
+    int told_reason;
 } election;
 
 typedef struct electionRules {
     int64_t timeout_ms;
     bool allowed;            /* not cluster-replica-no-failover */
+    int64_t manual_end_ms;   /* manualFailoverReadyUntil() */
     int64_t data_age_ms;     /* since the link to the primary was up */
     int64_t data_age_max_ms; /* 0: no limit */
     int validity_factor; /* how long a failed primary delays the election of others, in timeouts */
@@ -61,7 +69,17 @@ typedef struct electionActs {
 /* Periodically. */
 electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms);
 /* An AUTH_ACK. */
-electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h);
+electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
+                          int64_t now_ms);
+
+/* After topologyHeader() with that header of a primary, or after an UPDATE about it: an election for
+ * the place that it has taken ends. */
+void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer, uint64_t epoch);
+/* Ends an election that is under way, as a new manual failover begins. */
+void electionReset(election *e);
+/* The number of failed primaries with slots that have replicas which work, none of which has got
+ * any data: their promotion would lose all keys. For CLUSTER INFO. */
+int electionCountUnsynced(const clusterMap *m);
 
 typedef struct electionVerdict {
     bool granted;        /* send AUTH_ACK once the map is saved */

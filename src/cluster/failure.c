@@ -61,12 +61,25 @@ static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules
 
 void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     n->pong_ms = n->heard_ms = now_ms;
-    n->ping_sent_ms = 0;
+    n->ping_sent_ms = n->refused_ms = 0;
     if (n->flags & NODE_MAYBE_FAILED) clusterMapSetFlags(m, n, 0, NODE_MAYBE_FAILED);
     if (n->flags & NODE_FAILED) clearFailed(m, n, rules, now_ms);
 }
 
+void failureRefused(clusterNode *n, int64_t now_ms) {
+    if (!n->refused_ms) n->refused_ms = now_ms;
+}
+
+void failureConnected(clusterNode *n) { n->refused_ms = 0; }
+
+/* Its process is gone: nothing listens on its bus port for so long. */
+static bool isRefusing(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    return rules->refused_timeout_ms && n->refused_ms &&
+           now_ms - n->refused_ms >= rules->refused_timeout_ms;
+}
+
 static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    if (isRefusing(n, rules, now_ms)) return true;
     return n->ping_sent_ms && now_ms - n->ping_sent_ms > rules->timeout_ms &&
            now_ms - n->heard_ms > rules->timeout_ms;
 }

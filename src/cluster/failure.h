@@ -12,7 +12,13 @@
  *   FAILED        PONG of a replica or a primary without slots       -
  *   FAILED        PONG of a primary 2 timeouts after it was marked   -
  *
- * Reports count for two timeouts. */
+ *
+ * Reports count for two timeouts.
+ *
+ * When the kernel of a host refuses connections to a node's bus port, its process is gone. With
+ * cluster-refused-timeout, a node to which connections are refused for so long counts as one that
+ * is silent for the node timeout: first row of the table. Others are told so as always, in gossip,
+ * so the majority of voters must agree, and nodes that do not know this rule take part. */
 #ifndef CLUSTER_FAILURE_H
 #define CLUSTER_FAILURE_H
 
@@ -21,6 +27,7 @@
 
 typedef struct failureRules {
     int64_t timeout_ms;
+    int64_t refused_timeout_ms; /* 0: refused connections have no special meaning */
     /* A node was marked as failed by the majority: the others must be told. */
     void (*failed)(void *arg, clusterNode *n);
     void *arg;
@@ -32,6 +39,10 @@ void failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms);
 void failurePinged(clusterNode *n, int64_t now_ms);
 void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms);
 void failureHeard(clusterNode *n, int64_t now_ms);
+/* A connection to the bus port of the node was refused; it was accepted. Other errors are neither:
+ * they may be those of the network. */
+void failureRefused(clusterNode *n, int64_t now_ms);
+void failureConnected(clusterNode *n);
 /* What `from` tells about `about` in its gossip. */
 void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
                    const gossipEntry *entry, const failureRules *rules, int64_t now_ms);

@@ -72,26 +72,42 @@ static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRule
     }
 }
 
-static void writeExtensions(messageWriter *w, const clusterNode *n) {
-    const messageExtensions e = {.hostname = strSlice(&n->hostname),
-                                 .human_name = strSlice(&n->human_name),
-                                 .availability_zone = strSlice(&n->availability_zone),
-                                 .client_ipv4 = strSlice(&n->client_ipv4),
-                                 .client_ipv6 = strSlice(&n->client_ipv6),
-                                 .client_tcp_port = (uint16_t)n->client_tcp_port,
-                                 .client_tls_port = (uint16_t)n->client_tls_port,
-                                 .shard_id = n->shard_id};
-    messageAddExtensions(w, &e);
+static messageExtensions extensionsOf(const clusterNode *n) {
+    return (messageExtensions){.hostname = strSlice(&n->hostname),
+                               .human_name = strSlice(&n->human_name),
+                               .availability_zone = strSlice(&n->availability_zone),
+                               .client_ipv4 = strSlice(&n->client_ipv4),
+                               .client_ipv6 = strSlice(&n->client_ipv6),
+                               .client_tcp_port = (uint16_t)n->client_tcp_port,
+                               .client_tls_port = (uint16_t)n->client_tls_port,
+                               .shard_id = n->shard_id};
 }
 
-void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                 const clusterNode *to) {
+/* `e`: for receivers that understand it. */
+static void writeMessage(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
+                         const clusterNode *to, const messageExtensions *e) {
     messageHeader h = gossipHeader(m, rules);
     h.flags |= MESSAGE_HAS_EXTENSIONS;
     messageWriter w = messageBegin(out, type, &h);
     writeEntries(&w, m, rules, to);
-    if (to && to->flags & NODE_HAS_EXTENSIONS) writeExtensions(&w, m->myself);
+    if (to && to->flags & NODE_HAS_EXTENSIONS) messageAddExtensions(&w, e);
     messageEnd(&w);
+}
+
+void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
+                 const clusterNode *to) {
+    const messageExtensions e = extensionsOf(m->myself);
+    writeMessage(out, m, rules, type, to, &e);
+}
+
+void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
+                       const clusterNode *to, slice id, int64_t ttl_ms) {
+    messageExtensions e = extensionsOf(m->myself);
+    check(id.len == NODE_ID_LEN);
+    check(ttl_ms >= 0);
+    e.forgotten[e.forgotten_count++] =
+        (forgottenNode){.id = id.ptr, .ttl_s = (uint64_t)ttl_ms / 1000};
+    writeMessage(out, m, rules, MESSAGE_PING, to, &e);
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -27,6 +27,10 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules);
 /* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. */
 void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
                  const clusterNode *to);
+/* Appends a PING that tells a node to forget another one for so long. It is sent to all after
+ * CLUSTER FORGET. */
+void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
+                       const clusterNode *to, slice id, int64_t ttl_ms);
 /* Takes the gossip of a message of a known node: reports of failures, and nodes that are not known
  * yet. */
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,

@@ -75,6 +75,8 @@ static void leavePrimary(clusterNode *n) {
     check(at < primary->replica_count);
     primary->replicas[at] = primary->replicas[--primary->replica_count];
     n->primary = NULL;
+    /* It lost its replicas by order, not by a failure: no others are to join it. */
+    if (!primary->replica_count) primary->flags &= ~(uint32_t)NODE_MIGRATE_TO;
 }
 
 void clusterMapRemove(clusterMap *m, clusterNode *n) {
@@ -105,13 +107,15 @@ void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary) {
     check(m->nodes[n->index] == n);
     if (n->flags & NODE_REPLICA && n->primary == primary) return;
     leavePrimary(n);
-    n->flags = (n->flags & ~(uint32_t)(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA;
+    n->flags = (n->flags & ~(uint32_t)(NODE_PRIMARY | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED)) |
+               NODE_REPLICA;
     n->primary = primary;
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
     if (!primary) return;
     size_t count = (size_t)primary->replica_count + 1;
     primary->replicas = memRealloc(primary->replicas, count * sizeof(*primary->replicas));
     primary->replicas[primary->replica_count++] = n;
+    if (primary->flags & NODE_PRIMARY) primary->flags |= NODE_MIGRATE_TO;
     clusterMapSetShard(m, n, primary->shard_id);
 }
 

@@ -50,6 +50,7 @@ struct clusterNode {
     int64_t pong_ms, heard_ms;
     int64_t failed_ms;   /* since when it is marked as failed */
     int64_t orphaned_ms; /* since when a primary has no replica that works */
+    int64_t refused_ms;  /* since when connections to its bus port are refused */
     failReport *reports; /* map_reports.c */
     int report_count;
     /* Of the bus: its connections to this node, and whether the outbound one is up. */
@@ -173,6 +174,9 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
  * decrease, but in a reset. */
 void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote);
 void clusterMapSetNodeEpoch(clusterMap *m, clusterNode *n, uint64_t epoch);
+/* The epoch that follows all known ones. There is none after the greatest number, which no cluster
+ * reaches by counting; then it is that number. */
+uint64_t clusterMapNextEpoch(const clusterMap *m);
 /* The greatest epoch in the map. */
 uint64_t clusterMapGreatestEpoch(const clusterMap *m);
 /* Gives this node an epoch greater than all others. False if it already had the greatest. */

@@ -25,6 +25,13 @@ static void changeSet(clusterNode *n, int slot, bool add) {
     check(n->slot_count <= SLOT_COUNT);
 }
 
+/* The first slot of a primary: replicas may join it if other primaries have some. */
+static void inviteReplicas(const clusterMap *m, clusterNode *owner) {
+    if (!(owner->flags & NODE_PRIMARY)) return;
+    for (int i = 0; i < m->node_count && !(owner->flags & NODE_MIGRATE_TO); i++)
+        if (m->nodes[i]->replica_count) owner->flags |= NODE_MIGRATE_TO;
+}
+
 void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
     check(slot >= 0);
     check(slot < SLOT_COUNT);
@@ -34,6 +41,7 @@ void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
     if (owner) check(m->nodes[owner->index] == owner);
     if (was) changeSet(was, slot, false);
     if (owner) changeSet(owner, slot, true);
+    if (owner && owner->slot_count == 1) inviteReplicas(m, owner);
     m->owner[slot] = owner;
     m->slots_assigned += (owner != NULL) - (was != NULL);
     check(m->slots_assigned >= 0);
@@ -148,11 +156,15 @@ uint64_t clusterMapGreatestEpoch(const clusterMap *m) {
     return greatest;
 }
 
-bool clusterMapBumpEpoch(clusterMap *m) {
+uint64_t clusterMapNextEpoch(const clusterMap *m) {
     uint64_t greatest = clusterMapGreatestEpoch(m);
-    if (m->myself->epoch != 0 && m->myself->epoch == greatest) return false;
-    clusterMapSetEpochs(m, greatest + 1, m->vote_epoch);
-    clusterMapSetNodeEpoch(m, m->myself, greatest + 1);
+    return greatest == UINT64_MAX ? greatest : greatest + 1;
+}
+
+bool clusterMapBumpEpoch(clusterMap *m) {
+    if (m->myself->epoch != 0 && m->myself->epoch == clusterMapGreatestEpoch(m)) return false;
+    clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);
+    clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
     return true;
 }
 

@@ -113,6 +113,7 @@ void messageAddExtensions(messageWriter *w, const messageExtensions *e) {
     addPort(w, EXTENSION_CLIENT_TCP_PORT, e->client_tcp_port);
     addPort(w, EXTENSION_CLIENT_TLS_PORT, e->client_tls_port);
     addText(w, EXTENSION_ZONE, e->availability_zone);
+    check(e->forgotten_count <= MESSAGE_FORGOTTEN_MAX);
     for (int i = 0; i < e->forgotten_count; i++) {
         char *to = addExtension(w, EXTENSION_FORGOTTEN, FORGOTTEN_BYTES);
         memcpy(to, e->forgotten[i].id, NODE_ID_LEN);

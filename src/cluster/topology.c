@@ -3,6 +3,23 @@
 
 #include "base/base.h"
 
+/* No cluster counts so far. From there on epochs may be greater by a margin than the known one, so
+ * that a cluster to which such an epoch came otherwise still agrees on the next ones. */
+#define EPOCH_PLAUSIBLE (UINT64_C(1) << 63)
+#define EPOCH_MARGIN (UINT64_C(1) << 32)
+
+bool topologyAccepts(const clusterMap *m, const clusterNode *sender, uint64_t current_epoch,
+                     uint64_t epoch) {
+    uint64_t most = EPOCH_PLAUSIBLE, greater = current_epoch > epoch ? current_epoch : epoch;
+    if (m->current_epoch > EPOCH_PLAUSIBLE - EPOCH_MARGIN)
+        most = m->current_epoch < UINT64_MAX - EPOCH_MARGIN ? m->current_epoch + EPOCH_MARGIN
+                                                            : UINT64_MAX;
+    if (greater <= most) return true;
+    logWarning("Ignoring a message of node %s with the epoch %llu, which cannot be right",
+               clusterNodeLabel(sender).text, (unsigned long long)greater);
+    return false;
+}
+
 static void raiseEpoch(clusterMap *m, uint64_t current) {
     if (current > m->current_epoch) clusterMapSetEpochs(m, current, m->vote_epoch);
 }
@@ -134,7 +151,8 @@ static void resolveCollision(clusterMap *m, const clusterNode *sender) {
     const clusterNode *myself = m->myself;
     if (!(sender->flags & NODE_PRIMARY) || !(myself->flags & NODE_PRIMARY)) return;
     if (sender->epoch != myself->epoch || memcmp(sender->id, myself->id, NODE_ID_LEN) <= 0) return;
-    clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
+    if (clusterMapNextEpoch(m) == m->current_epoch) return; /* there is none */
+    clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);
     check(sender != myself);
     clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
     logNotice("configEpoch collision with node %s. configEpoch set to %llu",
@@ -150,6 +168,10 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
                             const topologyRules *rules) {
     topologyActs acts = {0};
     check(sender != m->myself);
+    if (!topologyAccepts(m, sender, h->current_epoch, h->epoch)) {
+        acts.is_stale = true;
+        return acts;
+    }
     raiseEpoch(m, h->current_epoch);
     if (!changeRole(m, sender, h)) {
         acts.is_stale = true;
@@ -179,6 +201,7 @@ topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *u
     clusterNode *n = clusterMapFind(m, sliceMake(update->id, NODE_ID_LEN));
     /* A node alone decides about its own slots. */
     if (!n || n == m->myself || n->epoch >= update->epoch) return acts;
+    if (!topologyAccepts(m, sender, 0, update->epoch)) return acts;
     logNotice("Processing UPDATE message received from %s about node %s. old configEpoch %llu, new "
               "configEpoch %llu",
               clusterNodeLabel(sender).text, clusterNodeLabel(n).text, (unsigned long long)n->epoch,
@@ -202,7 +225,7 @@ void topologyPromote(clusterMap *m, uint64_t epoch) {
 
 bool topologyTakeOver(clusterMap *m) {
     if (!m->myself->primary) return false;
-    clusterMapSetEpochs(m, clusterMapGreatestEpoch(m) + 1, m->vote_epoch);
+    clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);
     topologyPromote(m, m->current_epoch);
     check(m->myself->epoch == m->current_epoch);
     check(m->myself->flags & NODE_PRIMARY);

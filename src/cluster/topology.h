@@ -42,6 +42,11 @@ typedef struct topologyActs {
     bool is_stale;
 } topologyActs;
 
+/* True if the epochs of a message may be right. No cluster counts to 2^63, so a greater one is an
+ * error or an attack, and would leave no epoch for further elections; it is refused and logged. All
+ * functions of messages here and in election.h ask this. */
+bool topologyAccepts(const clusterMap *m, const clusterNode *sender, uint64_t current_epoch,
+                     uint64_t epoch);
 /* A PING, PONG or MEET. */
 topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHeader *h,
                             const topologyRules *rules);

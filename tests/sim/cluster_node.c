@@ -167,7 +167,7 @@ static void take(simNode *n, wire *w, wireSide side, const message *m) {
     } else if (m->type == MESSAGE_AUTH_REQUEST) {
         takeRequest(n, sender, &m->header);
     } else if (m->type == MESSAGE_AUTH_ACK) {
-        actOnElection(n, electionVote(&n->election, &n->map, sender, &m->header));
+        actOnElection(n, electionVote(&n->election, &n->map, sender, &m->header, clockOf(n)));
     }
 }
 

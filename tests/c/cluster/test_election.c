@@ -13,6 +13,7 @@ static clusterMap map;
 static clusterNode *failed, *other, *fellow, *third;
 static election e;
 static electionRules rules;
+static int64_t vote_ms;
 static uint8_t claim[SLOT_BYTES];
 
 static void setSlots(clusterNode *n, int first, int last) {
@@ -38,6 +39,7 @@ static int setup(void **state) {
     clusterMapSetEpochs(&map, 6, 1);
     clusterMapSetFlags(&map, failed, NODE_FAILED, 0);
     memset(&e, 0, sizeof(e));
+    vote_ms = 0;
     rules = (electionRules){.timeout_ms = T, .allowed = true, .validity_factor = 10};
     memset(claim, 0, sizeof(claim));
     return 0;
@@ -53,7 +55,7 @@ static electionActs tick(int64_t now_ms) { return electionTick(&e, &map, &rules,
 
 static electionActs vote(clusterNode *from, uint64_t current_epoch) {
     const messageHeader h = {.sender = from->id, .current_epoch = current_epoch};
-    return electionVote(&e, &map, from, &h);
+    return electionVote(&e, &map, from, &h, vote_ms);
 }
 
 static void it_waits_by_rank_then_asks_and_wins_with_the_majority(void **state) {

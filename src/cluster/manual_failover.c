@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/manual_failover.h"
+
+#include "base/base.h"
+#include "cluster/topology.h"
+
+enum {
+    PAUSE_FACTOR = 2,    /* writes are paused for so many timeouts, the replica has one */
+    PING_PERIOD_MS = 100 /* while they are */
+};
+
+static void end(manualFailover *f) { *f = (manualFailover){.step = MANUAL_IDLE}; }
+
+static clusterNode *peerOf(const manualFailover *f, const clusterMap *m) {
+    check(f->step != MANUAL_IDLE);
+    return clusterMapFind(m, sliceMake(f->peer_id, NODE_ID_LEN));
+}
+
+static void begin(manualFailover *f, manualStep step, const clusterNode *peer, int64_t end_ms) {
+    check(peer);
+    *f = (manualFailover){.step = step, .end_ms = end_ms};
+    memcpy(f->peer_id, peer->id, NODE_ID_LEN);
+}
+
+/* ------------------------------------------------------------------ orders */
+
+const char *manualFailoverRefusal(const clusterMap *m, manualOrder order) {
+    const clusterNode *primary = m->myself->primary;
+    if (m->myself->flags & NODE_PRIMARY) return "You should send CLUSTER FAILOVER to a replica";
+    if (!primary) return "I'm a replica but my master is unknown to me";
+    if (order == MANUAL_PLAIN && (primary->flags & NODE_FAILED || !primary->is_connected))
+        return "Master is down or failed, please use CLUSTER FAILOVER FORCE";
+    return NULL;
+}
+
+manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, manualOrder order,
+                               slice who, int64_t timeout_ms, int64_t now_ms) {
+    const clusterNode *primary = m->myself->primary;
+    const int len = (int)who.len;
+    check(primary);
+    check(timeout_ms >= 0);
+    end(f);
+    switch (order) {
+    case MANUAL_PLAIN:
+        logNotice("Manual failover user request accepted (user request from '%.*s').", len,
+                  who.ptr);
+        break;
+    case MANUAL_FORCE:
+        logNotice("Forced failover user request accepted (user request from '%.*s').", len,
+                  who.ptr);
+        break;
+    case MANUAL_FORCE_BY_PRIMARY:
+        logNotice("Forced failover primary request accepted (primary request from '%.*s').", len,
+                  who.ptr);
+        break;
+    case MANUAL_TAKEOVER:
+        logNotice("Taking over the primary (user request from '%.*s').", len, who.ptr);
+        break;
+    }
+    electionReset(e);
+    if (order == MANUAL_TAKEOVER) return (manualActs){.promoted = topologyTakeOver(m)};
+    begin(f, order == MANUAL_PLAIN ? MANUAL_ASKED : MANUAL_READY, primary, now_ms + timeout_ms);
+    return (manualActs){.ask_primary = order == MANUAL_PLAIN,
+                        .start_election = order != MANUAL_PLAIN};
+}
+
+/* ------------------------------------------------------------------ messages */
+
+manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
+                                   int64_t timeout_ms, int64_t now_ms) {
+    /* Only a replica of this primary may ask for that. */
+    if (m->myself->flags & NODE_REPLICA || from->primary != m->myself) return (manualActs){0};
+    logNotice("Manual failover requested by replica %s.", clusterNodeLabel(from).text);
+    begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);
+    f->pinged_ms = now_ms;
+    check(from != m->myself);
+    check(manualFailoverHasPaused(f));
+    return (manualActs){.pause_ms = PAUSE_FACTOR * timeout_ms, .ping = from};
+}
+
+/* The end of the stream of the primary is known; what is missing of it is awaited. */
+static manualActs compareOffsets(manualFailover *f, const clusterMap *m) {
+    check(f->step == MANUAL_WAITING);
+    if ((uint64_t)m->myself->offset != f->primary_offset) return (manualActs){0};
+    logNotice("All primary replication stream processed, manual failover can start.");
+    f->step = MANUAL_READY;
+    return (manualActs){.start_election = true};
+}
+
+manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
+                                const messageHeader *h) {
+    if (f->step != MANUAL_ASKED || !(h->flags & MESSAGE_PAUSED)) return (manualActs){0};
+    if (from != m->myself->primary || from != peerOf(f, m)) return (manualActs){0};
+    logNotice("Received replication offset for paused primary manual failover: %llu",
+              (unsigned long long)h->offset);
+    f->step = MANUAL_WAITING;
+    f->primary_offset = h->offset;
+    return compareOffsets(f, m);
+}
+
+/* ------------------------------------------------------------------ time */
+
+/* Whether both nodes still have the roles with which it began. */
+static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
+    const clusterNode *peer = peerOf(f, m);
+    if (!peer) return false;
+    return f->step == MANUAL_PAUSED ? peer->primary == m->myself : m->myself->primary == peer;
+}
+
+manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t now_ms) {
+    if (f->step == MANUAL_IDLE) return (manualActs){0};
+    bool wanted = isStillWanted(f, m);
+    if (wanted && now_ms <= f->end_ms) {
+        if (f->step == MANUAL_WAITING) return compareOffsets(f, m);
+        if (f->step != MANUAL_PAUSED || now_ms - f->pinged_ms < PING_PERIOD_MS)
+            return (manualActs){0};
+        f->pinged_ms = now_ms;
+        return (manualActs){.ping = peerOf(f, m)};
+    }
+    if (wanted) logWarning("Manual failover timed out.");
+    manualActs acts = {.resume = f->step == MANUAL_PAUSED};
+    end(f);
+    check(!manualFailoverHasPaused(f));
+    return acts;
+}

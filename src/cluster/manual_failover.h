@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Manual failover: how a replica replaces a primary that works, by order of a user, without losing
+ * a write. Pure: a map and an order, a message or the time in, acts out. The election itself is
+ * that of election.h.
+ *
+ * Replica (M: cluster-manual-failover-timeout):
+ *
+ *   step     event                                   to       act
+ *   any      CLUSTER FAILOVER                        asked    MANUAL_FAILOVER to the primary
+ *   any      the same with FORCE, or by order of the ready    starts an election
+ *            primary that shuts down
+ *   any      TAKEOVER                                idle     is the primary, without votes
+ *   asked    header of the primary: it has paused    waiting  remembers its offset
+ *   waiting  its own offset is equal                 ready    starts an election
+ *   any      M has passed since the order            idle
+ *   any      it is a primary, or follows another one idle
+ *
+ * Each order ends an election and a manual failover that are under way. While the step is `ready`,
+ * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes although
+ * the primary works.
+ *
+ * Primary:
+ *
+ *   step     event                                   to       act
+ *   any      MANUAL_FAILOVER of one of its replicas  paused   pauses writes for 2M, PING to it
+ *   paused   every 100 ms                                     PING to it
+ *   paused   M has passed                            idle     resumes writes
+ *   paused   it is a replica, or that node is not    idle     resumes writes (a replica redirects
+ *            its replica any more                             them)
+ *
+ * While it is paused, its headers have MESSAGE_PAUSED and the offset at which its stream has ended;
+ * it votes for the replica. */
+#ifndef CLUSTER_MANUAL_FAILOVER_H
+#define CLUSTER_MANUAL_FAILOVER_H
+
+#include "cluster/election.h"
+#include "cluster/map.h"
+#include "cluster/message.h"
+
+typedef enum manualStep {
+    MANUAL_IDLE,
+    MANUAL_ASKED,   /* on the replica */
+    MANUAL_WAITING, /* the same */
+    MANUAL_READY,   /* the same */
+    MANUAL_PAUSED,  /* on the primary */
+} manualStep;
+
+typedef struct manualFailover {
+    manualStep step;
+    char peer_id[NODE_ID_LEN]; /* the primary, or the replica that has asked */
+    int64_t end_ms;
+    int64_t pinged_ms;       /* of the last PING for it */
+    uint64_t primary_offset; /* at which the primary has paused */
+} manualFailover;
+
+typedef enum manualOrder {
+    MANUAL_PLAIN,
+    MANUAL_FORCE,
+    MANUAL_FORCE_BY_PRIMARY, /* CLUSTER FAILOVER FORCE REPLICAID in the stream of replication */
+    MANUAL_TAKEOVER,
+} manualOrder;
+
+/* What is to be done after a call, besides what the map notes as changed. */
+typedef struct manualActs {
+    bool ask_primary;    /* send MANUAL_FAILOVER to the primary */
+    bool start_election; /* call electionTick() now */
+    bool promoted;       /* this node is the primary: send a PONG to all */
+    bool resume;         /* end the pause of writes */
+    int64_t pause_ms;    /* pause writes for so long; 0: no */
+    clusterNode *ping;   /* send this node a PING; NULL: none */
+} manualActs;
+
+/* The error with which an order of a user is refused; NULL: it is not. */
+const char *manualFailoverRefusal(const clusterMap *m, manualOrder order);
+/* An order, which is not refused. `who` ordered it: a client as in logs. `timeout_ms`: M. */
+manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, manualOrder order,
+                               slice who, int64_t timeout_ms, int64_t now_ms);
+/* A MANUAL_FAILOVER. `timeout_ms`: M. */
+manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
+                                   int64_t timeout_ms, int64_t now_ms);
+/* The header of any message of a known node. */
+manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
+                                const messageHeader *h);
+/* Every 100 ms, after a change of roles, and before the server sleeps while
+ * manualFailoverAwaitsOffset(). The offset of this node must be up to date. */
+manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t now_ms);
+
+/* For electionRules.manual_end_ms: until when an election may replace a primary that works; 0: it
+ * may not. */
+static inline int64_t manualFailoverReadyUntil(const manualFailover *f) {
+    return f->step == MANUAL_READY ? f->end_ms : 0;
+}
+/* For MESSAGE_PAUSED in headers. */
+static inline bool manualFailoverHasPaused(const manualFailover *f) {
+    return f->step == MANUAL_PAUSED;
+}
+static inline bool manualFailoverAwaitsOffset(const manualFailover *f) {
+    return f->step == MANUAL_WAITING;
+}
+
+#endif
