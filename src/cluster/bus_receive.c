@@ -177,7 +177,8 @@ static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const mess
         if (sender) takeRequest(b, sender, &m->header);
         break;
     case MESSAGE_AUTH_ACK:
-        if (sender) busActOnElection(b, electionVote(&b->election, b->map, sender, &m->header));
+        if (sender)
+            busActOnElection(b, electionVote(&b->election, b->map, sender, &m->header, b->now_ms));
         break;
     case MESSAGE_UPDATE:
         if (sender) takeUpdate(b, sender, m);

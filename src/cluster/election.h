@@ -72,8 +72,8 @@ electionActs electionTick(election *e, clusterMap *m, const electionRules *rules
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms);
 
-/* After topologyHeader() with that header of a primary, or after an UPDATE about it: an election for
- * the place that it has taken ends. */
+/* After topologyHeader() with that header of a primary, or after an UPDATE about it: an election
+ * for the place that it has taken ends. */
 void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer, uint64_t epoch);
 /* Ends an election that is under way, as a new manual failover begins. */
 void electionReset(election *e);

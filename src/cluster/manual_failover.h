@@ -17,8 +17,8 @@
  *   any      it is a primary, or follows another one idle
  *
  * Each order ends an election and a manual failover that are under way. While the step is `ready`,
- * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes although
- * the primary works.
+ * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes
+ * although the primary works.
  *
  * Primary:
  *
