@@ -21,6 +21,7 @@ gossipRules busGossipRules(clusterBus *b) {
     return (gossipRules){.tls = b->rules.tls,
                          .cluster_ok = b->state->ok,
                          .announces_ip = b->rules.announces_ip,
+                         .flags = manualFailoverHasPaused(&b->manual) ? MESSAGE_PAUSED : 0,
                          .supported =
                              NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
                          .percent = b->rules.gossip_percent,
@@ -29,7 +30,10 @@ gossipRules busGossipRules(clusterBus *b) {
 }
 
 failureRules busFailureRules(clusterBus *b) {
-    return (failureRules){.timeout_ms = b->rules.timeout_ms, .failed = busTellFailed, .arg = b};
+    return (failureRules){.timeout_ms = b->rules.timeout_ms,
+                          .refused_timeout_ms = b->rules.refused_timeout_ms,
+                          .failed = busTellFailed,
+                          .arg = b};
 }
 
 topologyRules busTopologyRules(const clusterBus *b) {
@@ -44,6 +48,7 @@ static electionRules electionRulesOf(const clusterBus *b) {
     age_ms = age_ms < 0 ? INT64_MAX : age_ms < r->timeout_ms ? 0 : age_ms - r->timeout_ms;
     return (electionRules){.timeout_ms = r->timeout_ms,
                            .allowed = !r->no_failover,
+                           .manual_end_ms = manualFailoverReadyUntil(&b->manual),
                            .data_age_ms = age_ms,
                            .data_age_max_ms = most_ms,
                            .validity_factor = r->validity_factor};
@@ -58,15 +63,31 @@ void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     b->procs->follow(b->arg, acts->follow);
 }
 
+static void becomePrimary(clusterBus *b) {
+    check(b->map->myself->flags & NODE_PRIMARY);
+    b->procs->promoted(b->arg);
+    b->procs->slotsLost(b->arg);
+    busTellAll(b, b->now_ms);
+}
+
+void busActOnManual(clusterBus *b, const manualActs *acts) {
+    const clusterMap *m = b->map;
+    if (acts->pause_ms) b->procs->pauseWrites(b->arg, b->now_ms + acts->pause_ms);
+    if (acts->resume) b->procs->pauseWrites(b->arg, 0);
+    if (acts->ask_primary) busSendEmpty(b, m->myself->primary, MESSAGE_MANUAL_FAILOVER, 0);
+    if (acts->ping) busPing(b, acts->ping);
+    if (acts->promoted) becomePrimary(b);
+    if (!acts->start_election) return;
+    electionRules rules = electionRulesOf(b);
+    busActOnElection(b, electionTick(&b->election, b->map, &rules, b->now_ms));
+}
+
 void busActOnElection(clusterBus *b, electionActs acts) {
     const clusterMap *m = b->map;
     if (acts.ask)
         busSendEmpty(b, NULL, MESSAGE_AUTH_REQUEST, b->election.force ? MESSAGE_FORCE_ACK : 0);
     if (acts.won) {
-        check(m->myself->flags & NODE_PRIMARY);
-        b->procs->promoted(b->arg);
-        b->procs->slotsLost(b->arg);
-        busTellAll(b, b->now_ms);
+        becomePrimary(b);
         return;
     }
     for (int i = 1; i < m->node_count && acts.tell_replicas; i++) {
@@ -114,11 +135,21 @@ void busStep(clusterBus *b, int64_t now_ms) {
                                      .node_timeout_ms = b->rules.timeout_ms};
     b->now_ms = now_ms;
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
-    electionRules rules = electionRulesOf(b);
     b->map->myself->offset = b->procs->offset(b->arg);
+    manualActs manual = manualFailoverTick(&b->manual, b->map, now_ms);
+    busActOnManual(b, &manual);
+    electionRules rules = electionRulesOf(b);
     busActOnElection(b, electionTick(&b->election, b->map, &rules, now_ms));
     clusterStateUpdate(b->state, b->map, &state, now_ms);
     busSweep(b);
+}
+
+static void joinOrphan(clusterBus *b) {
+    const orphanRules rules = {.allowed = b->rules.replica_migration,
+                               .cluster_ok = b->state->ok,
+                               .barrier = b->rules.migration_barrier};
+    clusterNode *orphan = orphansTick(b->map, &rules, b->now_ms);
+    if (orphan) busFollow(b, orphan, b->now_ms);
 }
 
 void busTick(clusterBus *b, int64_t now_ms) {
@@ -130,14 +161,17 @@ void busTick(clusterBus *b, int64_t now_ms) {
         b->pinged_ms = now_ms;
         pingOldest(b);
     }
-    failureTick(b->map, &failure, now_ms);
+    if (failureTick(b->map, &failure, now_ms)) busTellVoters(b);
     busStep(b, now_ms);
+    joinOrphan(b);
 }
 
 /* ------------------------------------------------------------------ commands and reports */
 
 void busReset(clusterBus *b, bool hard) {
     b->election = (election){0};
+    if (manualFailoverHasPaused(&b->manual)) b->procs->pauseWrites(b->arg, 0);
+    b->manual = (manualFailover){0};
     clusterMapReset(b->map, hard);
     /* The other ends of the remaining links are unknown now. */
     for (listNode *at = listFirst(&b->links), *next; at; at = next) {
@@ -151,9 +185,24 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
     check(n != b->map->myself);
     check(n != b->map->myself->primary);
     b->now_ms = now_ms;
+    char id[NODE_ID_LEN];
+    memcpy(id, n->id, NODE_ID_LEN);
     clusterMapForbid(b->map, clusterNodeId(n), now_ms + b->rules.forget_ms);
     clusterMapRemove(b->map, n);
+    busTellForgotten(b, sliceMake(id, NODE_ID_LEN));
     busSweep(b);
+}
+
+const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now_ms) {
+    const char *error = manualFailoverRefusal(b->map, order);
+    if (error) return error;
+    b->now_ms = now_ms;
+    b->map->myself->offset = b->procs->offset(b->arg);
+    manualActs acts = manualFailoverOrder(&b->manual, &b->election, b->map, order, who,
+                                          b->rules.manual_timeout_ms, now_ms);
+    busActOnManual(b, &acts);
+    busSweep(b);
+    return NULL;
 }
 
 void busEachLink(clusterBus *b, void (*visit)(void *arg, const busLink *l), void *arg) {

@@ -34,6 +34,7 @@
 
 #include "cluster/cluster_state.h"
 #include "cluster/election.h"
+#include "cluster/manual_failover.h"
 #include "cluster/map.h"
 #include "cluster/message.h"
 #include "ds/list.h"
@@ -70,8 +71,9 @@ typedef struct nodeLinks {
 
 /* What the owner decides; all of it can change at any time between two calls. */
 typedef struct busRules {
-    int64_t timeout_ms;       /* cluster-node-timeout */
-    int64_t ping_interval_ms; /* 0: half a timeout */
+    int64_t timeout_ms;         /* cluster-node-timeout */
+    int64_t ping_interval_ms;   /* 0: half a timeout */
+    int64_t refused_timeout_ms; /* cluster-refused-timeout */
     int gossip_percent;
     bool tls, announces_ip;
     bool full_coverage, replica_migration, no_failover;
@@ -120,6 +122,7 @@ typedef struct clusterBus {
     const busProcs *procs;
     void *arg;
     election election;
+    manualFailover manual;
     busCounts counts;
     /* For tests: messages of this type are ignored, -1: none, -2: all; and end their link. */
     int dropped_type;
@@ -168,6 +171,13 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms);
 void busReset(clusterBus *b, bool hard);
 /* CLUSTER REPLICATE: this node, which must have no slots, becomes a replica. */
 void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms);
+/* CLUSTER FAILOVER, also from the stream of replication. Returns the error with which it is refused
+ * or NULL; `who` has ordered it, as in logs. */
+const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now_ms);
+/* True while busStep() is to be called whenever the offset of this replica has changed. */
+static inline bool busAwaitsOffset(const clusterBus *b) {
+    return manualFailoverAwaitsOffset(&b->manual);
+}
 /* Tells all nodes what has changed about this one, without waiting for the next PING. */
 void busTellAll(clusterBus *b, int64_t now_ms);
 /* To all nodes, or to those of this node's shard. */

@@ -97,17 +97,19 @@ void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
     check(l->node);
     l->is_open = true;
     l->node->is_connected = true;
+    failureConnected(l->node);
     busPing(b, l->node);
 }
 
-static void noteRefused(const clusterNode *n) {
+static void noteRefused(const clusterBus *b, clusterNode *n) {
+    failureRefused(n, b->now_ms);
     logVerbose("Connection with Node %.40s at %s:%d failed: Connection refused", n->id,
                strText(&n->ip), n->bus_port);
 }
 
 void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms) {
     b->now_ms = now_ms;
-    if (refused && l->node) noteRefused(l->node);
+    if (refused && l->node) noteRefused(b, l->node);
     retire(b, l);
     busSweep(b);
 }
@@ -221,7 +223,7 @@ static void openLink(clusterBus *b, clusterNode *n) {
     /* A node that cannot be reached is one that does not reply. */
     failurePinged(n, b->now_ms);
     busConnect result = b->procs->connect(b->arg, l);
-    if (result == BUS_REFUSED) noteRefused(n);
+    if (result == BUS_REFUSED) noteRefused(b, n);
     if (result != BUS_CONNECTING) retire(b, l);
 }
 

@@ -7,6 +7,7 @@
 #include "cluster/bus.h"
 #include "cluster/failure.h"
 #include "cluster/gossip.h"
+#include "cluster/orphans.h"
 #include "cluster/topology.h"
 
 /* ---- bus.c ---- */
@@ -17,6 +18,7 @@ topologyRules busTopologyRules(const clusterBus *b);
 /* Does what follows from a changed topology. */
 void busApplyTopology(clusterBus *b, const topologyActs *acts);
 void busActOnElection(clusterBus *b, electionActs acts);
+void busActOnManual(clusterBus *b, const manualActs *acts);
 /* The node has failed: tells all. */
 void busTellFailed(void *arg, clusterNode *failed);
 
@@ -44,6 +46,10 @@ void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes);
 void busSendTo(clusterBus *b, const clusterNode *to, messageType type, const str *bytes);
 messageHeader busHeader(clusterBus *b);
 void busPing(clusterBus *b, clusterNode *to);
+/* The other voters learn at once whom this node suspects. */
+void busTellVoters(clusterBus *b);
+/* Tells all to forget a node. */
+void busTellForgotten(clusterBus *b, slice id);
 void busMeetAgain(clusterBus *b, clusterNode *to);
 /* On that link; `to` NULL: the sender is not known. */
 void busPong(clusterBus *b, busLink *l, const clusterNode *to);

@@ -117,8 +117,11 @@ static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
     gossipReadFlags(b->map, sender, &m->header);
     topologyActs acts = topologyHeader(b->map, sender, &m->header, &rules);
     if (acts.is_stale) return;
+    if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
     if (acts.update) busUpdate(b, sender, acts.update);
     busApplyTopology(b, &acts);
+    manualActs manual = manualFailoverHeader(&b->manual, b->map, sender, &m->header);
+    busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
     gossipReadExtensions(b->map, sender, m, b->now_ms);
 }
@@ -152,9 +155,17 @@ static void takeRequest(clusterBus *b, clusterNode *sender, const messageHeader 
     if (v.granted) busSendEmpty(b, sender, MESSAGE_AUTH_ACK, 0);
 }
 
+static void takeManual(clusterBus *b, clusterNode *sender) {
+    manualActs acts =
+        manualFailoverRequested(&b->manual, b->map, sender, b->rules.manual_timeout_ms, b->now_ms);
+    busActOnManual(b, &acts);
+}
+
 static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
     topologyRules rules = busTopologyRules(b);
     topologyActs acts = topologyUpdate(b->map, sender, m, &rules);
+    const clusterNode *about = clusterMapFind(b->map, sliceMake(m->id, NODE_ID_LEN));
+    if (about) electionClaim(&b->election, b->map, about, about->epoch);
     busApplyTopology(b, &acts);
 }
 
@@ -179,6 +190,9 @@ static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const mess
     case MESSAGE_AUTH_ACK:
         if (sender)
             busActOnElection(b, electionVote(&b->election, b->map, sender, &m->header, b->now_ms));
+        break;
+    case MESSAGE_MANUAL_FAILOVER:
+        if (sender) takeManual(b, sender);
         break;
     case MESSAGE_UPDATE:
         if (sender) takeUpdate(b, sender, m);

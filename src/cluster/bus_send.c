@@ -70,6 +70,28 @@ void busTellAll(clusterBus *b, int64_t now_ms) {
     }
 }
 
+void busTellVoters(clusterBus *b) {
+    check(b->map->node_count > 0);
+    for (int i = 1; i < b->map->node_count; i++) {
+        const clusterNode *n = b->map->nodes[i];
+        if (clusterNodeVotes(n) && !(n->flags & NODE_HANDSHAKE)) busPongTo(b, n);
+    }
+}
+
+void busTellForgotten(clusterBus *b, slice id) {
+    gossipRules rules = busGossipRules(b);
+    check(!clusterMapFind(b->map, id));
+    for (int i = 1; i < b->map->node_count; i++) {
+        clusterNode *n = b->map->nodes[i];
+        if (!n->is_connected || n->flags & NODE_HANDSHAKE) continue;
+        str bytes = STR_EMPTY;
+        gossipWriteForget(&bytes, b->map, &rules, n, id, b->rules.forget_ms);
+        failurePinged(n, b->now_ms);
+        busSendTo(b, n, MESSAGE_PING, &bytes);
+        strFree(&bytes);
+    }
+}
+
 /* ------------------------------------------------------------------ other messages */
 
 static void sendToAll(clusterBus *b, messageType type, const str *bytes) {

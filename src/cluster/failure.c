@@ -84,7 +84,8 @@ static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t no
            now_ms - n->heard_ms > rules->timeout_ms;
 }
 
-void failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
+bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
+    bool suspects = false;
     for (int i = 0; i < m->node_count; i++) {
         clusterNode *n = m->nodes[i];
         if (!isWatched(m, n) || n->flags & (NODE_MAYBE_FAILED | NODE_FAILED)) continue;
@@ -93,8 +94,10 @@ void failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
         clusterMapSetFlags(m, n, NODE_MAYBE_FAILED, 0);
         if (!clusterNodeVotes(m->myself))
             logNotice("NODE %s possibly failing.", clusterNodeLabel(n).text);
+        suspects = true;
         markByQuorum(m, n, rules, now_ms);
     }
+    return suspects && clusterNodeVotes(m->myself);
 }
 
 /* ------------------------------------------------------------------ what others tell */

@@ -33,8 +33,9 @@ typedef struct failureRules {
     void *arg;
 } failureRules;
 
-/* Periodically. */
-void failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms);
+/* Periodically. True if this node suspects one that it did not before, and votes: the other voters
+ * should be told soon. */
+bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms);
 /* A PING was sent, a PONG or other data received. */
 void failurePinged(clusterNode *n, int64_t now_ms);
 void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms);

@@ -81,7 +81,9 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
 /* The end of the stream of the primary is known; what is missing of it is awaited. */
 static manualActs compareOffsets(manualFailover *f, const clusterMap *m) {
     check(f->step == MANUAL_WAITING);
-    if ((uint64_t)m->myself->offset != f->primary_offset) return (manualActs){0};
+    /* A replica at 0 has never had the data of its primary, which may be at 0, too. */
+    if (!m->myself->offset || (uint64_t)m->myself->offset != f->primary_offset)
+        return (manualActs){0};
     logNotice("All primary replication stream processed, manual failover can start.");
     f->step = MANUAL_READY;
     return (manualActs){.start_election = true};
