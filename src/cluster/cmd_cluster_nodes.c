@@ -8,6 +8,7 @@
 #include "cluster/procs.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
@@ -20,13 +21,6 @@ static clusterNode *nodeArg(ctx *c) {
     clusterNode *n = clusterMapFind(&serverMap, c->argv[2]);
     if (!n) replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
     return n;
-}
-
-/* The directive may be any number. */
-static int64_t forbiddenUntilMs(void) {
-    int64_t seconds = clusterConf.cluster_blacklist_ttl, most = INT64_MAX / 2000;
-    if (seconds <= 0) return serverBusNowMs();
-    return serverBusNowMs() + (seconds < most ? seconds : most) * 1000;
 }
 
 /* CLUSTER FORGET node-id: removes a node, which is not added again for some time although others
@@ -47,8 +41,8 @@ void clusterForgetCommand(ctx *c) {
     } else if (n == serverMap.myself->primary) {
         replyError(c, SLICE("ERR Can't forget my master!"));
     } else {
-        clusterMapForbid(&serverMap, id, forbiddenUntilMs());
-        clusterMapRemove(&serverMap, n);
+        serverBusTakeRules();
+        busForget(&serverBus, n, serverBusNowMs());
         pubsubSlotsChanged(serverMapIsMine);
         replyOk(c);
     }
@@ -60,8 +54,7 @@ void clusterCountFailureReportsCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
     clusterNode *n = nodeArg(c);
     if (!n) return;
-    const failureRules rules = {.timeout_ms = clusterConf.cluster_node_timeout};
-    replyInteger(c, failureCountReports(n, &rules, serverBusNowMs()));
+    replyInteger(c, busCountReports(&serverBus, n, serverBusNowMs()));
 }
 
 static void logReset(bool hard) {
@@ -83,8 +76,10 @@ void clusterResetCommand(ctx *c) {
         replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
     } else {
         logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);
-        clusterMapReset(&serverMap, hard);
+        if (serverMap.myself->flags & NODE_REPLICA) serverRoleEmpty();
+        busReset(&serverBus, hard);
         logReset(hard);
+        serverRoleChanged();
         pubsubSlotsChanged(serverMapIsMine);
         replyOk(c);
     }

@@ -367,6 +367,13 @@ static const busProcs procs = {.connect = connectTo,
 
 /* ------------------------------------------------------------------ periodically */
 
+/* The directive may be any number. */
+static int64_t forgetMs(void) {
+    int64_t seconds = clusterConf.cluster_blacklist_ttl, most = INT64_MAX / 2000;
+    if (seconds <= 0) return 0;
+    return (seconds < most ? seconds : most) * 1000;
+}
+
 void serverBusTakeRules(void) {
     const clusterConfig *c = &clusterConf;
     serverBus.rules = (busRules){.timeout_ms = c->cluster_node_timeout,
@@ -381,7 +388,7 @@ void serverBusTakeRules(void) {
                                  .validity_factor = c->cluster_replica_validity_factor,
                                  .repl_ping_ms = replPingMs(),
                                  .manual_timeout_ms = c->cluster_manual_failover_timeout,
-                                 .forget_ms = c->cluster_blacklist_ttl * 1000};
+                                 .forget_ms = forgetMs()};
 }
 
 static void limitLink(void *arg, const busLink *l) {

@@ -7,6 +7,7 @@
 #include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/propagate.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "repl/role.h"
@@ -49,6 +50,8 @@ void serverRoleEmpty(void) {
     dbEvent event = {.kind = DB_FLUSHING, .db_id = -1, .later = true};
     hooksDbEvent(&event);
     (void)storeFlush(keyspaceMain(), true); /* the number of keys does not matter */
+    const slice words[] = {SLICE("FLUSHALL")};
+    propagateCopy((propagateTo){.db_id = 0, .targets = PROPAGATE_AOF, .slot = -1}, 1, words);
     event.kind = DB_FLUSHED;
     hooksDbEvent(&event);
 }

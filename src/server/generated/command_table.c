@@ -69,10 +69,12 @@ commandProc clusterGetkeysinslotCommand;
 commandProc clusterHelpCommand;
 commandProc clusterInfoCommand;
 commandProc clusterKeyslotCommand;
+commandProc clusterMeetCommand;
 commandProc clusterMyidCommand;
 commandProc clusterMyshardidCommand;
 commandProc clusterNodesCommand;
 commandProc clusterReplicasCommand;
+commandProc clusterReplicateCommand;
 commandProc clusterResetCommand;
 commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
@@ -1260,6 +1262,34 @@ static const commandArg args_cluster_keyslot[] = {
     {.name = "key", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandHistory history_cluster_meet[] = {
+    {"4.0.0", "Added the optional `cluster_bus_port` argument."},
+};
+
+static const commandArg args_cluster_meet[] = {
+    {.name = "ip", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "cluster-bus-port", .since = "4.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_cluster_replicate[] = {
+    {"9.0.0", "Added support of 'NO ONE' arg instead of <node-id> resulting into detaching replica from primary node."},
+};
+
+static const commandArg args_cluster_replicate_args_no_one[] = {
+    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "one", .token = "ONE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_cluster_replicate_args[] = {
+    {.name = "node-id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "no-one", .since = "9.0.0", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_cluster_replicate_args_no_one},
+};
+
+static const commandArg args_cluster_replicate[] = {
+    {.name = "args", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_cluster_replicate_args},
+};
+
 static const commandArg args_cluster_reset_reset_type[] = {
     {.name = "hard", .token = "HARD", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "soft", .token = "SOFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -1439,6 +1469,18 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(N) where N is the number of bytes in the key",
      .since = "3.0.0",
      .args = args_cluster_keyslot, .arg_count = 1},
+    {.name = "meet",
+     .proc = clusterMeetCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Forces a node to handshake with another node.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .history = history_cluster_meet, .history_count = 1,
+     .args = args_cluster_meet, .arg_count = 3},
     {.name = "myid",
      .proc = clusterMyidCommand,
      .arity = 2,
@@ -1483,6 +1525,18 @@ static const commandSpec subs_cluster[] = {
      .since = "5.0.0",
      .tips = tips_client_info, .tip_count = 1,
      .args = args_cluster_count_failure_reports, .arg_count = 1},
+    {.name = "replicate",
+     .proc = clusterReplicateCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Configures a node as replica of a primary node or detaches a replica from its primary.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .history = history_cluster_replicate, .history_count = 1,
+     .args = args_cluster_replicate, .arg_count = 1},
     {.name = "reset",
      .proc = clusterResetCommand,
      .arity = -2,
@@ -3282,14 +3336,9 @@ static const commandArg args_replicaof_args_host_port[] = {
     {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
 };
 
-static const commandArg args_replicaof_args_no_one[] = {
-    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "one", .token = "ONE", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_replicaof_args[] = {
     {.name = "host-port", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_replicaof_args_host_port},
-    {.name = "no-one", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_replicaof_args_no_one},
+    {.name = "no-one", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_cluster_replicate_args_no_one},
 };
 
 static const commandArg args_replicaof[] = {
@@ -4574,7 +4623,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 24},
+     .subs = subs_cluster, .sub_count = 26},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CLUSTER: which nodes this one meets and follows. Main thread only. */
+#include "base/base.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/cmd_cluster.h"
+#include "cluster/procs.h"
+#include "cluster/server_bus.h"
+#include "cluster/server_map.h"
+#include "cluster/server_role.h"
+#include "engine/reply.h"
+#include "io/net_addr.h"
+#include "net/net.h"
+#include "pubsub/pubsub.h"
+#include "store/store.h"
+
+/* Who has sent the request, for the log. */
+static void logRequest(const ctx *c, const char *format) __attribute__((format(printf, 2, 0)));
+
+static void logRequest(const ctx *c, const char *format) {
+    str client = STR_EMPTY;
+    if (netDescribeForLog(c->who, &client)) logNotice(format, strText(&client));
+    strFree(&client);
+}
+
+/* ------------------------------------------------------------------ MEET */
+
+/* A port that is an argument. False: the error was replied. */
+static bool portArg(ctx *c, int at, bool bus, int *out) {
+    int64_t port;
+    if (!numberParseInt(c->argv[at], &port)) {
+        replyErrorFormat(c, "ERR Invalid %s port specified: %.*s", bus ? "bus" : "base",
+                         (int)c->argv[at].len, c->argv[at].ptr);
+        return false;
+    }
+    if (port <= 0 || port > CONFIG_PORT_MAX) {
+        replyErrorFormat(c, "ERR %s number is out of range", bus ? "Cluster bus port" : "Port");
+        return false;
+    }
+    *out = (int)port;
+    return true;
+}
+
+/* CLUSTER MEET ip port [bus-port]: begins a handshake with a node. Reply: OK. */
+void clusterMeetCommand(ctx *c) {
+    hotCheck(c->argc >= 4);
+    int port, bus_port;
+    if (!clusterIsNode(c)) return;
+    if (c->argc > 5) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    if (!portArg(c, 3, false, &port)) return;
+    bus_port = port + CLUSTER_BUS_PORT_OFFSET;
+    if (c->argc == 5 && !portArg(c, 4, true, &bus_port)) return;
+    if (bus_port > CONFIG_PORT_MAX) {
+        replyError(c, SLICE("ERR Cluster bus port number is out of range"));
+        return;
+    }
+    str ip = strNew(c->argv[2]);
+    bool valid = ip.len < NODE_IP_MAX && netAddrIsValid(strText(&ip));
+    if (valid) {
+        (void)busMeet(&serverBus, strSlice(&ip), port, bus_port, serverBusNowMs()); /* or has */
+        str format = STR_EMPTY;
+        strAppendFormat(&format, "Cluster meet %s:%d (user request from '%%s').", strText(&ip),
+                        port);
+        logRequest(c, strText(&format));
+        strFree(&format);
+        replyOk(c);
+    } else {
+        replyErrorFormat(c, "ERR Invalid node address specified: %s:%d", strText(&ip), port);
+    }
+    strFree(&ip);
+}
+
+/* ------------------------------------------------------------------ REPLICATE */
+
+/* This node becomes a primary without data in a shard of its own. */
+static void followNoOne(ctx *c) {
+    char shard_id[NODE_ID_LEN];
+    clusterNode *myself = serverMap.myself;
+    if (myself->flags & NODE_REPLICA) {
+        logRequest(c,
+                   "Stop replication and turning myself into empty primary (request from '%s').");
+        clusterMapMakePrimary(&serverMap, myself);
+        randomHex(shard_id, NODE_ID_LEN);
+        clusterMapSetShard(&serverMap, myself, shard_id);
+        logNotice("Moving myself to a new shard %.40s.", shard_id);
+        serverRoleEmpty();
+        serverRoleChanged();
+        pubsubSlotsChanged(serverMapIsMine);
+    }
+    replyOk(c);
+}
+
+/* CLUSTER REPLICATE node-id | NO ONE: changes the role of this node. Reply: OK. */
+void clusterReplicateCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
+    if (!clusterIsNode(c)) return;
+    const clusterNode *myself = serverMap.myself;
+    if (c->argc == 4 && ctxArgIs(c, 2, "no") && ctxArgIs(c, 3, "one")) {
+        followNoOne(c);
+        return;
+    }
+    if (c->argc != 3) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    clusterNode *n = clusterMapFind(&serverMap, c->argv[2]);
+    if (!n) {
+        replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+    } else if (n == myself) {
+        replyError(c, SLICE("ERR Can't replicate myself"));
+    } else if (n->flags & NODE_REPLICA) {
+        replyError(c, SLICE("ERR I can only replicate a master, not a replica."));
+    } else if (myself->flags & NODE_PRIMARY &&
+               (myself->slot_count || keyspaceKeyCount(keyspaceMain()))) {
+        replyError(c,
+                   SLICE("ERR To set a master the node must be empty and without assigned slots."));
+    } else {
+        if (myself->primary != n) {
+            busFollow(&serverBus, n, serverBusNowMs());
+            pubsubSlotsChanged(serverMapIsMine);
+        }
+        replyOk(c);
+    }
+}
