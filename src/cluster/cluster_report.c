@@ -3,10 +3,15 @@
  * CLUSTER INFO, SLOTS, SHARDS. Main thread only. */
 #include "cluster/cluster_report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/endpoint.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
+#include "repl/role.h"
 
 /* ------------------------------------------------------------------ INFO */
 
@@ -56,9 +61,10 @@ static void replyPair(ctx *c, const char *name, slice value) {
 }
 
 /* Endpoint, port, id, and further addresses of the node. */
-static void replyNode(ctx *c, const clusterNode *n) {
+static void replyNode(ctx *c, const clusterNode *n, const nodeViewer *viewer) {
     int type = clusterConf.cluster_preferred_endpoint_type;
-    slice endpoint = serverMapEndpoint(n), hostname = strSlice(&n->hostname);
+    slice endpoint = endpointHost(n, viewer), hostname = strSlice(&n->hostname);
+    slice zone = strSlice(&n->availability_zone);
     bool tells_ip = type != ENDPOINT_IP, tells_name = type != ENDPOINT_HOSTNAME && hostname.len;
     replyArray(c, 4);
     if (endpoint.ptr) {
@@ -66,108 +72,135 @@ static void replyNode(ctx *c, const clusterNode *n) {
     } else {
         replyNull(c);
     }
-    replyInteger(c, serverMapPort(n));
+    replyInteger(c, clusterNodePortFor(n, viewer));
     replyBulk(c, clusterNodeId(n));
-    replyMap(c, tells_ip + tells_name);
-    if (tells_ip) replyPair(c, "ip", strSlice(&n->ip));
+    replyMap(c, tells_ip + tells_name + (zone.len > 0));
+    if (tells_ip) replyPair(c, "ip", clusterNodeIpFor(n, viewer));
     if (tells_name) replyPair(c, "hostname", hostname);
+    if (zone.len) replyPair(c, "availability-zone", zone);
 }
 
-/* The last slot of the range that starts at `first` and has one owner. */
-static int lastOfRun(int first) {
-    int last = first;
-    while (last + 1 < SLOT_COUNT && serverMap.owner[last + 1] == serverMap.owner[first]) last++;
-    return last;
+static int64_t offsetOf(const clusterNode *n) {
+    return n == serverMap.myself ? replOffset() : n->offset;
+}
+
+/* Clients are not sent to a replica that has failed or has no data. */
+static bool servesReads(const clusterNode *n) { return !(n->flags & NODE_FAILED) && offsetOf(n); }
+
+static void replyRange(ctx *c, int first, int last, const nodeViewer *viewer) {
+    const clusterNode *owner = clusterMapOwner(&serverMap, first);
+    check(owner);
+    check(first <= last);
+    int64_t replicas = 0;
+    for (int i = 0; i < owner->replica_count; i++) replicas += servesReads(owner->replicas[i]);
+    replyArray(c, 3 + replicas);
+    replyInteger(c, first);
+    replyInteger(c, last);
+    replyNode(c, owner, viewer);
+    for (int i = 0; i < owner->replica_count; i++) {
+        if (servesReads(owner->replicas[i])) replyNode(c, owner->replicas[i], viewer);
+    }
 }
 
 void clusterReplySlots(ctx *c) {
+    const nodeViewer viewer = endpointViewer(c);
+    clusterNode *const *owner = serverMap.owner;
     int64_t count = 0;
     respDeferred head = respDeferBegin(c->out);
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        if (!clusterMapOwner(&serverMap, slot)) continue;
-        int last = lastOfRun(slot);
-        replyArray(c, 3);
-        replyInteger(c, slot);
-        replyInteger(c, last);
-        replyNode(c, clusterMapOwner(&serverMap, slot));
+    for (int first = 0, last; first < SLOT_COUNT; first = last + 1) {
+        for (last = first; last + 1 < SLOT_COUNT && owner[last + 1] == owner[first];) last++;
+        if (!owner[first]) continue;
+        replyRange(c, first, last, &viewer);
         count++;
-        slot = last;
     }
     respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ SHARDS */
 
-static bool isOfShard(const clusterNode *n, const char *shard_id) {
-    return memcmp(n->shard_id, shard_id, NODE_ID_LEN) == 0;
+/* By shard; in each the primary first, then as they were found. */
+static int compareNodes(const void *a, const void *b) {
+    const clusterNode *x = *(clusterNode *const *)a, *y = *(clusterNode *const *)b;
+    int order = memcmp(x->shard_id, y->shard_id, NODE_ID_LEN);
+    if (order == 0) order = (int)(y->flags & NODE_PRIMARY) - (int)(x->flags & NODE_PRIMARY);
+    return order ? order : x->index - y->index;
 }
 
-static void replyShardSlots(ctx *c, const char *shard_id) {
-    int64_t count = 0;
+/* The nodes whose handshake is over, sorted. */
+static clusterNode **sortedNodes(int *count) {
+    clusterNode **nodes = memAlloc((size_t)serverMap.node_count * sizeof(clusterNode *));
+    *count = 0;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        if (!(serverMap.nodes[i]->flags & NODE_HANDSHAKE)) nodes[(*count)++] = serverMap.nodes[i];
+    }
+    check(*count > 0); /* this node at least */
+    qsort(nodes, (size_t)*count, sizeof(clusterNode *), compareNodes);
+    return nodes;
+}
+
+static void replyShardSlots(ctx *c, clusterNode *const *nodes, int count) {
+    int64_t ends = 0;
     replyBulkText(c, "slots");
     respDeferred head = respDeferBegin(c->out);
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const clusterNode *owner = clusterMapOwner(&serverMap, slot);
-        if (!owner || !isOfShard(owner, shard_id)) continue;
-        replyInteger(c, slot);
-        slot = lastOfRun(slot);
-        replyInteger(c, slot);
-        count += 2;
+    for (int i = 0; i < count; i++) {
+        int last;
+        for (int first = clusterNodeNextSlots(nodes[i], 0, &last); first >= 0;
+             first = clusterNodeNextSlots(nodes[i], last + 1, &last)) {
+            replyInteger(c, first);
+            replyInteger(c, last);
+            ends += 2;
+        }
     }
-    respDeferEnd(c->out, head, '*', c->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, ends);
 }
 
-/* A replica that was never reached has no data to offer. */
 static const char *healthOf(const clusterNode *n) {
-    if (n->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) return "fail";
-    return n->flags & NODE_PRIMARY ? "online" : "loading";
+    if (n->flags & NODE_FAILED) return "fail";
+    return n->flags & NODE_REPLICA && !offsetOf(n) ? "loading" : "online";
 }
 
-static void replyShardNode(ctx *c, const clusterNode *n) {
-    slice endpoint = serverMapEndpoint(n), hostname = strSlice(&n->hostname);
-    replyMap(c, hostname.len ? 8 : 7);
+static void replyPort(ctx *c, const char *name, int port) {
+    if (!port) return;
+    replyBulkText(c, name);
+    replyInteger(c, port);
+}
+
+static void replyShardNode(ctx *c, const clusterNode *n, const nodeViewer *viewer) {
+    slice endpoint = endpointHost(n, viewer), hostname = strSlice(&n->hostname);
+    slice zone = strSlice(&n->availability_zone);
+    int tcp = clusterNodeTcpPortForClients(n), tls = clusterNodeTlsPortForClients(n);
+    replyMap(c, 6 + (tcp > 0) + (tls > 0) + (hostname.len > 0) + (zone.len > 0));
     replyPair(c, "id", clusterNodeId(n));
-    replyBulkText(c, "port");
-    replyInteger(c, serverMapPort(n));
-    replyPair(c, "ip", strSlice(&n->ip));
+    replyPort(c, "port", tcp);
+    replyPort(c, "tls-port", tls);
+    replyPair(c, "ip", clusterNodeIpFor(n, viewer));
     replyPair(c, "endpoint", endpoint.ptr ? endpoint : SLICE(""));
     if (hostname.len) replyPair(c, "hostname", hostname);
     replyPair(c, "role", n->flags & NODE_PRIMARY ? SLICE("master") : SLICE("replica"));
     replyBulkText(c, "replication-offset");
-    replyInteger(c, 0);
+    replyInteger(c, offsetOf(n));
     replyPair(c, "health", sliceOf(healthOf(n)));
-}
-
-/* True if a node before `index` belongs to the same shard. */
-static bool isAlreadyListed(int index) {
-    for (int i = 0; i < index; i++) {
-        if (isOfShard(serverMap.nodes[i], serverMap.nodes[index]->shard_id)) return true;
-    }
-    return false;
+    if (zone.len) replyPair(c, "availability-zone", zone);
 }
 
 void clusterReplyShards(ctx *c) {
-    int64_t count = 0;
-    respDeferred shards = respDeferBegin(c->out);
-    for (int i = 0; i < serverMap.node_count; i++) {
-        if (isAlreadyListed(i)) continue;
-        const char *shard_id = serverMap.nodes[i]->shard_id;
-        int64_t members = 0;
-        replyMap(c, 3);
-        replyShardSlots(c, shard_id);
-        replyBulkText(c, "nodes");
-        respDeferred list = respDeferBegin(c->out);
-        for (int primary = 1; primary >= 0; primary--) {
-            for (int k = i; k < serverMap.node_count; k++) {
-                bool is_primary = serverMap.nodes[k]->flags & NODE_PRIMARY;
-                if (!isOfShard(serverMap.nodes[k], shard_id) || is_primary != primary) continue;
-                replyShardNode(c, serverMap.nodes[k]);
-                members++;
-            }
+    const nodeViewer viewer = endpointViewer(c);
+    int count, first, end;
+    clusterNode **nodes = sortedNodes(&count);
+    int64_t shards = 0;
+    respDeferred head = respDeferBegin(c->out);
+    for (first = 0; first < count; first = end) {
+        for (end = first + 1; end < count; end++) {
+            if (!clusterNodesShareShard(nodes[first], nodes[end])) break;
         }
-        respDeferEnd(c->out, list, '*', c->proto, members);
-        replyPair(c, "id", sliceMake(shard_id, NODE_ID_LEN));
-        count++;
+        replyMap(c, 3);
+        replyShardSlots(c, nodes + first, end - first);
+        replyBulkText(c, "nodes");
+        replyArray(c, end - first);
+        for (int i = first; i < end; i++) replyShardNode(c, nodes[i], &viewer);
+        replyPair(c, "id", sliceMake(nodes[first]->shard_id, NODE_ID_LEN));
+        shards++;
     }
-    respDeferEnd(c->out, shards, '*', c->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, shards);
+    memFree(nodes);
 }

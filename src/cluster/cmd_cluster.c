@@ -5,10 +5,10 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_report.h"
 #include "cluster/cmd_cluster.h"
+#include "cluster/endpoint.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
-#include "net/net.h"
 
 bool clusterIsNode(ctx *c) {
     if (clusterIsEnabled()) return true;
@@ -28,16 +28,13 @@ void clusterMyshardidCommand(ctx *c) {
     if (clusterIsNode(c)) replyBulk(c, sliceMake(serverMap.myself->shard_id, NODE_ID_LEN));
 }
 
-static void describe(str *out, const clusterNode *n) {
-    clusterNodeDescribe(out, &serverMap, n, NODE_TEXT_REPORT, netTlsForCluster());
-}
-
 /* CLUSTER NODES. Reply: one line per node. */
 void clusterNodesCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
+    const nodeViewer viewer = endpointViewer(c);
     str text = STR_EMPTY;
     for (int i = 0; i < serverMap.node_count; i++) {
-        describe(&text, serverMap.nodes[i]);
+        clusterNodeDescribe(&text, &serverMap, serverMap.nodes[i], &viewer);
         strAppendByte(&text, '\n');
     }
     replyVerbatim(c, strSlice(&text), "txt");
@@ -57,10 +54,11 @@ void clusterReplicasCommand(ctx *c) {
         replyError(c, SLICE("ERR The specified node is not a master"));
         return;
     }
+    const nodeViewer viewer = endpointViewer(c);
     replyArray(c, primary->replica_count);
     for (int i = 0; i < primary->replica_count; i++) {
         str text = STR_EMPTY;
-        describe(&text, primary->replicas[i]);
+        clusterNodeDescribe(&text, &serverMap, primary->replicas[i], &viewer);
         replyBulk(c, strSlice(&text));
         strFree(&text);
     }

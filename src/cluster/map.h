@@ -206,11 +206,16 @@ void clusterMapPrint(const clusterMap *m, bool tls, str *out);
 
 /* ---- map_text.c ---- */
 
-typedef enum nodeTextStyle { NODE_TEXT_REPORT, NODE_TEXT_FILE } nodeTextStyle;
+/* A client that is told the addresses of nodes: whether it uses TLS, and IPv6. */
+typedef struct nodeViewer {
+    bool tls, ipv6;
+} nodeViewer;
 
-/* Appends one line without its end, as in CLUSTER NODES or in the configuration file. */
-void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n, nodeTextStyle style,
-                         bool tls);
+/* Appends one line without its end, as CLUSTER NODES shows it to a client; or as it is in the
+ * configuration file. */
+void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n,
+                         const nodeViewer *viewer);
+void clusterNodePrint(str *out, const clusterMap *m, const clusterNode *n, bool tls);
 /* How a node is named in logs: its id, and its name or address. */
 typedef struct nodeLabel {
     char text[NODE_ID_LEN + 128];
@@ -218,5 +223,11 @@ typedef struct nodeLabel {
 nodeLabel clusterNodeLabel(const clusterNode *n);
 /* The port for clients, with or without TLS; the other one if there is only that. */
 int clusterNodePort(const clusterNode *n, bool tls);
+/* The address that a client is told, which may be one for clients only. Their port without and with
+ * TLS: 0: none. */
+slice clusterNodeIpFor(const clusterNode *n, const nodeViewer *viewer);
+int clusterNodeTcpPortForClients(const clusterNode *n);
+int clusterNodeTlsPortForClients(const clusterNode *n);
+int clusterNodePortFor(const clusterNode *n, const nodeViewer *viewer);
 
 #endif

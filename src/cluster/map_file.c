@@ -23,7 +23,7 @@ typedef struct reading {
 void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
     for (int i = 0; i < m->node_count; i++) {
         if (m->nodes[i]->flags & NODE_HANDSHAKE) continue;
-        clusterNodeDescribe(out, m, m->nodes[i], NODE_TEXT_FILE, tls);
+        clusterNodePrint(out, m, m->nodes[i], tls);
         strAppendByte(out, '\n');
     }
     strAppendFormat(out, "vars currentEpoch %llu lastVoteEpoch %llu\n",

@@ -11,6 +11,26 @@ int clusterNodePort(const clusterNode *n, bool tls) {
     return n->tcp_port ? n->tcp_port : n->tls_port;
 }
 
+slice clusterNodeIpFor(const clusterNode *n, const nodeViewer *viewer) {
+    const str *own = viewer->ipv6 ? &n->client_ipv6 : &n->client_ipv4;
+    return strSlice(own->len ? own : &n->ip);
+}
+
+/* A node without the port announces none for clients either. */
+int clusterNodeTcpPortForClients(const clusterNode *n) {
+    return n->tcp_port && n->client_tcp_port ? n->client_tcp_port : n->tcp_port;
+}
+
+int clusterNodeTlsPortForClients(const clusterNode *n) {
+    return n->tls_port && n->client_tls_port ? n->client_tls_port : n->tls_port;
+}
+
+int clusterNodePortFor(const clusterNode *n, const nodeViewer *viewer) {
+    int tcp = clusterNodeTcpPortForClients(n), tls = clusterNodeTlsPortForClients(n);
+    if (viewer->tls) return tls ? tls : tcp;
+    return tcp ? tcp : tls;
+}
+
 nodeLabel clusterNodeLabel(const clusterNode *n) {
     nodeLabel label;
     if (n->human_name.len) {
@@ -32,10 +52,12 @@ static void appendFlags(str *out, uint32_t flags) {
         {NODE_FAILED, "fail,"},       {NODE_HANDSHAKE, "handshake,"},
         {NODE_NO_ADDRESS, "noaddr,"}, {NODE_NO_FAILOVER, "nofailover,"},
     };
+    /* The role of a node is not known before its handshake. */
+    if (flags & NODE_HANDSHAKE) flags &= ~(uint32_t)(NODE_PRIMARY | NODE_REPLICA);
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (flags & words[i].flag) strAppendText(out, words[i].word);
     }
-    strCut(out, out->len - 1); /* there is one at least: a node has a role */
+    strCut(out, out->len - 1); /* there is one at least: the role or the handshake */
 }
 
 static void appendField(str *out, const char *name, const str *value) {
@@ -58,14 +80,6 @@ static void appendFileFields(str *out, const clusterNode *n, bool tls) {
     strAppendFormat(out, ",shard-id=%.40s", n->shard_id);
 }
 
-static void appendAddress(str *out, const clusterNode *n, nodeTextStyle style, bool tls) {
-    bool for_file = style == NODE_TEXT_FILE;
-    int port = for_file ? (tls ? n->tls_port : n->tcp_port) : clusterNodePort(n, tls);
-    strAppendFormat(out, "%s:%d@%d", strText(&n->ip), port, n->bus_port);
-    if (for_file || n->hostname.len) strAppendFormat(out, ",%s", strText(&n->hostname));
-    if (for_file) appendFileFields(out, n, tls);
-}
-
 static void appendSlots(str *out, const clusterNode *n) {
     int last;
     for (int first = clusterNodeNextSlots(n, 0, &last); first >= 0;
@@ -83,11 +97,11 @@ static void appendOpenSlots(str *out, const clusterMap *m) {
     }
 }
 
-void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n, nodeTextStyle style,
-                         bool tls) {
-    bool connected = style == NODE_TEXT_FILE || n == m->myself || n->is_connected;
-    strAppendFormat(out, "%.40s ", n->id);
-    appendAddress(out, n, style, tls);
+static void appendAddress(str *out, const clusterNode *n, slice ip, int port) {
+    strAppendFormat(out, "%.40s %.*s:%d@%d", n->id, (int)ip.len, ip.ptr, port, n->bus_port);
+}
+
+static void appendRest(str *out, const clusterMap *m, const clusterNode *n, bool connected) {
     strAppendByte(out, ' ');
     appendFlags(out, n->flags);
     strAppendFormat(out, " %.*s", n->primary ? NODE_ID_LEN : 1, n->primary ? n->primary->id : "-");
@@ -95,4 +109,18 @@ void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n, no
                     (unsigned long long)n->epoch, connected ? "connected" : "disconnected");
     appendSlots(out, n);
     if (n == m->myself) appendOpenSlots(out, m);
+}
+
+void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n,
+                         const nodeViewer *viewer) {
+    appendAddress(out, n, clusterNodeIpFor(n, viewer), clusterNodePortFor(n, viewer));
+    if (n->hostname.len) strAppendFormat(out, ",%s", strText(&n->hostname));
+    appendRest(out, m, n, n == m->myself || n->is_connected);
+}
+
+void clusterNodePrint(str *out, const clusterMap *m, const clusterNode *n, bool tls) {
+    appendAddress(out, n, strSlice(&n->ip), tls ? n->tls_port : n->tcp_port);
+    strAppendFormat(out, ",%s", strText(&n->hostname));
+    appendFileFields(out, n, tls);
+    appendRest(out, m, n, true);
 }

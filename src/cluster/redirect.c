@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/endpoint.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
@@ -45,10 +46,11 @@ static bool readsFromReplica(const ctx *c, const clusterNode *owner) {
 }
 
 static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
-    slice endpoint = serverMapEndpoint(owner);
+    const nodeViewer viewer = endpointViewer(c);
+    slice endpoint = endpointHost(owner, &viewer);
     str text = STR_EMPTY;
     strAppendFormat(&text, "MOVED %d %.*s:%d", slot, (int)endpoint.len,
-                    endpoint.ptr ? endpoint.ptr : "", serverMapPort(owner));
+                    endpoint.ptr ? endpoint.ptr : "", clusterNodePortFor(owner, &viewer));
     gateVerdict verdict = refuse(c, strSlice(&text));
     strFree(&text);
     return verdict;

@@ -6,6 +6,8 @@
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
 #include "io/file.h"
 #include "net/net.h"
 
@@ -29,10 +31,13 @@ void serverMapAnnounce(void) {
     clusterMapSetPort(&serverMap, &n->bus_port, bus > CONFIG_PORT_MAX ? 0 : bus);
     clusterMapSetPort(&serverMap, &n->client_tcp_port, conf->cluster_announce_client_port);
     clusterMapSetPort(&serverMap, &n->client_tls_port, conf->cluster_announce_client_tls_port);
+    engineIdentity server;
+    engineIdentify(&server);
     const struct {
         str *to;
         const char *text;
-    } texts[] = {{&n->hostname, conf->cluster_announce_hostname},
+    } texts[] = {{&n->availability_zone, server.availability_zone},
+                 {&n->hostname, conf->cluster_announce_hostname},
                  {&n->human_name, conf->cluster_announce_human_nodename},
                  {&n->client_ipv4, conf->cluster_announce_client_ipv4},
                  {&n->client_ipv6, conf->cluster_announce_client_ipv6}};
@@ -57,16 +62,6 @@ status serverMapApplyIp(reason *why) {
                           sliceOf(clusterConf.cluster_announce_ip));
     return OK;
 }
-
-slice serverMapEndpoint(const clusterNode *n) {
-    switch (clusterConf.cluster_preferred_endpoint_type) {
-    case ENDPOINT_HOSTNAME: return n->hostname.len ? strSlice(&n->hostname) : SLICE("?");
-    case ENDPOINT_UNKNOWN: return (slice){NULL, 0};
-    default: return strSlice(&n->ip);
-    }
-}
-
-int serverMapPort(const clusterNode *n) { return clusterNodePort(n, netTlsForCluster()); }
 
 bool serverMapIsMine(int slot) { return clusterMapIsMine(&serverMap, slot); }
 

@@ -25,10 +25,5 @@ status serverMapSave(reason *why) MUST_USE;
 void serverMapApplyChanges(void);
 /* For pubsub: as clusterMapIsMine(). */
 bool serverMapIsMine(int slot);
-/* The address or name that clients should connect to, depending on cluster-preferred-endpoint-type;
- * ptr NULL for unknown. */
-slice serverMapEndpoint(const clusterNode *n);
-/* The port that clients should connect to. */
-int serverMapPort(const clusterNode *n);
 
 #endif

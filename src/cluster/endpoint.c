@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/endpoint.h"
+
+#include "base/base.h"
+#include "cluster/cluster_priv.h"
+#include "net/net.h"
+
+nodeViewer endpointViewer(const ctx *c) {
+    while (c->outer) c = c->outer;
+    const session *who = c->who;
+    check(who);
+    if (who->flags & SESSION_INTERNAL) return (nodeViewer){.tls = netTlsForCluster()};
+    str peer = STR_EMPTY;
+    sessionPeer(who, &peer);
+    nodeViewer viewer = {.tls = netIsTls(who), .ipv6 = peer.len && strText(&peer)[0] == '['};
+    strFree(&peer);
+    return viewer;
+}
+
+slice endpointHost(const clusterNode *n, const nodeViewer *viewer) {
+    switch (clusterConf.cluster_preferred_endpoint_type) {
+    case ENDPOINT_HOSTNAME: return n->hostname.len ? strSlice(&n->hostname) : SLICE("?");
+    case ENDPOINT_UNKNOWN: return (slice){NULL, 0};
+    default: return clusterNodeIpFor(n, viewer);
+    }
+}
