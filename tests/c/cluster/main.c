@@ -9,6 +9,8 @@ int test_message(void);
 int test_topology(void);
 int test_failure(void);
 int test_election(void);
+int test_manual_failover(void);
+int test_orphans(void);
 
 int main(void) {
     int failed = 0;
@@ -20,5 +22,7 @@ int main(void) {
     failed += test_topology();
     failed += test_failure();
     failed += test_election();
+    failed += test_manual_failover();
+    failed += test_orphans();
     return failed != 0;
 }

@@ -162,6 +162,74 @@ static void old_data_and_rules_forbid_it(void **state) {
     assert_true(tick(1000).tell_replicas);
 }
 
+static void best_replica_that_all_agree_with_does_not_wait(void **state) {
+    map.myself->offset = 70;
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    electionActs acts = tick(1000);
+    assert_true(acts.ask);
+    assert_true(acts.tell_replicas);
+    assert_true(e.force);
+}
+
+/* Else the next election of a replica of this node would begin too early. */
+static void flag_of_a_failed_primary_ends_with_the_role(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    assert_true(map.myself->flags & NODE_PRIMARY_FAILED);
+    (void)vote(other, 7);
+    assert_true(vote(third, 7).won);
+    assert_false(map.myself->flags & NODE_PRIMARY_FAILED);
+    clusterMapSetFlags(&map, fellow, NODE_PRIMARY_FAILED, 0);
+    clusterMapSetPrimary(&map, fellow, map.myself);
+    assert_false(fellow->flags & NODE_PRIMARY_FAILED);
+}
+
+static void claim_with_the_same_or_a_greater_epoch_ends_it(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    electionClaim(&e, &map, third, 9); /* of another shard */
+    assert_int_equal(e.step, ELECTION_ASKED);
+    clusterMapMakePrimary(&map, fellow);
+    setSlots(fellow, 0, 9);
+    electionClaim(&e, &map, fellow, 6); /* older */
+    assert_int_equal(e.step, ELECTION_ASKED);
+    electionClaim(&e, &map, fellow, 7);
+    assert_int_equal(e.step, ELECTION_IDLE);
+}
+
+static void votes_do_not_count_after_the_end(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    vote_ms = 2001 + 2 * T;
+    (void)vote(other, 7);
+    assert_false(vote(third, 7).won);
+    assert_int_equal(e.votes, 0);
+}
+
+static void primaries_whose_replicas_have_no_data_are_counted(void **state) {
+    assert_int_equal(electionCountUnsynced(&map), 1);
+    fellow->offset = 1;
+    assert_int_equal(electionCountUnsynced(&map), 0);
+    clusterMapSetFlags(&map, fellow, NODE_FAILED, 0);
+    assert_int_equal(electionCountUnsynced(&map), 1);
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    assert_int_equal(electionCountUnsynced(&map), 0);
+}
+
+/* The greatest epoch leaves none for another election; nothing may overflow or stop the process. */
+static void there_is_no_election_after_the_greatest_epoch(void **state) {
+    clusterMapSetEpochs(&map, UINT64_MAX, 1);
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_false(tick(2000).ask);
+    assert_int_equal(map.current_epoch, UINT64_MAX);
+    (void)clusterMapBumpEpoch(&map);
+    assert_int_equal(map.current_epoch, UINT64_MAX);
+}
+
 /* ------------------------------------------------------------------ the voter */
 
 /* `fellow` asks for the place of `failed`; this node votes. */
@@ -205,6 +273,13 @@ static void no_vote_while_the_primary_is_up_unless_forced(void **state) {
     assert_false(request(9, 3, MESSAGE_FORCE_ACK, 5000).granted);
 }
 
+static void epoch_that_cannot_be_right_gets_no_vote(void **state) {
+    becomeVoter();
+    assert_false(request(UINT64_MAX, 3, 0, 5000).granted);
+    assert_int_equal(map.current_epoch, 6);
+    assert_true(request(7, 3, 0, 5000).granted);
+}
+
 static void older_claim_gets_an_update_instead_of_a_vote(void **state) {
     becomeVoter();
     clusterMapSetNodeEpoch(&map, other, 5);
@@ -226,6 +301,13 @@ int test_election(void) {
         CASE(election_expires_and_is_repeated),
         CASE(it_ends_when_the_primary_works_or_another_one_is_followed),
         CASE(old_data_and_rules_forbid_it),
+        CASE(best_replica_that_all_agree_with_does_not_wait),
+        CASE(flag_of_a_failed_primary_ends_with_the_role),
+        CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
+        CASE(votes_do_not_count_after_the_end),
+        CASE(primaries_whose_replicas_have_no_data_are_counted),
+        CASE(there_is_no_election_after_the_greatest_epoch),
+        CASE(epoch_that_cannot_be_right_gets_no_vote),
         CASE(one_vote_in_each_epoch),
         CASE(no_vote_while_the_primary_is_up_unless_forced),
         CASE(older_claim_gets_an_update_instead_of_a_vote),

@@ -45,6 +45,49 @@ static void gossip(const clusterNode *from, clusterNode *about, uint32_t flags, 
     failureGossip(&map, from, about, &entry, &rules, now_ms);
 }
 
+static void refused_connections_count_as_silence(void **state) {
+    failureRules refused = rules;
+    refused.refused_timeout_ms = 300;
+    failureRefused(a, 1000);
+    failureRefused(a, 1200);
+    assert_false(failureTick(&map, &refused, 1299));
+    assert_false(failureTick(&map, &rules, 1300)); /* off */
+    assert_true(failureTick(&map, &refused, 1300));
+    assert_true(a->flags & NODE_MAYBE_FAILED);
+    assert_false(a->flags & NODE_FAILED);            /* the majority decides */
+    assert_false(failureTick(&map, &refused, 1400)); /* known already */
+    failurePong(&map, a, &refused, 1500);
+    assert_false(failureTick(&map, &refused, 1600));
+    failureRefused(b, 2000);
+    failureConnected(b);
+    assert_false(failureTick(&map, &refused, 9000));
+}
+
+/* The node that is told to forget another one does not take it back. */
+static void forgotten_node_is_told(void **state) {
+    const gossipRules tells = {.percent = 100, .supported = NODE_HAS_EXTENSIONS};
+    message m;
+    str bytes = STR_EMPTY;
+    testId gone = idOf(7);
+    slice gone_id = sliceMake(gone.text, NODE_ID_LEN);
+    clusterMap other;
+    clusterMapInit(&other, 0);
+    clusterNode *me = clusterMapAdd(&other, map.myself->id, 0);
+    (void)addNode(&other, 7);
+    clusterNode *it = clusterMapAdd(&map, other.myself->id, 0);
+    clusterMapSetFlags(&map, it, NODE_HAS_EXTENSIONS, 0);
+    gossipWriteForget(&bytes, &map, &tells, it, gone_id, 60000);
+    assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
+    assert_int_equal(m.type, MESSAGE_PING);
+    gossipReadExtensions(&other, me, &m, 1000);
+    assert_null(clusterMapFind(&other, gone_id));
+    assert_true(clusterMapIsForbidden(&other, gone_id, 60999));
+    assert_false(clusterMapIsForbidden(&other, gone_id, 61000));
+    assert_map_valid(&other);
+    clusterMapClear(&other);
+    strFree(&bytes);
+}
+
 static void unanswered_ping_marks_after_the_timeout(void **state) {
     failurePinged(a, 1000);
     failurePinged(a, 1500); /* the first one counts */
@@ -217,6 +260,8 @@ int test_failure(void);
 int test_failure(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        CASE(refused_connections_count_as_silence),
+        CASE(forgotten_node_is_told),
         CASE(unanswered_ping_marks_after_the_timeout),
         CASE(data_without_a_pong_keeps_a_node),
         CASE(majority_marks_and_tells_once),

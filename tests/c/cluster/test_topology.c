@@ -64,6 +64,24 @@ static void greater_epochs_are_taken_over(void **state) {
     assert_int_equal(a->epoch, 4);
 }
 
+static void epochs_that_cannot_be_right_are_refused(void **state) {
+    const uint64_t limit = UINT64_C(1) << 63;
+    claimSlots(10, 19);
+    assert_true(receive(a, NULL, 2, UINT64_MAX).is_stale);
+    assert_true(receive(a, NULL, UINT64_MAX, 3).is_stale);
+    assert_true(receive(a, NULL, 2, limit + 1).is_stale);
+    assert_int_equal(map.current_epoch, 3);
+    /* A cluster that has got there otherwise still counts. */
+    assert_false(receive(a, NULL, 2, limit).is_stale);
+    assert_false(receive(a, NULL, 2, limit + 1).is_stale);
+    assert_true(receive(a, NULL, 2, UINT64_MAX).is_stale);
+    clusterMapSetEpochs(&map, UINT64_MAX, 0);
+    clusterMapSetNodeEpoch(&map, map.myself, 2);
+    assert_false(receive(b, NULL, 2, UINT64_MAX).is_stale); /* the same epoch: no next one */
+    assert_int_equal(map.current_epoch, UINT64_MAX);
+    assert_int_equal(map.myself->epoch, 2);
+}
+
 static void claim_of_an_unassigned_slot_wins(void **state) {
     claimSlots(10, 19);
     claimSlots(100, 100);
@@ -232,6 +250,7 @@ int test_topology(void) {
     const struct CMUnitTest tests[] = {
         T(known_claim_changes_nothing),
         T(greater_epochs_are_taken_over),
+        T(epochs_that_cannot_be_right_are_refused),
         T(claim_of_an_unassigned_slot_wins),
         T(claim_with_a_greater_epoch_wins),
         T(claim_with_a_lower_epoch_gets_an_update),

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cluster/manual_failover.h: the rows of its tables. */
+#include "cluster_test.h"
+
+#include "cluster/manual_failover.h"
+
+enum { M = 5000 };
+
+static clusterMap map;
+static clusterNode *primary, *replica, *other;
+static manualFailover f;
+static election e;
+static electionRules rules;
+
+static int setup(void **state) {
+    clusterMapInit(&map, 0);
+    primary = addNode(&map, 1);
+    replica = addNode(&map, 2);
+    other = addNode(&map, 3);
+    primary->is_connected = true;
+    clusterMapSetOwner(&map, 0, primary);
+    clusterMapSetOwner(&map, 1, other);
+    memset(&f, 0, sizeof(f));
+    memset(&e, 0, sizeof(e));
+    rules = (electionRules){.timeout_ms = 3000, .allowed = true};
+    return 0;
+}
+
+static int teardown(void **state) {
+    assert_map_valid(&map);
+    clusterMapClear(&map);
+    return 0;
+}
+
+static void follow(void) {
+    clusterMapSetPrimary(&map, map.myself, primary);
+    map.myself->offset = 100;
+}
+
+static manualActs order(manualOrder kind, int64_t now_ms) {
+    assert_null(manualFailoverRefusal(&map, kind));
+    return manualFailoverOrder(&f, &e, &map, kind, SLICE("id=1"), M, now_ms);
+}
+
+static manualActs header(const clusterNode *from, uint8_t flags, uint64_t offset) {
+    const messageHeader h = {.sender = from->id, .flags = flags, .offset = offset};
+    return manualFailoverHeader(&f, &map, from, &h);
+}
+
+static electionActs elect(int64_t now_ms) {
+    rules.manual_end_ms = manualFailoverReadyUntil(&f);
+    return electionTick(&e, &map, &rules, now_ms);
+}
+
+static void refusals_are_in_the_order_of_the_released_server(void **state) {
+    assert_string_equal(manualFailoverRefusal(&map, MANUAL_FORCE),
+                        "You should send CLUSTER FAILOVER to a replica");
+    clusterMapSetPrimary(&map, map.myself, NULL);
+    assert_string_equal(manualFailoverRefusal(&map, MANUAL_TAKEOVER),
+                        "I'm a replica but my master is unknown to me");
+    follow();
+    assert_null(manualFailoverRefusal(&map, MANUAL_PLAIN));
+    clusterMapSetFlags(&map, primary, NODE_MAYBE_FAILED, 0);
+    assert_null(manualFailoverRefusal(&map, MANUAL_PLAIN));
+    primary->is_connected = false;
+    assert_string_equal(manualFailoverRefusal(&map, MANUAL_PLAIN),
+                        "Master is down or failed, please use CLUSTER FAILOVER FORCE");
+    assert_null(manualFailoverRefusal(&map, MANUAL_FORCE));
+}
+
+static void plain_form_waits_for_the_end_of_the_stream(void **state) {
+    follow();
+    manualActs acts = order(MANUAL_PLAIN, 1000);
+    assert_true(acts.ask_primary);
+    assert_false(acts.start_election);
+    assert_false(elect(1001).ask); /* the primary works */
+    assert_false(header(primary, 0, 100).start_election);
+    assert_false(header(other, MESSAGE_PAUSED, 100).start_election);
+    assert_false(header(primary, MESSAGE_PAUSED, 120).start_election);
+    assert_true(manualFailoverAwaitsOffset(&f));
+    assert_false(header(primary, MESSAGE_PAUSED, 130).start_election); /* the first one counts */
+    assert_false(manualFailoverTick(&f, &map, 1100).start_election);
+    map.myself->offset = 120;
+    assert_true(manualFailoverTick(&f, &map, 1200).start_election);
+    assert_int_equal(manualFailoverReadyUntil(&f), 1000 + M);
+    electionActs asked = elect(1200);
+    assert_true(asked.ask);
+    assert_false(asked.tell_replicas);
+    assert_true(e.force);
+    assert_int_equal(e.epoch, 1);
+}
+
+/* Both may be at 0 although the primary has data. */
+static void replica_without_data_does_not_start(void **state) {
+    follow();
+    map.myself->offset = 0;
+    (void)order(MANUAL_PLAIN, 1000);
+    assert_false(header(primary, MESSAGE_PAUSED, 0).start_election);
+    assert_false(manualFailoverTick(&f, &map, 1100).start_election);
+}
+
+static void force_starts_at_once_and_wins(void **state) {
+    follow();
+    clusterMapSetFlags(&map, primary, NODE_FAILED, 0);
+    rules.allowed = false; /* a user may nevertheless */
+    assert_true(order(MANUAL_FORCE, 1000).start_election);
+    assert_true(elect(1000).ask);
+    const messageHeader h = {.sender = other->id, .current_epoch = 1};
+    const messageHeader h2 = {.sender = primary->id, .current_epoch = 1};
+    assert_false(electionVote(&e, &map, other, &h, 1001).won);
+    assert_true(electionVote(&e, &map, primary, &h2, 1002).won); /* it votes, too */
+    manualActs acts = manualFailoverTick(&f, &map, 1003);
+    assert_false(acts.resume);
+    assert_int_equal(f.step, MANUAL_IDLE);
+}
+
+static void takeover_needs_no_votes(void **state) {
+    follow();
+    assert_true(order(MANUAL_TAKEOVER, 1000).promoted);
+    assert_true(map.myself->flags & NODE_PRIMARY);
+    assert_true(clusterMapIsMine(&map, 0));
+    assert_int_equal(map.myself->epoch, 1);
+    assert_int_equal(f.step, MANUAL_IDLE);
+}
+
+/* The primary accepts writes again, at the latest, after twice the time. */
+static void no_vote_counts_after_the_timeout(void **state) {
+    follow();
+    (void)order(MANUAL_FORCE, 1000);
+    (void)elect(1000 + M - 100);
+    const messageHeader h = {.sender = other->id, .current_epoch = 1};
+    const messageHeader h2 = {.sender = primary->id, .current_epoch = 1};
+    assert_false(electionVote(&e, &map, other, &h, 1000 + M).won);
+    assert_false(electionVote(&e, &map, primary, &h2, 1001 + M).won);
+    (void)manualFailoverTick(&f, &map, 1001 + M);
+    assert_int_equal(f.step, MANUAL_IDLE);
+    (void)elect(1001 + M);
+    assert_int_equal(e.step, ELECTION_IDLE);
+}
+
+static void new_order_resets_an_election(void **state) {
+    follow();
+    (void)order(MANUAL_FORCE, 1000);
+    assert_true(elect(1000).ask);
+    (void)order(MANUAL_FORCE, 2000);
+    assert_int_equal(e.step, ELECTION_IDLE);
+    assert_true(elect(2000).ask);
+    assert_int_equal(e.epoch, 2);
+    assert_int_equal(manualFailoverReadyUntil(&f), 2000 + M);
+}
+
+static void it_ends_when_another_primary_is_followed(void **state) {
+    follow();
+    (void)order(MANUAL_FORCE, 1000);
+    clusterMapSetPrimary(&map, map.myself, other);
+    (void)manualFailoverTick(&f, &map, 1001);
+    assert_int_equal(f.step, MANUAL_IDLE);
+}
+
+/* ------------------------------------------------------------------ the primary */
+
+static void primary_pauses_and_tells_its_replica(void **state) {
+    manualActs acts = manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_int_equal(acts.pause_ms, 0); /* not its replica */
+    clusterMapSetPrimary(&map, replica, map.myself);
+    acts = manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_int_equal(acts.pause_ms, 2 * M);
+    assert_ptr_equal(acts.ping, replica);
+    assert_true(manualFailoverHasPaused(&f));
+    assert_null(manualFailoverTick(&f, &map, 1050).ping);
+    assert_ptr_equal(manualFailoverTick(&f, &map, 1100).ping, replica);
+    assert_null(manualFailoverTick(&f, &map, 1150).ping);
+    assert_false(manualFailoverTick(&f, &map, 1000 + M).resume);
+    assert_true(manualFailoverTick(&f, &map, 1001 + M).resume);
+    assert_false(manualFailoverHasPaused(&f));
+    assert_false(manualFailoverTick(&f, &map, 1002 + M).resume);
+}
+
+static void primary_resumes_when_it_is_replaced(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapMakePrimary(&map, replica);
+    clusterMapSetPrimary(&map, map.myself, replica);
+    assert_true(manualFailoverTick(&f, &map, 1001).resume);
+    assert_int_equal(f.step, MANUAL_IDLE);
+}
+
+static void primary_resumes_when_the_replica_is_forgotten(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapRemove(&map, replica);
+    assert_true(manualFailoverTick(&f, &map, 1001).resume);
+}
+
+int test_manual_failover(void);
+int test_manual_failover(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(refusals_are_in_the_order_of_the_released_server),
+        CASE(plain_form_waits_for_the_end_of_the_stream),
+        CASE(replica_without_data_does_not_start),
+        CASE(force_starts_at_once_and_wins),
+        CASE(takeover_needs_no_votes),
+        CASE(no_vote_counts_after_the_timeout),
+        CASE(new_order_resets_an_election),
+        CASE(it_ends_when_another_primary_is_followed),
+        CASE(primary_pauses_and_tells_its_replica),
+        CASE(primary_resumes_when_it_is_replaced),
+        CASE(primary_resumes_when_the_replica_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
