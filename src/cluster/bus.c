@@ -157,7 +157,7 @@ void busTick(clusterBus *b, int64_t now_ms) {
     b->now_ms = b->ticked_ms = now_ms;
     busKeepLinks(b);
     pingIdle(b);
-    if (now_ms - b->pinged_ms >= PING_OLDEST_MS) {
+    if (now_ms - b->pinged_ms >= PING_OLDEST_MS && !b->never_pings_random) {
         b->pinged_ms = now_ms;
         pingOldest(b);
     }

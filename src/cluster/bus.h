@@ -127,6 +127,7 @@ typedef struct clusterBus {
     /* For tests: messages of this type are ignored, -1: none, -2: all; and end their link. */
     int dropped_type;
     bool drop_closes;
+    bool never_reconnects, never_pings_random;
     /* Private. */
     list links; /* busLink.all */
     int64_t now_ms, started_ms, ticked_ms, pinged_ms;

@@ -215,7 +215,7 @@ static int64_t retryMs(const clusterBus *b, const clusterNode *n) {
 
 static void openLink(clusterBus *b, clusterNode *n) {
     nodeLinks *links = busLinksOf(n);
-    if (b->now_ms - links->tried_ms < retryMs(b, n)) return;
+    if (b->never_reconnects || b->now_ms - links->tried_ms < retryMs(b, n)) return;
     links->tried_ms = b->now_ms;
     busLink *l = newLink(b);
     l->node = n;

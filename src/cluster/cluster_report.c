@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
+#include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
 #include "repl/role.h"
@@ -23,6 +24,36 @@ static int countNodes(uint32_t flag, bool voting) {
         count += (n->flags & flag) != 0;
     }
     return count;
+}
+
+static void printMessages(str *out, const uint64_t *counts, const char *direction) {
+    uint64_t sum = 0;
+    for (int type = 0; type < MESSAGE_TYPES; type++) {
+        sum += counts[type];
+        if (counts[type])
+            strAppendFormat(out, "cluster_stats_messages_%s_%s:%llu\r\n",
+                            messageTypeName((unsigned)type), direction,
+                            (unsigned long long)counts[type]);
+    }
+    strAppendFormat(out, "cluster_stats_messages_%s:%llu\r\n", direction, (unsigned long long)sum);
+}
+
+static void printTraffic(str *out) {
+    const busCounts *counts = &serverBus.counts;
+    printMessages(out, counts->sent, "sent");
+    printMessages(out, counts->received, "received");
+    const struct {
+        const char *name;
+        uint64_t sent, received;
+    } bytes[] = {{"bytes", serverBusSentBytes(), counts->bytes_received},
+                 {"pubsub_bytes", counts->pubsub_sent, counts->pubsub_received},
+                 {"module_bytes", counts->module_sent, counts->module_received}};
+    for (size_t i = 0; i < COUNT_OF(bytes); i++)
+        strAppendFormat(out, "cluster_stats_%s_sent:%llu\r\ncluster_stats_%s_received:%llu\r\n",
+                        bytes[i].name, (unsigned long long)bytes[i].sent, bytes[i].name,
+                        (unsigned long long)bytes[i].received);
+    strAppendFormat(out, "total_cluster_links_buffer_limit_exceeded:%llu\r\n",
+                    (unsigned long long)serverBusLimitExceeded());
 }
 
 void clusterPrintInfo(str *out) {
@@ -43,14 +74,7 @@ void clusterPrintInfo(str *out) {
     strAppendFormat(out, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
                     (unsigned long long)m->current_epoch,
                     (unsigned long long)(primary ? primary->epoch : 0));
-    /* The cluster bus does not exist yet. */
-    static const char *const traffic[] = {"stats_messages", "stats_bytes", "stats_pubsub_bytes",
-                                          "stats_module_bytes"};
-    for (size_t i = 0; i < COUNT_OF(traffic); i++) {
-        strAppendFormat(out, "cluster_%s_sent:0\r\ncluster_%s_received:0\r\n", traffic[i],
-                        traffic[i]);
-    }
-    strAppendText(out, "total_cluster_links_buffer_limit_exceeded:0\r\n");
+    printTraffic(out);
 }
 
 /* ------------------------------------------------------------------ SLOTS */

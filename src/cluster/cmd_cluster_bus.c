@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: which nodes this one meets and follows. Main thread only. */
+ * CLUSTER: which nodes this one meets, follows and replaces, and its links. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
@@ -126,4 +126,78 @@ void clusterReplicateCommand(ctx *c) {
         }
         replyOk(c);
     }
+}
+
+/* ------------------------------------------------------------------ FAILOVER */
+
+/* From the stream of replication: this primary shuts down, and that replica is to replace it. */
+static void failoverByPrimary(ctx *c) {
+    if (sliceEqual(c->argv[4], clusterNodeId(serverMap.myself)))
+        (void)busFailover(&serverBus, MANUAL_FORCE_BY_PRIMARY, SLICE(""), serverBusNowMs());
+    replyOk(c);
+}
+
+/* CLUSTER FAILOVER [FORCE | TAKEOVER]: this replica replaces its primary. Reply: OK. */
+void clusterFailoverCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
+    if (!clusterIsNode(c)) return;
+    manualOrder order = MANUAL_PLAIN;
+    if (c->argc == 5 && c->origin == ORIGIN_PRIMARY && ctxArgIs(c, 2, "force") &&
+        ctxArgIs(c, 3, "replicaid")) {
+        failoverByPrimary(c);
+        return;
+    }
+    if (c->argc == 3 && ctxArgIs(c, 2, "force")) {
+        order = MANUAL_FORCE;
+    } else if (c->argc == 3 && ctxArgIs(c, 2, "takeover")) {
+        order = MANUAL_TAKEOVER;
+    } else if (c->argc != 2) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    str client = STR_EMPTY;
+    (void)netDescribeForLog(c->who, &client); /* empty without a connection */
+    serverBusTakeRules();
+    const char *error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
+    strFree(&client);
+    if (error) {
+        replyError(c, sliceOf(error));
+    } else {
+        replyOk(c);
+    }
+}
+
+/* ------------------------------------------------------------------ LINKS */
+
+typedef struct linkReplies {
+    ctx *c;
+    int count;
+} linkReplies;
+
+static void replyLink(void *arg, const busLink *l) {
+    linkReplies *r = arg;
+    if (!l->node) return;
+    r->count++;
+    replyMap(r->c, 6);
+    replyBulkText(r->c, "direction");
+    replyBulkText(r->c, l->is_inbound ? "from" : "to");
+    replyBulkText(r->c, "node");
+    replyBulk(r->c, clusterNodeId(l->node));
+    replyBulkText(r->c, "create-time");
+    replyInteger(r->c, l->created_ms);
+    replyBulkText(r->c, "events");
+    replyBulkText(r->c, l->unsent ? "rw" : "r");
+    replyBulkText(r->c, "send-buffer-allocated");
+    replyInteger(r->c, (int64_t)l->allocated);
+    replyBulkText(r->c, "send-buffer-used");
+    replyInteger(r->c, (int64_t)l->unsent);
+}
+
+/* CLUSTER LINKS. Reply: the connections to and from other nodes. */
+void clusterLinksCommand(ctx *c) {
+    if (!clusterIsNode(c)) return;
+    linkReplies r = {.c = c};
+    respDeferred head = respDeferBegin(c->out);
+    busEachLink(&serverBus, replyLink, &r);
+    respDeferEnd(c->out, head, '*', c->proto, r.count);
 }

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cluster_report.h"
+#include "cluster/debug_bus.h"
 #include "cluster/migrate.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
@@ -39,6 +40,7 @@ static status init(reason *why) {
     if (st == OK) st = serverBusInit(why);
     if (st != OK) return st;
     serverRoleChanged(); /* the file may say that this node is a replica */
+    debugBusInit();
     replSetCluster(&repl_cluster);
     gateArm(&clusterRedirectGate, true);
     return OK;

@@ -422,7 +422,8 @@ void serverBusTick(int64_t budget_us) {
 }
 
 void serverBusStep(void) {
-    if (serverMap.changed & CLUSTER_MAP_STATE) busStep(&serverBus, serverBusNowMs());
+    if (serverMap.changed & CLUSTER_MAP_STATE || busAwaitsOffset(&serverBus))
+        busStep(&serverBus, serverBusNowMs());
     serverRoleApply();
 }
 

@@ -34,6 +34,12 @@ void debugClientEviction(ctx *c);
 /* Subcommands about replication. */
 void debugChangeReplId(ctx *c);
 void debugReplicate(ctx *c);
+/* debug_cluster.c */
+void debugDropClusterPackets(ctx *c);
+void debugCloseClusterLink(ctx *c);
+void debugDisableClusterReconnection(ctx *c);
+void debugDisableClusterPing(ctx *c);
+void debugClusterLink(ctx *c);
 void debugDelayRdbClientFree(ctx *c);
 void debugPauseAfterFork(ctx *c);
 

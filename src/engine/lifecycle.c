@@ -61,6 +61,12 @@ status engineReload(unsigned flags, reason *why) {
     return procs.reload(flags, why);
 }
 
+static const engineClusterProcs *cluster;
+
+void engineSetClusterProcs(const engineClusterProcs *functions) { cluster = functions; }
+
+const engineClusterProcs *engineCluster(void) { return cluster; }
+
 static const engineReplicationProcs *replication;
 
 void engineSetReplicationProcs(const engineReplicationProcs *functions) { replication = functions; }

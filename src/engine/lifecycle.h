@@ -62,6 +62,22 @@ typedef struct engineReplicationProcs {
 void engineSetReplicationProcs(const engineReplicationProcs *procs);
 const engineReplicationProcs *engineReplication(void);
 
+/* What lower folders ask the cluster, and DEBUG's subcommands about it. NULL: the server is no node
+ * of a cluster. */
+typedef struct engineClusterProcs {
+    int (*links)(void);                  /* number of connections to other nodes */
+    size_t (*links_memory)(void);        /* bytes */
+    void (*drop_messages)(int64_t type); /* DROP-CLUSTER-PACKET-FILTER; -1: none, -2: all */
+    void (*close_at_drop)(bool on);      /* CLOSE-CLUSTER-LINK-ON-PACKET-DROP */
+    void (*set_reconnects)(bool on);     /* DISABLE-CLUSTER-RECONNECTION */
+    void (*set_random_pings)(bool on);   /* DISABLE-CLUSTER-RANDOM-PING */
+    /* CLUSTERLINK KILL: the links to a node and from it. ERR_NOT_FOUND: the node is not known;
+     * ERR_DENIED: it is this one. */
+    status (*kill_links)(slice node_id, bool to, bool from);
+} engineClusterProcs;
+void engineSetClusterProcs(const engineClusterProcs *procs);
+const engineClusterProcs *engineCluster(void);
+
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
  * only file. */
 void engineSetFlushDelay(int64_t us);

@@ -5,6 +5,7 @@
 #include "net/client_list.h"
 
 #include "base/base.h"
+#include "engine/lifecycle.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
@@ -90,7 +91,8 @@ static void printClients(str *out) {
         output = sizeMax(output, outbufPending(&cl->session.out));
     }
     appendCount(out, "connected_clients", connected);
-    appendCount(out, "cluster_connections", 0);
+    appendCount(out, "cluster_connections",
+                engineCluster() ? (uint64_t)engineCluster()->links() : 0);
     appendCount(out, "maxclients", (uint64_t)netConf.maxclients);
     appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
     appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "engine/lifecycle.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 #include "net/net.h"
@@ -54,6 +55,9 @@ static memoryFigures measure(void) {
 
 static double ratio(size_t whole, size_t part) { return part ? (double)whole / (double)part : 0; }
 
+/* Of the cluster bus. */
+static size_t linksMemory(void) { return engineCluster() ? engineCluster()->links_memory() : 0; }
+
 /* ------------------------------------------------------------------ INFO */
 
 static void printBytes(str *out, const char *name, uint64_t bytes) {
@@ -100,8 +104,8 @@ void infoPrintMemory(str *out) {
                     memoryExcluded(), f.stream.backlog, f.stream.buffers, f.stream.collected,
                     f.stream.replicas);
     strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
-    strAppendText(
-        out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
+    strAppendFormat(out, "mem_cluster_links:%zu\r\n", linksMemory());
+    strAppendText(out, "mem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
     strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
     strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
@@ -150,8 +154,7 @@ static int replyProcess(ctx *c, const memoryFigures *f) {
 
 /* MEMORY STATS. Reply: a map of values. */
 void memoryStatsCommand(ctx *c) {
-    static const char *const absent[] = {"cluster.links", "cluster.slot_import",
-                                         "cluster.slot_export"};
+    static const char *const absent[] = {"cluster.slot_import", "cluster.slot_export"};
     memoryFigures f = measure();
     respDeferred map = respDeferBegin(c->out);
     int fields = 0;
@@ -162,7 +165,8 @@ void memoryStatsCommand(ctx *c) {
     replyIntField(c, "replicas.repl.buffer", 0);
     replyIntField(c, "clients.slaves", (int64_t)f.stream.replicas);
     replyIntField(c, "clients.normal", (int64_t)f.clients);
-    fields += 7;
+    replyIntField(c, "cluster.links", (int64_t)linksMemory());
+    fields += 8;
     for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyIntField(c, absent[i], 0);
     replyIntField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
     replyIntField(c, "lua.caches", (int64_t)scriptCacheBytes());

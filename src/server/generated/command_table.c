@@ -62,6 +62,7 @@ commandProc clusterCountFailureReportsCommand;
 commandProc clusterCountkeysinslotCommand;
 commandProc clusterDelslotsCommand;
 commandProc clusterDelslotsrangeCommand;
+commandProc clusterFailoverCommand;
 commandProc clusterFlushslotCommand;
 commandProc clusterFlushslotsCommand;
 commandProc clusterForgetCommand;
@@ -69,6 +70,7 @@ commandProc clusterGetkeysinslotCommand;
 commandProc clusterHelpCommand;
 commandProc clusterInfoCommand;
 commandProc clusterKeyslotCommand;
+commandProc clusterLinksCommand;
 commandProc clusterMeetCommand;
 commandProc clusterMyidCommand;
 commandProc clusterMyshardidCommand;
@@ -1243,6 +1245,15 @@ static const commandArg args_cluster_countkeysinslot[] = {
     {.name = "slot", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandArg args_cluster_failover_options[] = {
+    {.name = "force", .token = "FORCE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "takeover", .token = "TAKEOVER", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_cluster_failover[] = {
+    {.name = "options", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_failover_options},
+};
+
 static const commandArg args_cluster_flushslot_flush_type[] = {
     {.name = "async", .token = "ASYNC", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "sync", .token = "SYNC", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -1393,6 +1404,17 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(N) where N is the total number of the slots between the start slot and end slot arguments.",
      .since = "7.0.0",
      .args = args_cluster_addslotsrange, .arg_count = 1},
+    {.name = "failover",
+     .proc = clusterFailoverCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Forces a replica to perform a manual failover of its primary.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .args = args_cluster_failover, .arg_count = 1},
     {.name = "flushslot",
      .proc = clusterFlushslotCommand,
      .arity = -3,
@@ -1469,6 +1491,17 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(N) where N is the number of bytes in the key",
      .since = "3.0.0",
      .args = args_cluster_keyslot, .arg_count = 1},
+    {.name = "links",
+     .proc = clusterLinksCommand,
+     .arity = 2,
+     .flags = CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "cluster",
+     .summary = "Returns a list of all TCP links to and from peer nodes.",
+     .complexity = "O(N) where N is the total number of Cluster nodes",
+     .since = "7.0.0",
+     .tips = tips_client_info, .tip_count = 1},
     {.name = "meet",
      .proc = clusterMeetCommand,
      .arity = -4,
@@ -4623,7 +4656,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 26},
+     .subs = subs_cluster, .sub_count = 28},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,

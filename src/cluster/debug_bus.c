@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What DEBUG and INFO ask about the bus (engineClusterProcs). Main thread only. */
+#include "cluster/debug_bus.h"
+
+#include "base/base.h"
+#include "cluster/server_bus.h"
+#include "cluster/server_map.h"
+#include "engine/lifecycle.h"
+
+static void dropMessages(int64_t type) {
+    bool known = type >= -2 && type < MESSAGE_TYPES;
+    serverBus.dropped_type = known ? (int)type : MESSAGE_TYPES; /* none has that type */
+}
+
+static void closeAtDrop(bool on) { serverBus.drop_closes = on; }
+static void setReconnects(bool on) { serverBus.never_reconnects = !on; }
+static void setRandomPings(bool on) { serverBus.never_pings_random = !on; }
+
+static status killLinks(slice node_id, bool to, bool from) {
+    clusterNode *n = clusterMapFind(&serverMap, node_id);
+    if (!n) return ERR_NOT_FOUND;
+    if (n == serverMap.myself) return ERR_DENIED;
+    if (to && n->links && n->links->to) busDrop(&serverBus, n->links->to);
+    if (from && n->links && n->links->from) busDrop(&serverBus, n->links->from);
+    return OK;
+}
+
+static const engineClusterProcs procs = {.links = serverBusLinkCount,
+                                         .links_memory = serverBusMemory,
+                                         .drop_messages = dropMessages,
+                                         .close_at_drop = closeAtDrop,
+                                         .set_reconnects = setReconnects,
+                                         .set_random_pings = setRandomPings,
+                                         .kill_links = killLinks};
+
+void debugBusInit(void) {
+    check(serverBus.map);
+    engineSetClusterProcs(&procs);
+}
