@@ -81,39 +81,85 @@ static status writeAll(int fd, slice content) {
     return OK;
 }
 
-/* Creates the file `name` with `content` and flushes it to disk. */
+static status failed(fileFailure *failure, fileStep step) {
+    *failure = (fileFailure){step, errno};
+    return ERR_IO;
+}
+
+/* Creates the file `name` with `content`. */
 static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
-                       reason *why) {
+                       fileFlush flush, fileFailure *failure) {
     /* Never more permissive than the old file, not even temporarily. */
     if (old) mode = old->st_mode & 0777;
     int fd = fileOpen(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
+    if (fd < 0) return failed(failure, FILE_CREATE);
     status st = OK;
     if (old && fchmod(fd, old->st_mode & 07777) != 0) {
-        st = reasonSetErrno(why, "can't set the mode of %s", name);
+        st = failed(failure, FILE_CREATE);
     } else if (writeAll(fd, content) != OK) {
-        st = reasonSetErrno(why, "can't write %s", name);
-    } else if (fileSync(fd) != 0) {
-        st = reasonSetErrno(why, "can't fsync %s", name);
+        st = failed(failure, FILE_WRITE);
+    } else if (flush != FILE_FLUSH_NONE && fileSync(fd) != 0) {
+        st = failed(failure, FILE_SYNC);
     }
-    if (close(fd) != 0 && st == OK) st = reasonSetErrno(why, "can't close %s", name);
+    if (close(fd) != 0 && st == OK) st = failed(failure, FILE_WRITE);
     return st;
 }
 
-status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
+static status syncFolder(const char *folder, const char **step) {
+    *step = "open";
+    int fd = fileOpen(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return ERR_IO;
+    *step = "fsync";
+    /* EINVAL: the file system does not support fsync of directories. */
+    status st = fileSync(fd) == 0 || errno == EINVAL ? OK : ERR_IO;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return st;
+}
+
+/* The directory of `path`: "." if it contains none. */
+static str folderOf(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strNew(SLICE("."));
+    return strNew(sliceMake(path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
+                     fileFailure *failure) {
+    check(failure);
     char id[17] = {0};
     randomHex(id, sizeof(id) - 1);
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s.%s.tmp", path, id);
     struct stat old;
     bool is_old = stat(path, &old) == 0;
-    status st = writeNew(name.ptr, content, is_old ? &old : NULL, mode, why);
-    if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0)
-        st = reasonSetErrno(why, "can't rename %s", name.ptr);
+    status st = writeNew(name.ptr, content, is_old ? &old : NULL, mode, flush, failure);
+    if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0) st = failed(failure, FILE_RENAME);
     /* If the file was not created, this removes nothing. */
     if (st != OK) unlink(name.ptr);
     strFree(&name);
-    return st == OK ? fileSyncFolder(path, why) : st;
+    if (st != OK || flush != FILE_FLUSH_ALL) return st;
+    str folder = folderOf(path);
+    const char *unused;
+    if (syncFolder(folder.ptr, &unused) != OK) st = failed(failure, FILE_SYNC_FOLDER);
+    strFree(&folder);
+    return st;
+}
+
+status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
+    static const char *const steps[] = {
+        [FILE_CREATE] = "create",
+        [FILE_WRITE] = "write",
+        [FILE_SYNC] = "fsync",
+        [FILE_RENAME] = "rename",
+        [FILE_SYNC_FOLDER] = "fsync the directory of",
+    };
+    fileFailure failure;
+    if (fileReplaceAs(path, content, mode, FILE_FLUSH_ALL, &failure) == OK) return OK;
+    check((size_t)failure.step < sizeof(steps) / sizeof(*steps));
+    errno = failure.error;
+    return reasonSetErrno(why, "can't %s %s", steps[failure.step], path);
 }
 
 ssize_t fileReadText(const char *path, char *dst, size_t cap) {
@@ -143,13 +189,6 @@ status fileWriteText(const char *path, const char *text) {
     return written ? OK : ERR_IO;
 }
 
-/* The directory of `path`: "." if it contains none. */
-static str folderOf(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (!slash) return strNew(SLICE("."));
-    return strNew(sliceMake(path, slash == path ? 1 : (size_t)(slash - path)));
-}
-
 bool fileIsWritable(const char *path) {
     if (access(path, W_OK) == 0) return true;
     if (errno != ENOENT) return false;
@@ -161,16 +200,9 @@ bool fileIsWritable(const char *path) {
 
 status fileSyncFolder(const char *path, reason *why) {
     str folder = folderOf(path);
-    status st = OK;
-    int fd = fileOpen(folder.ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        st = reasonSetErrno(why, "can't open directory %s", folder.ptr);
-    } else {
-        /* EINVAL: the file system does not support fsync of directories. */
-        if (fileSync(fd) != 0 && errno != EINVAL)
-            st = reasonSetErrno(why, "can't fsync directory %s", folder.ptr);
-        close(fd);
-    }
+    const char *step;
+    status st = syncFolder(folder.ptr, &step);
+    if (st != OK) st = reasonSetErrno(why, "can't %s directory %s", step, folder.ptr);
     strFree(&folder);
     return st;
 }

@@ -18,6 +18,25 @@ status fileReadAll(const char *path, size_t max, str *out, reason *why) MUST_USE
  * temporary file in the same directory, fsync, rename, fsync of the directory. Keeps the mode of an
  * existing file; `mode` is for a new one. */
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) MUST_USE;
+
+/* What is on disk before a replaced file gets its name. Without FILE_FLUSH_ALL a crash of the
+ * system may leave the old or the new content, with FILE_FLUSH_NONE also an empty file; a crash of
+ * the process always leaves one of the two. */
+typedef enum fileFlush { FILE_FLUSH_NONE, FILE_FLUSH_CONTENT, FILE_FLUSH_ALL } fileFlush;
+typedef enum fileStep {
+    FILE_CREATE,
+    FILE_WRITE,
+    FILE_SYNC,
+    FILE_RENAME,
+    FILE_SYNC_FOLDER,
+} fileStep;
+typedef struct fileFailure {
+    fileStep step;
+    int error; /* as errno */
+} fileFailure;
+/* As fileReplace(), but the caller chooses what is flushed, and is told which step has failed. */
+status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
+                     fileFailure *failure) MUST_USE;
 /* Reads the start of a kernel file (/proc, /sys) into `dst`, at most `cap` - 1 bytes and a NUL.
  * Returns the number of bytes, -1 with errno on failure. Async-signal-safe. */
 ssize_t fileReadText(const char *path, char *dst, size_t cap);

@@ -192,6 +192,58 @@ static void test_a_failed_replace_keeps_the_old_file(void **state) {
     assert_non_null(strstr(why.text, "No such file"));
 }
 
+static int synced_files, synced_folders;
+
+static int countFsync(int fd) {
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        synced_folders++;
+    } else {
+        synced_files++;
+    }
+    return 0;
+}
+
+static void test_the_caller_chooses_what_is_flushed(void **state) {
+    (void)state;
+    const sysCalls counting = {.fsync = countFsync};
+    const char *path = testPath("file");
+    fileFailure failure;
+    for (int flush = FILE_FLUSH_NONE; flush <= FILE_FLUSH_ALL; flush++) {
+        synced_files = synced_folders = 0;
+        sysCallsSet(&counting);
+        assert_int_equal(fileReplaceAs(path, SLICE("x"), 0600, (fileFlush)flush, &failure), OK);
+        sysCallsSet(NULL);
+        assertContent(path, SLICE("x"));
+        assert_int_equal(synced_files, flush >= FILE_FLUSH_CONTENT);
+        assert_int_equal(synced_folders, flush == FILE_FLUSH_ALL);
+    }
+    assert_int_equal(filesInFolder(), 1);
+}
+
+static void test_the_step_that_failed_is_told(void **state) {
+    (void)state;
+    const sysCalls bent[] = {
+        {.write = writeUntilFull}, {.fsync = failFsync}, {.rename = failRename}};
+    const fileFailure expected[] = {{FILE_WRITE, ENOSPC}, {FILE_SYNC, EIO}, {FILE_RENAME, EXDEV}};
+    fileFailure failure;
+    for (size_t i = 0; i < COUNT_OF(bent); i++) {
+        bent_calls = 0;
+        sysCallsSet(&bent[i]);
+        assert_int_equal(fileReplaceAs(testPath("file"), SLICE("the new and longer"), 0600,
+                                       FILE_FLUSH_CONTENT, &failure),
+                         ERR_IO);
+        sysCallsSet(NULL);
+        assert_int_equal(failure.step, expected[i].step);
+        assert_int_equal(failure.error, expected[i].error);
+    }
+    assert_int_equal(fileReplaceAs("/nonexistent/x", SLICE("x"), 0600, FILE_FLUSH_ALL, &failure),
+                     ERR_IO);
+    assert_int_equal(failure.step, FILE_CREATE);
+    assert_int_equal(failure.error, ENOENT);
+    assert_int_equal(filesInFolder(), 0);
+}
+
 static void test_folders_that_cannot_be_synced(void **state) {
     (void)state;
     const sysCalls refusing = {.fsync = fsyncRefusesFolders};
@@ -272,6 +324,10 @@ int test_file(void) {
         cmocka_unit_test_setup_teardown(test_short_and_interrupted_calls_are_continued, emptyFolder,
                                         emptyFolder),
         cmocka_unit_test_setup_teardown(test_a_failed_replace_keeps_the_old_file, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup_teardown(test_the_caller_chooses_what_is_flushed, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup_teardown(test_the_step_that_failed_is_told, emptyFolder,
                                         emptyFolder),
         cmocka_unit_test_setup_teardown(test_folders_that_cannot_be_synced, emptyFolder,
                                         emptyFolder),
