@@ -9,8 +9,10 @@
 #include "cluster/debug_bus.h"
 #include "cluster/migrate.h"
 #include "cluster/server_bus.h"
+#include "cluster/server_file.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "engine/server_event.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
@@ -34,6 +36,13 @@ static bool knows(slice id) { return clusterIsEnabled() && clusterMapFind(&serve
 
 static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
 
+static void saveBeforeExit(const serverEvent *e) {
+    reason why; /* was logged; Valkey does not stay for it, either */
+    check(e->kind == SERVER_SHUTDOWN);
+    logNotice("Saving the cluster configuration file before exiting.");
+    if (serverMapSave(&why) == OK) serverMap.changed = 0;
+}
+
 static status init(reason *why) {
     if (!clusterIsEnabled()) return OK;
     status st = serverMapInit(why);
@@ -42,6 +51,7 @@ static status init(reason *why) {
     serverRoleChanged(); /* the file may say that this node is a replica */
     debugBusInit();
     replSetCluster(&repl_cluster);
+    serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
     gateArm(&clusterRedirectGate, true);
     return OK;
 }
@@ -68,15 +78,13 @@ static void resetStats(void) {
     if (clusterIsEnabled()) serverBusResetStats();
 }
 
-static status shutDown(uint32_t flags, reason *why) {
-    (void)flags;
-    if (!clusterIsEnabled()) return OK;
-    logNotice("Saving the cluster configuration file before exiting.");
-    return serverMapSave(why);
-}
-
 static void printConnections(str *out) {
     strAppendFormat(out, "migrate_cached_sockets:%d\r\n", migrateIdleConnections());
+}
+
+static void onChild(childEvent e, int kind, int exit_code, int signal) {
+    (void)kind, (void)exit_code, (void)signal;
+    if (e == CHILD_IN_CHILD) serverFileInChild();
 }
 
 static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsEnabled},
@@ -103,6 +111,6 @@ const feature clusterFeature = {.name = "cluster",
                                 .gates = gates,
                                 .observers = observers,
                                 .on_db = migrateDbEvent,
+                                .on_child = onChild,
                                 .on_stats_reset = resetStats,
-                                .on_shutdown = shutDown,
                                 .init = init};

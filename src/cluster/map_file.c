@@ -213,7 +213,7 @@ static bool parseVars(reading *r, slice line) {
             if (!numberParseUint(value, &current)) return false;
         } else if (sliceIs(name, "lastVoteEpoch")) {
             if (!numberParseUint(value, &vote)) return false;
-        } else {
+        } else if (!sliceIs(name, "crc64")) { /* file_choice.h has checked it */
             logNotice("Skipping unknown cluster config variable '%.*s'", (int)name.len, name.ptr);
         }
     }

@@ -101,7 +101,8 @@ static void appendAddress(str *out, const clusterNode *n, slice ip, int port) {
     strAppendFormat(out, "%.40s %.*s:%d@%d", n->id, (int)ip.len, ip.ptr, port, n->bus_port);
 }
 
-static void appendRest(str *out, const clusterMap *m, const clusterNode *n, bool connected) {
+static void appendRest(str *out, const clusterMap *m, const clusterNode *n) {
+    bool connected = n == m->myself || n->is_connected;
     strAppendByte(out, ' ');
     appendFlags(out, n->flags);
     strAppendFormat(out, " %.*s", n->primary ? NODE_ID_LEN : 1, n->primary ? n->primary->id : "-");
@@ -115,12 +116,12 @@ void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n,
                          const nodeViewer *viewer) {
     appendAddress(out, n, clusterNodeIpFor(n, viewer), clusterNodePortFor(n, viewer));
     if (n->hostname.len) strAppendFormat(out, ",%s", strText(&n->hostname));
-    appendRest(out, m, n, n == m->myself || n->is_connected);
+    appendRest(out, m, n);
 }
 
 void clusterNodePrint(str *out, const clusterMap *m, const clusterNode *n, bool tls) {
     appendAddress(out, n, strSlice(&n->ip), tls ? n->tls_port : n->tcp_port);
     strAppendFormat(out, ",%s", strText(&n->hostname));
     appendFileFields(out, n, tls);
-    appendRest(out, m, n, true);
+    appendRest(out, m, n);
 }

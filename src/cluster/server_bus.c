@@ -238,7 +238,7 @@ static int splitAddress(const char *text, char ip[BUS_IP_MAX]) {
 
 static void acceptOne(int fd) {
     char peer[NET_ADDR_TEXT_MAX], own[NET_ADDR_TEXT_MAX];
-    bool known = netPeerText(fd, peer) & netLocalText(fd, own);
+    bool known = netPeerText(fd, peer) && netLocalText(fd, own);
     busConn *bc = known ? newConn(fd, CONN_OPEN) : NULL;
     if (!bc) {
         close(fd);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cluster/server_map.h"
 
-#include <unistd.h>
-
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
-#include "engine/hot.h"
+#include "cluster/server_file.h"
 #include "engine/lifecycle.h"
-#include "io/file.h"
 #include "net/net.h"
-
-enum { FILE_MAX_BYTES = 64 << 20 };
 
 clusterMap serverMap;
 clusterState serverClusterState;
@@ -65,59 +60,46 @@ status serverMapApplyIp(reason *why) {
 
 bool serverMapIsMine(int slot) { return clusterMapIsMine(&serverMap, slot); }
 
-/* ------------------------------------------------------------------ the configuration file */
+/* ------------------------------------------------------------------ start */
 
-static status readFile(const char *path, bool *found, reason *why) {
-    str text = STR_EMPTY;
-    reason line;
-    status st = fileReadAll(path, FILE_MAX_BYTES, &text, why);
-    *found = st == OK && text.len > 0; /* an empty one was created but never written */
-    if (*found) {
-        st = clusterMapParse(&serverMap, strSlice(&text), netTlsForCluster(), serverBusNowMs(),
-                             &line);
-        if (st != OK)
-            reasonSet(why, st, "Unrecoverable error: corrupted cluster config file \"%s\": %s.",
-                      path, line.text);
-    }
-    strFree(&text);
-    return st == ERR_NOT_FOUND ? OK : st;
+/* What the bus needs. */
+static status checkNetwork(reason *why) {
+    const char *const *addrs;
+    if (!clusterConf.cluster_port && netPort() > CONFIG_PORT_MAX - CLUSTER_BUS_PORT_OFFSET)
+        return reasonSet(why, ERR_LIMIT,
+                         "Valkey port number too high. Cluster communication port is 10,000 port "
+                         "numbers higher than your Valkey port. Your Valkey port number must be "
+                         "55535 or less.");
+    if (netBindAddresses(&addrs) == 0)
+        return reasonSet(why, ERR_SYNTAX,
+                         "No bind address is configured, but it is required for the Cluster bus.");
+    return OK;
 }
 
 status serverMapInit(reason *why) {
-    bool found;
-    status st = readFile(clusterConf.cluster_config_file, &found, why);
+    bool found, intact;
+    status st = serverFileOpen(&serverMap, &found, &intact, why);
     if (st != OK) return st;
     if (!found) clusterMapInit(&serverMap, serverBusNowMs());
     logNotice(found ? "Node configuration loaded, I'm %.40s"
                     : "No cluster configuration found, I'm %.40s",
               serverMap.myself->id);
+    st = checkNetwork(why);
+    if (st != OK) return st;
     serverMapAnnounce();
     serverMap.changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
+    if (!intact) serverMap.changed |= CLUSTER_MAP_SYNC;
     return OK;
 }
 
-status serverMapSave(reason *why) {
-    str text = STR_EMPTY;
-    clusterMapPrint(&serverMap, netTlsForCluster(), &text);
-    status st = fileReplace(clusterConf.cluster_config_file, strSlice(&text), 0644, why);
-    strFree(&text);
-    return st;
-}
+status serverMapSave(reason *why) { return serverFileWrite(&serverMap, true, why); }
 
 /* ------------------------------------------------------------------ changes */
 
 void serverMapApplyChanges(void) {
     if (likely(!serverMap.changed)) return;
-    bool save = serverMap.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);
+    uint32_t changed = serverMap.changed;
     serverMap.changed = 0;
-    reason why;
-    if (!save || serverMapSave(&why) == OK) return;
-    if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {
-        logWarning("Cluster config updated even though writing the cluster config file to disk "
-                   "failed: %s",
-                   why.text);
-        return;
-    }
-    logWarning("Fatal: can't update cluster config file: %s", why.text);
-    _exit(1); /* without cleaning up what other threads use */
+    if (changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC))
+        serverFileKeep(&serverMap, changed & CLUSTER_MAP_SYNC);
 }

@@ -145,7 +145,7 @@ static void startFeatures(void) {
         reason why;
         const feature *f = mode->features[i];
         if (!f->init || f->init(&why) == OK) continue;
-        logWarning("%s: %s", f->name, why.text);
+        logWarning("%s", why.text);
         exit(1);
     }
 }

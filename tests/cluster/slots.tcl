@@ -451,6 +451,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes}} {
     test {a damaged configuration file is an error that names the line} {
         set file [srv dir]/nodes.conf
         stop_server
+        file delete $file.bak
         set text [file_text $file]
         foreach {from to words} {
             master king {(line 1)}

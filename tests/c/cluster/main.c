@@ -5,6 +5,8 @@ int test_map(void);
 int test_map_model(void);
 int test_map_file(void);
 int test_cluster_state(void);
+int test_file_choice(void);
+int test_server_file(void);
 int test_message(void);
 int test_topology(void);
 int test_failure(void);
@@ -18,6 +20,8 @@ int main(void) {
     failed += test_map_model();
     failed += test_map_file();
     failed += test_cluster_state();
+    failed += test_file_choice();
+    failed += test_server_file();
     failed += test_message();
     failed += test_topology();
     failed += test_failure();
