@@ -90,7 +90,7 @@ static void followNoOne(ctx *c) {
         logNotice("Moving myself to a new shard %.40s.", shard_id);
         serverRoleEmpty();
         serverRoleChanged();
-        pubsubSlotsChanged(serverMapIsMine);
+        pubsubSlotsChanged(serverRoleServes);
     }
     replyOk(c);
 }
@@ -122,7 +122,7 @@ void clusterReplicateCommand(ctx *c) {
     } else {
         if (myself->primary != n) {
             busFollow(&serverBus, n, serverBusNowMs());
-            pubsubSlotsChanged(serverMapIsMine);
+            pubsubSlotsChanged(serverRoleServes);
         }
         replyOk(c);
     }
@@ -130,38 +130,47 @@ void clusterReplicateCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ FAILOVER */
 
-/* From the stream of replication: this primary shuts down, and that replica is to replace it. */
-static void failoverByPrimary(ctx *c) {
-    if (sliceEqual(c->argv[4], clusterNodeId(serverMap.myself)))
-        (void)busFailover(&serverBus, MANUAL_FORCE_BY_PRIMARY, SLICE(""), serverBusNowMs());
-    replyOk(c);
-}
-
-/* CLUSTER FAILOVER [FORCE | TAKEOVER]: this replica replaces its primary. Reply: OK. */
-void clusterFailoverCommand(ctx *c) {
-    hotCheck(c->argc >= 2);
-    if (!clusterIsNode(c)) return;
-    manualOrder order = MANUAL_PLAIN;
+/* The options; false: the error was replied. FORCE REPLICAID comes from a primary that shuts down:
+ * all of its replicas receive it, and it is for one of them. */
+static bool parseFailover(ctx *c, manualOrder *order, bool *for_other) {
+    *order = MANUAL_PLAIN;
+    *for_other = false;
     if (c->argc == 5 && c->origin == ORIGIN_PRIMARY && ctxArgIs(c, 2, "force") &&
         ctxArgIs(c, 3, "replicaid")) {
-        failoverByPrimary(c);
-        return;
+        *order = MANUAL_FORCE_BY_PRIMARY;
+        *for_other = !sliceEqual(c->argv[4], clusterNodeId(serverMap.myself));
+        return true;
     }
-    if (c->argc == 3 && ctxArgIs(c, 2, "force")) {
-        order = MANUAL_FORCE;
-    } else if (c->argc == 3 && ctxArgIs(c, 2, "takeover")) {
-        order = MANUAL_TAKEOVER;
-    } else if (c->argc != 2) {
-        replyError(c, ERR_SYNTAX_TEXT);
-        return;
+    for (int i = 2; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "takeover")) {
+            *order = MANUAL_TAKEOVER;
+        } else if (ctxArgIs(c, i, "force")) {
+            if (*order == MANUAL_PLAIN) *order = MANUAL_FORCE;
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
     }
-    str client = STR_EMPTY;
-    (void)netDescribeForLog(c->who, &client); /* empty without a connection */
-    serverBusTakeRules();
-    const char *error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
-    strFree(&client);
+    return true;
+}
+
+/* CLUSTER FAILOVER [FORCE|TAKEOVER]: this replica replaces its primary. Reply: OK when it has
+ * begun. */
+void clusterFailoverCommand(ctx *c) {
+    hotCheck(c->argc >= 2);
+    manualOrder order;
+    bool for_other;
+    if (!clusterIsNode(c) || !parseFailover(c, &order, &for_other)) return;
+    const char *error = NULL;
+    if (!for_other) {
+        str client = STR_EMPTY;
+        (void)netDescribeForLog(c->who, &client); /* scripts have no connection */
+        serverBusTakeRules();
+        error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
+        strFree(&client);
+    }
     if (error) {
-        replyError(c, sliceOf(error));
+        replyErrorFormat(c, "ERR %s", error);
     } else {
         replyOk(c);
     }

@@ -43,7 +43,7 @@ void clusterForgetCommand(ctx *c) {
     } else {
         serverBusTakeRules();
         busForget(&serverBus, n, serverBusNowMs());
-        pubsubSlotsChanged(serverMapIsMine);
+        pubsubSlotsChanged(serverRoleServes);
         replyOk(c);
     }
 }
@@ -80,7 +80,7 @@ void clusterResetCommand(ctx *c) {
         busReset(&serverBus, hard);
         logReset(hard);
         serverRoleChanged();
-        pubsubSlotsChanged(serverMapIsMine);
+        pubsubSlotsChanged(serverRoleServes);
         replyOk(c);
     }
 }

@@ -7,6 +7,7 @@
 #include "cluster/cmd_cluster.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
@@ -161,7 +162,7 @@ static void changeSlots(ctx *c, bool ranges, bool assign) {
         if (set.bits[slot / 64] >> slot % 64 & 1)
             clusterMapSetOwner(&serverMap, slot, assign ? serverMap.myself : NULL);
     }
-    if (!assign) pubsubSlotsChanged(serverMapIsMine);
+    if (!assign) pubsubSlotsChanged(serverRoleServes);
     replyOk(c);
 }
 
@@ -185,6 +186,6 @@ void clusterFlushslotsCommand(ctx *c) {
         if (clusterMapOwner(&serverMap, slot) == serverMap.myself)
             clusterMapSetOwner(&serverMap, slot, NULL);
     }
-    pubsubSlotsChanged(serverMapIsMine);
+    pubsubSlotsChanged(serverRoleServes);
     replyOk(c);
 }

@@ -33,88 +33,135 @@ static gateVerdict refuse(ctx *c, slice error) {
     return GATE_REFUSED;
 }
 
+/* ------------------------------------------------------------------ what is served */
+
 static bool writes(const ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionHas(c->who, CMD_WRITE);
-    return c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE);
+    return transactionFlagsOf(c) & CMD_WRITE; /* a script declares it in its header */
 }
 
-/* A replica serves reads of clients that sent READONLY. */
-static bool readsFromReplica(const ctx *c, const clusterNode *owner) {
+static bool isOfChannels(void *arg, const command *cmd, const slice *argv, int argc) {
+    (void)arg;
+    return commandUsesShardChannels(cmd) ||
+           commandSlots(COMMAND_NO_SLOT, cmd, argv, argc) == COMMAND_NO_SLOT;
+}
+
+static bool usesChannels(const ctx *c) {
+    if (!(c->cmd->flags & CMD_RUNS_QUEUE)) return commandUsesShardChannels(c->cmd);
+    return transactionEach(c->who, isOfChannels, NULL);
+}
+
+/* The client of a script decides for its commands. */
+static bool isReadonly(const ctx *c) {
+    while (c->outer) c = c->outer;
+    return c->who->flags & SESSION_READONLY;
+}
+
+/* A replica serves shard channels, and reads of clients that sent READONLY. */
+static bool servesAsReplica(const ctx *c, const clusterNode *owner) {
     const clusterNode *myself = serverMap.myself;
-    return c->who->flags & SESSION_READONLY && myself->flags & NODE_REPLICA &&
-           myself->primary == owner && !writes(c);
+    if (!(myself->flags & NODE_REPLICA) || myself->primary != owner) return false;
+    return usesChannels(c) || (isReadonly(c) && !writes(c));
 }
 
-static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
+typedef enum verdict {
+    SERVED,
+    SEVERAL_SLOTS,
+    NOT_ASSIGNED,
+    DOWN,
+    DOWN_FOR_WRITES,
+    ELSEWHERE
+} verdict;
+
+static verdict judge(const ctx *c, int slot) {
+    if (slot == COMMAND_SEVERAL_SLOTS) return SEVERAL_SLOTS;
+    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
+    if (!owner) return NOT_ASSIGNED;
+    if (!serverClusterState.ok) {
+        if (usesChannels(c)) {
+            if (!clusterConf.cluster_allow_pubsubshard_when_down) return DOWN;
+        } else if (!clusterConf.cluster_allow_reads_when_down) {
+            return DOWN;
+        } else if (writes(c)) {
+            return DOWN_FOR_WRITES;
+        }
+    }
+    return owner == serverMap.myself || servesAsReplica(c, owner) ? SERVED : ELSEWHERE;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static gateVerdict redirect(ctx *c, int slot) {
+    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
+    check(owner);
     const nodeViewer viewer = endpointViewer(c);
     slice endpoint = endpointHost(owner, &viewer);
     str text = STR_EMPTY;
     strAppendFormat(&text, "MOVED %d %.*s:%d", slot, (int)endpoint.len,
                     endpoint.ptr ? endpoint.ptr : "", clusterNodePortFor(owner, &viewer));
-    gateVerdict verdict = refuse(c, strSlice(&text));
+    gateVerdict refused = refuse(c, strSlice(&text));
     strFree(&text);
-    return verdict;
+    return refused;
 }
 
 /* The texts that scripts receive. */
-static slice errorInScript(const ctx *c, int slot, str *text) {
-    if (slot != COMMAND_SEVERAL_SLOTS && clusterMapOwner(&serverMap, slot) &&
-        !serverClusterState.ok) {
-        if (!clusterConf.cluster_allow_reads_when_down) {
-            strAppendFormat(text, "ERR Can not execute a command '%.*s' while the cluster is down",
-                            (int)c->argv[0].len, c->argv[0].ptr);
-            return strSlice(text);
-        }
-        if (writes(c)) {
-            strAppendFormat(text,
-                            "ERR Can not execute a write command '%.*s' while the cluster is down "
-                            "and readonly",
-                            (int)c->argv[0].len, c->argv[0].ptr);
-            return strSlice(text);
-        }
-    }
-    return SLICE("ERR Attempted to access a non local key in a cluster node");
-}
-
-static gateVerdict refuseInScript(ctx *c, int slot) {
+static gateVerdict refuseInScript(ctx *c, verdict why) {
+    const int len = (int)c->argv[0].len;
     str text = STR_EMPTY;
-    gateVerdict verdict = refuse(c, errorInScript(c, slot, &text));
+    if (why == DOWN) {
+        strAppendFormat(&text, "ERR Can not execute a command '%.*s' while the cluster is down",
+                        len, c->argv[0].ptr);
+    } else if (why == DOWN_FOR_WRITES) {
+        strAppendFormat(&text,
+                        "ERR Can not execute a write command '%.*s' while the cluster is down and "
+                        "readonly",
+                        len, c->argv[0].ptr);
+    } else {
+        strAppendText(&text, "ERR Attempted to access a non local key in a cluster node");
+    }
+    gateVerdict refused = refuse(c, strSlice(&text));
     strFree(&text);
-    return verdict;
+    return refused;
 }
 
-static gateVerdict redirectRequest(ctx *c) {
+static gateVerdict refuseFor(ctx *c, verdict why, int slot) {
+    check(why != SERVED);
+    if (c->origin == ORIGIN_SCRIPT) return refuseInScript(c, why);
+    switch (why) {
+    case SEVERAL_SLOTS:
+        return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
+    case NOT_ASSIGNED: return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
+    case DOWN: return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
+    case DOWN_FOR_WRITES:
+        return refuse(c, SLICE("CLUSTERDOWN The cluster is down and only accepts read commands"));
+    default: return redirect(c, slot);
+    }
+}
+
+/* ------------------------------------------------------------------ the gate */
+
+/* What is not a request with one key, of a slot of this node, in a cluster that is up. */
+static gateVerdict redirectOther(ctx *c, int slot) {
+    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
+    verdict found = judge(c, slot);
+    return found == SERVED ? GATE_PASS : refuseFor(c, found, slot);
+}
+
+static int slotOfKeys(ctx *c) {
     int slot = COMMAND_NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         (void)transactionEach(c->who, addQueued, &slot); /* the result is in `slot` */
-    } else if (likely(hasOneKey(c->cmd, c->argc))) {
-        slot = storeHashSlot(c->key_hash);
-    } else {
-        slot = commandSlots(slot, c->cmd, c->argv, c->argc);
+        return slot;
     }
-    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
-    if (unlikely(c->origin == ORIGIN_SCRIPT) &&
-        (slot == COMMAND_SEVERAL_SLOTS || !clusterMapIsMine(&serverMap, slot) ||
-         !serverClusterState.ok))
-        return refuseInScript(c, slot);
-    if (slot == COMMAND_SEVERAL_SLOTS)
-        return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
-    if (likely(clusterMapIsMine(&serverMap, slot)) && likely(serverClusterState.ok))
+    return commandSlots(slot, c->cmd, c->argv, c->argc);
+}
+
+static gateVerdict redirectRequest(ctx *c) {
+    int slot = likely(hasOneKey(c->cmd, c->argc)) ? storeHashSlot(c->key_hash) : slotOfKeys(c);
+    if (likely(slot >= 0) && likely(clusterMapIsMine(&serverMap, slot)) &&
+        likely(serverClusterState.ok))
         return GATE_PASS;
-    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
-    if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
-    if (!serverClusterState.ok && commandUsesShardChannels(c->cmd)) {
-        if (!clusterConf.cluster_allow_pubsubshard_when_down)
-            return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
-    } else if (!serverClusterState.ok) {
-        if (!clusterConf.cluster_allow_reads_when_down)
-            return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
-        if (writes(c))
-            return refuse(c,
-                          SLICE("CLUSTERDOWN The cluster is down and only accepts read commands"));
-    }
-    if (owner == serverMap.myself || readsFromReplica(c, owner)) return GATE_PASS;
-    return redirect(c, slot, owner);
+    return redirectOther(c, slot);
 }
 
 /* Commands with keys, and those that run queued commands. */

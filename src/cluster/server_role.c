@@ -18,8 +18,7 @@ static struct { bool role, slots; } pending;
 void serverRoleChanged(void) { pending.role = true; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
 
-/* The slots of which this node has the data: a replica, those of its primary. */
-static bool serves(int slot) {
+bool serverRoleServes(int slot) {
     const clusterNode *primary = clusterNodePrimary(serverMap.myself);
     return primary && clusterMapOwner(&serverMap, slot) == primary;
 }
@@ -43,7 +42,7 @@ void serverRoleApply(void) {
     if (pending.role) applyRole();
     if (!pending.slots) return;
     pending.slots = false;
-    pubsubSlotsChanged(serves);
+    pubsubSlotsChanged(serverRoleServes);
 }
 
 void serverRoleEmpty(void) {

@@ -6,6 +6,10 @@
 #ifndef CLUSTER_SERVER_ROLE_H
 #define CLUSTER_SERVER_ROLE_H
 
+#include <stdbool.h>
+
+/* True for slots of which this node has the data: a replica, those of its primary. */
+bool serverRoleServes(int slot);
 /* The role of this node or the address of its primary has changed. */
 void serverRoleChanged(void);
 /* Slots have got other owners: the keys that this node has of them are to be deleted. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/lifecycle.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
 #include "net/client.h"
@@ -48,6 +49,8 @@ static const char protected_text[] =
     "for the server to start accepting connections from the outside.\r\n";
 
 static const char full_text[] = "-ERR max number of clients reached\r\n";
+static const char cluster_full_text[] =
+    "-ERR max number of clients + cluster connections reached\r\n";
 
 void netSetLoop(loop *l) {
     listeners.loop = l;
@@ -90,13 +93,15 @@ bool clientAdmit(client *cl) {
 
 static void acceptOne(int fd, const connType *type) {
     bool local = netPeerIsLocal(fd);
-    if (netClientCount() >= netConf.maxclients) {
+    const engineClusterProcs *cluster = engineCluster();
+    if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= netConf.maxclients) {
+        slice text = cluster ? SLICE(cluster_full_text) : SLICE(full_text);
         netStats()->connections++;
         if (type == &connTls) { /* an error text would need a handshake */
             close(fd);
             netStats()->rejected++;
         } else {
-            refuse(fd, full_text, sizeof(full_text) - 1);
+            refuse(fd, text.ptr, text.len);
         }
         return;
     }

@@ -28,22 +28,25 @@ void infoMemoryTick(int64_t budget_us) {
 }
 
 typedef struct memoryFigures {
-    size_t used, clients, tables, overhead, dataset;
+    size_t used, clients, links, tables, overhead, dataset;
     double dataset_percent, peak_percent;
     uint64_t keys;
     memReport process;
     replMemory stream;
 } memoryFigures;
 
+/* Of the cluster bus. */
+static size_t linksMemory(void) { return engineCluster() ? engineCluster()->links_memory() : 0; }
+
 static memoryFigures measure(void) {
-    memoryFigures f = {.used = memUsed(), .clients = netClientsMemory()};
+    memoryFigures f = {.used = memUsed(), .clients = netClientsMemory(), .links = linksMemory()};
     memory.peak = sizeMax(memory.peak, f.used);
     for (int i = 0; i < storeDbCount(); i++) {
         f.tables += dbTableMemory(storeDb(i));
         f.keys += dbSize(storeDb(i));
     }
     replMeasure(&f.stream);
-    f.overhead = memory.startup + f.stream.buffers + f.clients + f.tables +
+    f.overhead = memory.startup + f.stream.buffers + f.clients + f.links + f.tables +
                  persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes();
     f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;
@@ -54,9 +57,6 @@ static memoryFigures measure(void) {
 }
 
 static double ratio(size_t whole, size_t part) { return part ? (double)whole / (double)part : 0; }
-
-/* Of the cluster bus. */
-static size_t linksMemory(void) { return engineCluster() ? engineCluster()->links_memory() : 0; }
 
 /* ------------------------------------------------------------------ INFO */
 
@@ -104,7 +104,7 @@ void infoPrintMemory(str *out) {
                     memoryExcluded(), f.stream.backlog, f.stream.buffers, f.stream.collected,
                     f.stream.replicas);
     strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
-    strAppendFormat(out, "mem_cluster_links:%zu\r\n", linksMemory());
+    strAppendFormat(out, "mem_cluster_links:%zu\r\n", f.links);
     strAppendText(out, "mem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
     strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
@@ -165,7 +165,7 @@ void memoryStatsCommand(ctx *c) {
     replyIntField(c, "replicas.repl.buffer", 0);
     replyIntField(c, "clients.slaves", (int64_t)f.stream.replicas);
     replyIntField(c, "clients.normal", (int64_t)f.clients);
-    replyIntField(c, "cluster.links", (int64_t)linksMemory());
+    replyIntField(c, "cluster.links", (int64_t)f.links);
     fields += 8;
     for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyIntField(c, absent[i], 0);
     replyIntField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
