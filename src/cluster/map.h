@@ -119,6 +119,7 @@ void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]);
  * stay. */
 void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary);
 void clusterMapMakePrimary(clusterMap *m, clusterNode *n);
+/* The replicas of a node move with it. */
 void clusterMapSetShard(clusterMap *m, clusterNode *n, const char shard_id[NODE_ID_LEN]);
 /* A text of a node; it is copied. */
 void clusterMapSetText(clusterMap *m, str *to, slice text);

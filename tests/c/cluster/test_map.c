@@ -57,6 +57,9 @@ static void replicas_follow_the_role(void **state) {
     assert_ptr_equal(a->replicas[0], c);
     clusterMapSetPrimary(&map, a, b);
     assert_map_valid(&map);
+    /* The shard of a primary becomes known after its replicas. */
+    clusterMapSetShard(&map, b, idOf(9).text);
+    assert_memory_equal(a->shard_id, idOf(9).text, NODE_ID_LEN);
     /* A replica of an unknown node. */
     clusterMapSetPrimary(&map, c, NULL);
     assert_true(c->flags & NODE_REPLICA);
