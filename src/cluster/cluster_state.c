@@ -56,13 +56,12 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterState
         wrong = "I am part of a minority partition.";
         s->minority_ms = now_ms;
     }
-    if (!wrong == s->ok) return;
-    if (!wrong && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
-    s->ok = !wrong;
-    if (!wrong) {
-        logNotice("Cluster state changed: ok");
-    } else {
-        logWarning("Cluster state changed: fail");
+    if (!wrong && !s->ok && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
+    bool changed = !wrong != s->ok;
+    if (changed && !wrong) logNotice("Cluster state changed: ok");
+    if (changed && wrong) logWarning("Cluster state changed: fail");
+    if (wrong && (changed || (s->wrong && wrong != s->wrong)))
         logWarning("Cluster is currently down: %s", wrong);
-    }
+    s->ok = !wrong;
+    s->wrong = wrong;
 }

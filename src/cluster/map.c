@@ -28,16 +28,6 @@ clusterNode *clusterMapFind(const clusterMap *m, slice id) {
     return hashtableFind(&m->ids, &id_type, hashBytes(id.ptr, id.len), id.ptr, id.len);
 }
 
-void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]) {
-    check(m->nodes[n->index] == n);
-    if (memcmp(n->id, id, NODE_ID_LEN) == 0) return;
-    check(!clusterMapFind(m, sliceMake(id, NODE_ID_LEN)));
-    check(hashtableDeleteEntry(&m->ids, &id_type, hashOfNode(n), n));
-    memcpy(n->id, id, NODE_ID_LEN);
-    hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
-    m->changed |= CLUSTER_MAP_SAVE;
-}
-
 /* ------------------------------------------------------------------ adding and removing */
 
 clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t now_ms) {
@@ -73,10 +63,37 @@ static void leavePrimary(clusterNode *n) {
     int at = 0;
     while (at < primary->replica_count && primary->replicas[at] != n) at++;
     check(at < primary->replica_count);
-    primary->replicas[at] = primary->replicas[--primary->replica_count];
+    primary->replica_count--;
+    memmove(primary->replicas + at, primary->replicas + at + 1,
+            (size_t)(primary->replica_count - at) * sizeof(*primary->replicas));
     n->primary = NULL;
     /* It lost its replicas by order, not by a failure: no others are to join it. */
     if (!primary->replica_count) primary->flags &= ~(uint32_t)NODE_MIGRATE_TO;
+}
+
+static void joinPrimary(clusterNode *n, clusterNode *primary) {
+    size_t count = (size_t)primary->replica_count + 1;
+    check(!n->primary);
+    primary->replicas = memRealloc(primary->replicas, count * sizeof(*primary->replicas));
+    int at = primary->replica_count++;
+    for (; at > 0 && memcmp(primary->replicas[at - 1]->id, n->id, NODE_ID_LEN) > 0; at--)
+        primary->replicas[at] = primary->replicas[at - 1];
+    primary->replicas[at] = n;
+    n->primary = primary;
+    if (primary->flags & NODE_PRIMARY) primary->flags |= NODE_MIGRATE_TO;
+}
+
+void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]) {
+    check(m->nodes[n->index] == n);
+    if (memcmp(n->id, id, NODE_ID_LEN) == 0) return;
+    check(!clusterMapFind(m, sliceMake(id, NODE_ID_LEN)));
+    check(hashtableDeleteEntry(&m->ids, &id_type, hashOfNode(n), n));
+    clusterNode *primary = n->primary;
+    leavePrimary(n);
+    memcpy(n->id, id, NODE_ID_LEN);
+    if (primary) joinPrimary(n, primary);
+    hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
+    m->changed |= CLUSTER_MAP_SAVE;
 }
 
 void clusterMapRemove(clusterMap *m, clusterNode *n) {
@@ -109,13 +126,9 @@ void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary) {
     leavePrimary(n);
     n->flags = (n->flags & ~(uint32_t)(NODE_PRIMARY | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED)) |
                NODE_REPLICA;
-    n->primary = primary;
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
     if (!primary) return;
-    size_t count = (size_t)primary->replica_count + 1;
-    primary->replicas = memRealloc(primary->replicas, count * sizeof(*primary->replicas));
-    primary->replicas[primary->replica_count++] = n;
-    if (primary->flags & NODE_PRIMARY) primary->flags |= NODE_MIGRATE_TO;
+    joinPrimary(n, primary);
     clusterMapSetShard(m, n, primary->shard_id);
 }
 

@@ -34,7 +34,7 @@ struct clusterNode {
     int index;      /* private: in the map's list */
     /* The node that it replicates; NULL for primaries, and for replicas of an unknown one. */
     clusterNode *primary;
-    clusterNode **replicas;
+    clusterNode **replicas; /* in the order of their ids, so that all nodes list them alike */
     int replica_count;
     uint64_t *slots; /* private: its set of slots; NULL if it never had one */
     int slot_count;
