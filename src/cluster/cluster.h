@@ -13,5 +13,7 @@ extern const gate clusterRedirectGate;
 /* Whether cluster-enabled is set, and the number of databases in cluster mode. */
 bool clusterIsEnabled(void);
 int clusterDatabases(void);
+/* To be called when the dataset has been loaded at the start. */
+void clusterAfterLoad(void);
 
 #endif

@@ -12,12 +12,17 @@
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/server_slots.h"
 #include "engine/server_event.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
 
 int clusterDatabases(void) { return clusterConf.cluster_databases; }
+
+void clusterAfterLoad(void) {
+    if (clusterIsEnabled()) serverSlotsVerify();
+}
 
 static void printCluster(str *out) {
     strAppendFormat(out, "cluster_enabled:%d\r\n", clusterIsEnabled());

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_map.h"
+#include "cluster/server_slots.h"
 #include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
@@ -29,7 +30,9 @@ static void applyRole(void) {
     const clusterNode *myself = serverMap.myself, *primary = myself->primary;
     pending.role = false;
     if (myself->flags & NODE_PRIMARY) {
-        if (replIsReplica()) replPromote();
+        if (!replIsReplica()) return;
+        replPromote();
+        serverSlotsVerify();
     } else if (primary && primary->ip.len) {
         int port = clusterNodePort(primary, netTlsForReplication());
         (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
@@ -42,6 +45,7 @@ void serverRoleApply(void) {
     if (pending.role) applyRole();
     if (!pending.slots) return;
     pending.slots = false;
+    serverSlotsDeleteLost();
     pubsubSlotsChanged(serverRoleServes);
 }
 

@@ -109,6 +109,24 @@ static const storeListener listener = {.expired = keyExpired,
                                        .removing = hooksKeyRemoving,
                                        .removal_timed = keyRemovalTimed};
 
+static void tellDropped(void *arg, const robj *o) {
+    db *d = arg;
+    slice words[2] = {SLICE("UNLINK"), objectKey(o)};
+    propagateUnitBegin();
+    propagateCopy(propagateToKey(dbId(d), words[1]), 2, words);
+    tellRemoved(d, words[1], NULL);
+    propagateUnitEnd();
+}
+
+void keyspaceDropSlot(int slot) {
+    check(threadIsMain());
+    check(!engineHot.current);
+    for (int i = 0; i < storeDbCount(); i++) {
+        dbEach(storeDb(i), slot, tellDropped, storeDb(i));
+        engineHot.dirty += dbFlushSlot(storeDb(i), slot, true);
+    }
+}
+
 /* ------------------------------------------------------------------ visibility */
 
 static void setExpiry(void) {

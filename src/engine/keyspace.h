@@ -20,6 +20,10 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 bool keyspaceRemovesAlone(void);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
 slice keyspaceDeleteCommandName(void);
+/* Deletes the keys of a slot of the main keyspace in all databases without a command: to AOF and
+ * replicas as an UNLINK of each key; there are no keyspace events. Not while a command is
+ * executed. */
+void keyspaceDropSlot(int slot);
 /* Import mode: expired keys are kept, and visible only to import sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);

@@ -162,6 +162,7 @@ static void loadDataset(void) {
     reason why;
     if (persistLoadAtStart(replIsReplica(), &why) == OK) {
         replAfterLoad();
+        clusterAfterLoad();
         netLogReady();
         return;
     }

@@ -20,7 +20,7 @@ static str textOf(slice text, bool with_seal) {
     str s = strNew(text);
     if (with_seal) {
         strAppendByte(&s, '\n');
-        strAppendText(&s, "vars currentEpoch 1\n");
+        strAppendText(&s, "vars currentEpoch 1 lastVoteEpoch 1\n");
         clusterFileSeal(&s);
     }
     return s;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/server_slots.h"
+
+#include "base/base.h"
+#include "cluster/server_map.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "store/store.h"
+
+static bool hasKeys(int slot) {
+    for (int i = 0; i < storeDbCount(); i++) {
+        if (dbSlotCount(storeDb(i), slot)) return true;
+    }
+    return false;
+}
+
+/* True if there are keys of the slot although this node does not own it. */
+static bool isForeign(int slot) {
+    if (clusterMapIsMine(&serverMap, slot) || !hasKeys(slot)) return false;
+    if (clusterMapOpenSlot(&serverMap, SLOT_IMPORTING, slot)) return false;
+    return !storeSlotIsHidden(keyspaceMain(), slot);
+}
+
+static bool decides(void) {
+    check(!engineHot.current);
+    check(serverMap.myself);
+    return serverMap.myself->flags & NODE_PRIMARY;
+}
+
+void serverSlotsDeleteLost(void) {
+    if (!decides()) return;
+    const clusterNode *myself = serverMap.myself;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (!clusterMapOwner(&serverMap, slot) || !isForeign(slot)) continue;
+        logNotice("Deleting keys in dirty slot %d on node %s in shard %.40s", slot,
+                  clusterNodeLabel(myself).text, myself->shard_id);
+        keyspaceDropSlot(slot);
+    }
+}
+
+void serverSlotsVerify(void) {
+    if (!decides()) return;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (!isForeign(slot)) continue;
+        if (clusterMapOwner(&serverMap, slot)) {
+            logNotice("I have keys for slot %d, but the slot is assigned to another node. Deleting "
+                      "keys in the slot.",
+                      slot);
+            keyspaceDropSlot(slot);
+        } else {
+            logNotice("I have keys for unassigned slot %d. Taking responsibility for it.", slot);
+            clusterMapSetOwner(&serverMap, slot, serverMap.myself);
+        }
+    }
+}

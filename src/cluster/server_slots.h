@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The keys of slots that this node does not own. Only a primary deletes or takes anything: what a
+ * replica has is up to its primary. Slots that are being moved to this node are left alone. Not
+ * while a command is executed. Main thread only. */
+#ifndef CLUSTER_SERVER_SLOTS_H
+#define CLUSTER_SERVER_SLOTS_H
+
+/* After other nodes have got slots of this one: deletes their keys. */
+void serverSlotsDeleteLost(void);
+/* After a load at the start, and when a replica has become the primary: takes unassigned slots of
+ * which there are keys, and deletes the keys of slots of other nodes. */
+void serverSlotsVerify(void);
+
+#endif
