@@ -58,6 +58,7 @@ static electionRules electionRulesOf(const clusterBus *b) {
 
 void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     if (acts->lost_slots) b->procs->slotsLost(b->arg);
+    if (acts->is_released) b->procs->promoted(b->arg);
     if (!acts->follow) return;
     check(b->map->myself->primary == acts->follow);
     b->procs->follow(b->arg, acts->follow);
@@ -97,7 +98,7 @@ void busActOnElection(clusterBus *b, electionActs acts) {
 }
 
 void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms) {
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     topologyFollow(b->map, primary);
     b->procs->follow(b->arg, primary);
 }
@@ -133,7 +134,7 @@ static void pingOldest(clusterBus *b) {
 void busStep(clusterBus *b, int64_t now_ms) {
     const clusterStateRules state = {.full_coverage = b->rules.full_coverage,
                                      .node_timeout_ms = b->rules.timeout_ms};
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
     b->map->myself->offset = b->procs->offset(b->arg);
     manualActs manual = manualFailoverTick(&b->manual, b->map, now_ms);
@@ -154,7 +155,8 @@ static void joinOrphan(clusterBus *b) {
 
 void busTick(clusterBus *b, int64_t now_ms) {
     failureRules failure = busFailureRules(b);
-    b->now_ms = b->ticked_ms = now_ms;
+    busSetNow(b, now_ms);
+    b->ticked_ms = now_ms;
     busKeepLinks(b);
     pingIdle(b);
     if (now_ms - b->pinged_ms >= PING_OLDEST_MS && !b->never_pings_random) {
@@ -184,7 +186,7 @@ void busReset(clusterBus *b, bool hard) {
 void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
     check(n != b->map->myself);
     check(n != b->map->myself->primary);
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     char id[NODE_ID_LEN];
     memcpy(id, n->id, NODE_ID_LEN);
     clusterMapForbid(b->map, clusterNodeId(n), now_ms + b->rules.forget_ms);
@@ -196,7 +198,7 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
 const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now_ms) {
     const char *error = manualFailoverRefusal(b->map, order);
     if (error) return error;
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     b->map->myself->offset = b->procs->offset(b->arg);
     manualActs acts = manualFailoverOrder(&b->manual, &b->election, b->map, order, who,
                                           b->rules.manual_timeout_ms, now_ms);

@@ -28,7 +28,7 @@
  * An unknown sender gets a PONG to its PING and nothing else. A link with an id that another live
  * connection uses from another address is closed: two servers have the same configuration file.
  *
- * One thread at a time. */
+ * The times that are passed in must never go back. One thread at a time. */
 #ifndef CLUSTER_BUS_H
 #define CLUSTER_BUS_H
 

@@ -83,7 +83,7 @@ void busDrop(clusterBus *b, busLink *l) {
 }
 
 busLink *busAccepted(clusterBus *b, void *carrier, int64_t now_ms) {
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     busLink *l = newLink(b);
     l->carrier = carrier;
     l->is_inbound = true;
@@ -92,7 +92,7 @@ busLink *busAccepted(clusterBus *b, void *carrier, int64_t now_ms) {
 }
 
 void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     check(!l->is_inbound);
     check(l->node);
     l->is_open = true;
@@ -108,7 +108,7 @@ static void noteRefused(const clusterBus *b, clusterNode *n) {
 }
 
 void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms) {
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     if (refused && l->node) noteRefused(b, l->node);
     retire(b, l);
     busSweep(b);
@@ -142,7 +142,7 @@ bool busMeet(clusterBus *b, slice ip, int port, int bus_port, int64_t now_ms) {
             sliceEqual(strSlice(&n->ip), ip))
             return false;
     }
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     randomHex(id, NODE_ID_LEN);
     clusterNode *n = clusterMapAdd(b->map, id, now_ms);
     clusterMapSetText(b->map, &n->ip, ip);
@@ -314,7 +314,7 @@ static size_t takeMessages(clusterBus *b, busLink *l, slice bytes) {
 void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms) {
     check(!l->is_closed);
     check(l->is_open);
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     if (l->node) failureHeard(l->node, now_ms);
     if (l->input.len) {
         strAppendSlice(&l->input, bytes);

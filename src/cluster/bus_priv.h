@@ -22,6 +22,11 @@ void busActOnManual(clusterBus *b, const manualActs *acts);
 /* The node has failed: tells all. */
 void busTellFailed(void *arg, clusterNode *failed);
 
+/* ---- bus_clock.c ---- */
+
+/* The time of a call; it must not be before that of the last one. */
+void busSetNow(clusterBus *b, int64_t now_ms);
+
 /* ---- bus_links.c ---- */
 
 /* The links of a node; created with the first call. */

@@ -161,6 +161,11 @@ static void takeManual(clusterBus *b, clusterNode *sender) {
     busActOnManual(b, &acts);
 }
 
+static void takeVote(clusterBus *b, clusterNode *sender, const messageHeader *h) {
+    b->map->myself->offset = b->procs->offset(b->arg);
+    busActOnElection(b, electionVote(&b->election, b->map, sender, h, b->now_ms));
+}
+
 static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
     topologyRules rules = busTopologyRules(b);
     topologyActs acts = topologyUpdate(b->map, sender, m, &rules);
@@ -188,8 +193,7 @@ static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const mess
         if (sender) takeRequest(b, sender, &m->header);
         break;
     case MESSAGE_AUTH_ACK:
-        if (sender)
-            busActOnElection(b, electionVote(&b->election, b->map, sender, &m->header, b->now_ms));
+        if (sender) takeVote(b, sender, &m->header);
         break;
     case MESSAGE_MANUAL_FAILOVER:
         if (sender) takeManual(b, sender);

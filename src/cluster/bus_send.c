@@ -63,7 +63,7 @@ void busPongTo(clusterBus *b, const clusterNode *to) {
 
 void busTellAll(clusterBus *b, int64_t now_ms) {
     check(b->map->node_count > 0);
-    b->now_ms = now_ms;
+    busSetNow(b, now_ms);
     for (int i = 1; i < b->map->node_count; i++) {
         const clusterNode *n = b->map->nodes[i];
         if (!(n->flags & NODE_HANDSHAKE)) busPongTo(b, n);
@@ -114,7 +114,6 @@ void busTellFailed(void *arg, clusterNode *failed) {
 void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
     str bytes = STR_EMPTY;
     messageHeader h = busHeader(b);
-    check(about != to);
     messageWriteUpdate(&bytes, &h, about->epoch, about->id, clusterNodeSlots(about));
     busSendTo(b, to, MESSAGE_UPDATE, &bytes);
     strFree(&bytes);

@@ -172,6 +172,7 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
     e->end_ms = endOf(rules, now_ms);
     e->epoch = epoch;
     e->votes = 0;
+    e->has_data = m->myself->offset != 0;
     logNotice("Starting a failover election for epoch %llu, node config epoch is %llu",
               (unsigned long long)e->epoch, (unsigned long long)m->myself->primary->epoch);
     return (electionActs){.ask = true};
@@ -263,6 +264,8 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
     /* What was asked for is the place of this primary. */
     if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
+    /* A synchronisation has begun since. */
+    if (e->has_data && !m->myself->offset) return (electionActs){0};
     from->ack_epoch = e->epoch;
     e->votes++;
     if (e->votes < quorumOf(m)) return (electionActs){0};

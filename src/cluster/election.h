@@ -46,6 +46,7 @@ typedef struct election {
     int rank, failed_rank;        /* better replicas; failed primaries before its own */
     uint64_t epoch;
     int votes;
+    bool has_data;   /* this node had data when it asked */
     bool force;      /* the votes are wanted even of nodes that do not know of the failure yet */
     int64_t told_ms; /* of the last line in the log that tells why there is no failover so far */
     int told_reason;

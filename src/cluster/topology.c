@@ -42,7 +42,7 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
     check(sender->flags & NODE_PRIMARY);
     /* This node gets slots only if it knows that it is a primary. */
     if (primary == m->myself && !(primary->flags & NODE_PRIMARY)) same_shard = false;
-    if (same_shard && sender->epoch > epoch) {
+    if (same_shard && sender->slot_count && sender->epoch > epoch) {
         logNotice("Ignore stale message from %s", clusterNodeLabel(sender).text);
         return false;
     }
@@ -67,6 +67,7 @@ static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *
         logNotice("Reconfiguring node %s as primary for shard %.40s", clusterNodeLabel(sender).text,
                   sender->shard_id);
         clusterMapMakePrimary(m, sender);
+        clusterMapSetNodeEpoch(m, sender, h->epoch); /* so far that of its primary */
         return true;
     }
     clusterNode *primary = clusterMapFind(m, sliceMake(h->primary, NODE_ID_LEN));
@@ -80,11 +81,26 @@ static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *
     return true;
 }
 
+/* Each follows the other, after orders that crossed. The one with the smaller id is a primary, so
+ * that they have a source of data; slots are given to it by order. */
+static void endCircle(clusterMap *m, const clusterNode *primary, topologyActs *acts) {
+    if (memcmp(m->myself->id, primary->id, NODE_ID_LEN) > 0) return;
+    logWarning("Node %s is my primary and my replica. I am now an empty primary.",
+               clusterNodeLabel(primary).text);
+    clusterMapMakePrimary(m, m->myself);
+    check(m->myself->slot_count == 0);
+    acts->is_released = true;
+}
+
 /* The primary of this node has become a replica itself. */
 static void leaveSubReplica(clusterMap *m, topologyActs *acts) {
     clusterNode *primary = m->myself->primary;
     clusterNode *next = primary ? primary->primary : NULL;
-    if (!next || next == m->myself) return;
+    if (!next) return;
+    if (next == m->myself) {
+        endCircle(m, primary, acts);
+        return;
+    }
     logNotice("I'm a sub-replica! Reconfiguring myself as a replica of %.40s from %.40s", next->id,
               primary->id);
     topologyFollow(m, next);
@@ -147,13 +163,27 @@ static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
 
 /* ------------------------------------------------------------------ messages */
 
-static void resolveCollision(clusterMap *m, const clusterNode *sender) {
+static bool claimsAny(const messageHeader *h) {
+    for (int i = 0; i < SLOT_BYTES; i++)
+        if (h->slots[i]) return true;
+    return false;
+}
+
+/* A new epoch without the votes of the majority may be that of an election, too. So the primary
+ * without slots takes it, whose epoch does not matter; else the one with the smaller id. */
+static void resolveCollision(clusterMap *m, const clusterNode *sender, const messageHeader *h) {
     const clusterNode *myself = m->myself;
+    bool votes = clusterNodeVotes(myself);
+    check(sender != myself);
     if (!(sender->flags & NODE_PRIMARY) || !(myself->flags & NODE_PRIMARY)) return;
-    if (sender->epoch != myself->epoch || memcmp(sender->id, myself->id, NODE_ID_LEN) <= 0) return;
+    if (h->epoch != myself->epoch) return;
+    if (votes != claimsAny(h)) {
+        if (votes) return;
+    } else if (memcmp(sender->id, myself->id, NODE_ID_LEN) <= 0) {
+        return;
+    }
     if (clusterMapNextEpoch(m) == m->current_epoch) return; /* there is none */
     clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);
-    check(sender != myself);
     clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
     logNotice("configEpoch collision with node %s. configEpoch set to %llu",
               clusterNodeLabel(sender).text, (unsigned long long)myself->epoch);
@@ -190,8 +220,22 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
         applySlots(m, sender, h->epoch, h->slots, rules, &acts);
     }
     if (!known) acts.update = betterOwner(m, h, claimer);
-    resolveCollision(m, sender);
+    if (claimer == sender && sender->epoch > h->epoch) acts.update = sender;
+    resolveCollision(m, sender, h);
     return acts;
+}
+
+/* Others know a greater epoch of this node than it does: its file is a copy of an earlier one. With
+ * its epoch it would never be the owner of what it claims. It alone decides about its slots. */
+static void takeOwnEpoch(clusterMap *m, const clusterNode *sender, uint64_t epoch) {
+    if (m->myself->flags & NODE_REPLICA) return;
+    check(epoch > m->myself->epoch);
+    logWarning("Node %s knows this node with the epoch %llu, which is greater than its own %llu: "
+               "its cluster configuration file was an old one.",
+               clusterNodeLabel(sender).text, (unsigned long long)epoch,
+               (unsigned long long)m->myself->epoch);
+    raiseEpoch(m, epoch);
+    clusterMapSetNodeEpoch(m, m->myself, epoch);
 }
 
 topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *update,
@@ -199,9 +243,12 @@ topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *u
     topologyActs acts = {0};
     check(update->type == MESSAGE_UPDATE);
     clusterNode *n = clusterMapFind(m, sliceMake(update->id, NODE_ID_LEN));
-    /* A node alone decides about its own slots. */
-    if (!n || n == m->myself || n->epoch >= update->epoch) return acts;
+    if (!n || n->epoch >= update->epoch) return acts;
     if (!topologyAccepts(m, sender, 0, update->epoch)) return acts;
+    if (n == m->myself) {
+        takeOwnEpoch(m, sender, update->epoch);
+        return acts;
+    }
     logNotice("Processing UPDATE message received from %s about node %s. old configEpoch %llu, new "
               "configEpoch %llu",
               clusterNodeLabel(sender).text, clusterNodeLabel(n).text, (unsigned long long)n->epoch,

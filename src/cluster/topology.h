@@ -14,8 +14,10 @@
  *   a slot without owner, one that its owner does not claim, or one whose owner has a lower epoch
  *                                              gets it
  *   a slot whose owner has a greater epoch     is told by an UPDATE
+ *   a lower epoch than it is known to have     is told its epoch by an UPDATE, and takes it
  *   not a slot that it owns here               the slot is marked as unclaimed
- *   the epoch of this primary                  the one with the smaller id takes a new epoch
+ *   the epoch of this primary                  the one without slots, or with the smaller id, takes
+ *                                              a new epoch
  *
  * A node that loses its last slot becomes a replica of the one that has it, as the rules allow. */
 #ifndef CLUSTER_TOPOLOGY_H
@@ -34,6 +36,8 @@ typedef struct topologyActs {
     clusterNode *update;
     /* This node is now a replica of that one: follow it. It is the map's primary of this node. */
     clusterNode *follow;
+    /* This replica followed a node that follows it; it is an empty primary now. */
+    bool is_released;
     /* Other nodes have got slots of this node. */
     bool lost_slots;
     /* This primary has lost its last slot and is empty from now on. */

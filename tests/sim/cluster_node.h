@@ -1,47 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated node of a cluster: the map and the state machines of src/cluster, with links over the
- * simulated network that carry the real messages of the bus. */
+ * A simulated node of a cluster: clusterBus (src/cluster/bus.h) with links over the simulated
+ * network, a file, and a dataset that follows that of its primary (cluster_data.h). */
 #ifndef TESTS_SIM_CLUSTER_NODE_H
 #define TESTS_SIM_CLUSTER_NODE_H
 
-#include "cluster/cluster_state.h"
-#include "cluster/election.h"
-#include "cluster/failure.h"
-#include "cluster/gossip.h"
-#include "cluster/topology.h"
+#include "cluster/bus.h"
 #include "network.h"
 
 enum {
-    SIM_NODES = 6,
+    SIM_NODES_MAX = 15,
     SIM_NODE_STEP_MS = 10,
     SIM_NODE_TIMEOUT_MS = 2000,
+    SIM_MANUAL_TIMEOUT_MS = 5000,
+    SIM_FORGET_MS = 5000,
     SIM_BUS_PORT = 17000, /* plus the host */
 };
 
-/* A link that this node has opened, with what has arrived of an incomplete message. */
-typedef struct simLink {
-    wire *wire;
-    str input;
-    int64_t opened_ms, tried_ms;
-    bool greeted; /* the first PING was sent */
-} simLink;
+/* The dataset of a node: cluster_data.c. */
+typedef struct simData {
+    int version;      /* -1: none, as its first synchronisation is under way */
+    int confirmed;    /* the last version that the primary knows this replica has; -1: none */
+    int source;       /* the host whose stream arrives; -1: none */
+    int64_t syncs_ms; /* a full synchronisation with `source` ends then; 0: none is under way */
+    int64_t same_ms;  /* by the node's clock: when it last had the primary's data */
+} simData;
 
 typedef struct simNode {
     int host;
     bool running;
     clusterMap map;
     clusterState state;
-    election election;
-    int64_t started_ms;
-    simLink links[SIM_NODES]; /* by host */
-    str disk;                 /* the configuration file */
+    clusterBus bus;
+    simData data;
+    str disk, old_disk; /* the configuration file, and a copy of an earlier one */
+    int64_t next_tick_ms;
+    int64_t paused_until_ms; /* writes, by its clock */
+    int64_t started_ms;      /* the time of the simulation */
+    int64_t ahead_ms;        /* its clock: as that of the host was at its start, and steady */
+    /* The last plain manual failover that it was ordered: when, and the host of its primary. */
+    int64_t ordered_ms;
+    int ordered_from;
+    bool by_takeover; /* what promotes it */
     /* The greatest that it had, over restarts. */
     uint64_t current_epoch, own_epoch, vote_epoch;
     bool failed_seen; /* it has marked a node as failing */
 } simNode;
 
-extern simNode sim_nodes[SIM_NODES];
+extern simNode sim_nodes[SIM_NODES_MAX];
+extern int sim_node_count;
 
 /* Called for every vote and every won election. */
 void simNodeVoted(const simNode *voter, uint64_t epoch);
@@ -50,17 +57,29 @@ void simNodeWon(const simNode *winner, uint64_t epoch);
 /* A new node that knows nobody. */
 void simNodeInit(simNode *n, int host);
 void simNodeClear(simNode *n);
-/* Reads the file. */
-void simNodeStart(simNode *n);
+typedef enum simFile { SIM_FILE, SIM_OLD_FILE, SIM_NO_FILE } simFile;
+/* Reads its file, an earlier copy of it, or begins anew. */
+void simNodeStart(simNode *n, simFile file);
 void simNodeStop(simNode *n);
-/* `n` introduces itself to `other`. */
-void simNodeMeet(simNode *n, const simNode *other);
-void simNodeStep(simNode *n);
+/* True if it runs and is not paused: it can be given orders. */
+bool simNodeActs(const simNode *n);
+/* After an order: writes the file and checks the node. */
+void simNodeFinish(simNode *n);
+int64_t simNodeClock(const simNode *n);
+/* What all nodes do in a step of the clock. */
+void simNodesStep(void);
+/* The running node with that id; NULL: none. */
+simNode *simNodeOf(const clusterNode *node);
 
 typedef struct simNodeCounts {
-    uint64_t messages, bytes, updates, fails, links, restarts, takeovers, elections, wins, votes,
-        moves, fixed_slots, separations, failures_found;
+    uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
+        elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,
+        forgets, resets, migrations, writes, syncs, clock_steps;
 } simNodeCounts;
 extern simNodeCounts node_counts;
+
+/* What the rules of all nodes of a run have in common. */
+extern bool sim_replica_migration;
+extern int64_t sim_refused_timeout_ms;
 
 #endif

@@ -209,6 +209,15 @@ static void votes_do_not_count_after_the_end(void **state) {
     assert_int_equal(e.votes, 0);
 }
 
+static void votes_do_not_count_when_the_data_is_gone(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    (void)vote(other, 7);
+    map.myself->offset = 0; /* a full synchronisation has begun */
+    assert_false(vote(third, 7).won);
+}
+
 static void primaries_whose_replicas_have_no_data_are_counted(void **state) {
     assert_int_equal(electionCountUnsynced(&map), 1);
     fellow->offset = 1;
@@ -305,6 +314,7 @@ int test_election(void) {
         CASE(flag_of_a_failed_primary_ends_with_the_role),
         CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
         CASE(votes_do_not_count_after_the_end),
+        CASE(votes_do_not_count_when_the_data_is_gone),
         CASE(primaries_whose_replicas_have_no_data_are_counted),
         CASE(there_is_no_election_after_the_greatest_epoch),
         CASE(epoch_that_cannot_be_right_gets_no_vote),

@@ -223,15 +223,38 @@ static void update_is_applied_if_it_is_newer(void **state) {
     assert_int_equal(b->slot_count, 20);
     assert_int_equal(b->epoch, 8);
     assert_int_equal(map.current_epoch, 8);
-    /* About this node, or an unknown one. */
+    /* About an unknown node. */
     testId unknown = idOf(14);
     m.id = unknown.text;
     m.epoch = 20;
     (void)topologyUpdate(&map, a, &m, &rules);
-    m.id = map.myself->id;
-    (void)topologyUpdate(&map, a, &m, &rules);
-    assert_int_equal(map.myself->epoch, 1);
     assert_int_equal(map.current_epoch, 8);
+}
+
+/* A node that has started with an old file would never be believed with its old epoch. */
+static void node_with_an_old_epoch_is_told_and_takes_its_own(void **state) {
+    message m = {.type = MESSAGE_UPDATE, .id = map.myself->id, .epoch = 20, .slots = claim};
+    claimSlots(20, 29);
+    assert_ptr_equal(receive(b, NULL, 2, 3).update, b);
+    (void)topologyUpdate(&map, a, &m, &rules);
+    assert_int_equal(map.myself->epoch, 20);
+    assert_int_equal(map.current_epoch, 20);
+    assert_int_equal(map.myself->slot_count, 10); /* it alone decides about its slots */
+    m.epoch = 19;
+    (void)topologyUpdate(&map, a, &m, &rules);
+    assert_int_equal(map.myself->epoch, 20);
+}
+
+/* An epoch without votes may be that of an election, too; without slots it does no harm. */
+static void a_primary_without_slots_resolves_a_collision(void **state) {
+    clusterMapSetNodeEpoch(&map, map.myself, 3);
+    clusterNode *empty = addNode(&map, 14);
+    (void)receive(empty, NULL, 3, 3); /* its id is greater, but it has no slots */
+    assert_int_equal(map.myself->epoch, 3);
+    clusterMapMoveSlots(&map, map.myself, NULL);
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 3, 3); /* its id is smaller, but it has slots */
+    assert_int_equal(map.myself->epoch, 4);
 }
 
 static void take_over_gets_slots_and_the_greatest_epoch(void **state) {
@@ -264,6 +287,8 @@ int test_topology(void) {
         T(older_claim_of_a_demotion_is_stale),
         T(replica_of_a_replica_moves_up),
         T(update_is_applied_if_it_is_newer),
+        T(node_with_an_old_epoch_is_told_and_takes_its_own),
+        T(a_primary_without_slots_resolves_a_collision),
         T(take_over_gets_slots_and_the_greatest_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

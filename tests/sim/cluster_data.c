@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster_data.h"
+
+#include "base/base.h"
+#include "sim.h"
+
+enum { VERSIONS_MAX = 1 << 16, WRITE_BYTES = 30, SYNC_MAX_MS = 1500 };
+
+static struct {
+    int parent[VERSIONS_MAX];
+    int64_t offset[VERSIONS_MAX];
+    int count;
+} versions;
+
+void dataReset(void) {
+    versions.count = 1;
+    versions.parent[VERSION_EMPTY] = VERSION_NONE;
+    versions.offset[VERSION_EMPTY] = 1; /* that of a stream that has begun */
+}
+
+/* Later versions have greater numbers. */
+static bool includes(int later, int earlier) {
+    check(earlier >= 0);
+    while (later > earlier) later = versions.parent[later];
+    return later == earlier;
+}
+
+void dataInit(simNode *n) {
+    n->data = (simData){.version = VERSION_EMPTY, .confirmed = VERSION_NONE, .source = -1};
+}
+
+void dataDisconnect(simNode *n) {
+    /* What has arrived of a whole dataset is of no use. */
+    n->data.source = -1;
+    n->data.syncs_ms = 0;
+}
+
+int64_t dataOffset(const simNode *n) {
+    return n->data.version == VERSION_NONE ? 0 : versions.offset[n->data.version];
+}
+
+int64_t dataAge(const simNode *n) {
+    if (n->data.version == VERSION_NONE || !n->data.same_ms) return -1;
+    int64_t age_ms = simNodeClock(n) - n->data.same_ms;
+    return age_ms < 0 ? 0 : age_ms; /* the clock was set meanwhile */
+}
+
+bool dataIsSame(const simNode *replica, const simNode *primary) {
+    return replica->data.version == primary->data.version && replica->data.version != VERSION_NONE;
+}
+
+/* ------------------------------------------------------------------ replication */
+
+/* The node from which the data comes, if it can be reached. */
+static simNode *sourceOf(const simNode *n) {
+    const clusterNode *primary = n->map.myself->primary;
+    simNode *p = primary ? simNodeOf(primary) : NULL;
+    if (!p || p == n || !simNodeActs(p) || p->data.version == VERSION_NONE) return NULL;
+    if (networkIsBlocked(n->host, p->host) || networkIsBlocked(p->host, n->host)) return NULL;
+    return p;
+}
+
+static void synchronise(simNode *n, const simNode *from) {
+    simData *d = &n->data;
+    if (!d->syncs_ms) {
+        d->syncs_ms = sim_now_ms + 1 + (int64_t)randomUniform(SYNC_MAX_MS);
+        d->version = VERSION_NONE;
+        node_counts.syncs++;
+    } else if (sim_now_ms >= d->syncs_ms) {
+        d->version = from->data.version;
+        d->confirmed = VERSION_NONE;
+        d->syncs_ms = 0;
+    }
+}
+
+void dataStep(simNode *n) {
+    simData *d = &n->data;
+    if (n->map.myself->flags & NODE_PRIMARY) {
+        d->source = -1;
+        d->syncs_ms = 0;
+        return;
+    }
+    simNode *from = sourceOf(n);
+    if (!from) {
+        dataDisconnect(n);
+        return;
+    }
+    if (d->source != from->host) {
+        if (!oneIn(10)) return; /* it connects */
+        dataDisconnect(n);
+        d->source = from->host;
+    }
+    if (d->version == VERSION_NONE || !includes(from->data.version, d->version)) {
+        synchronise(n, from);
+    } else if (d->version == from->data.version || oneIn(3)) {
+        d->version = from->data.version;
+        if (oneIn(3)) d->confirmed = d->version; /* what WAIT counts */
+    }
+    if (d->version != VERSION_NONE) d->same_ms = simNodeClock(n);
+}
+
+void dataWrite(simNode *n) {
+    if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok) return;
+    if (simNodeClock(n) < n->paused_until_ms) return;
+    if (versions.count == VERSIONS_MAX) simFail("too many writes");
+    if (n->data.version == VERSION_NONE) n->data.version = VERSION_EMPTY;
+    int version = versions.count++;
+    versions.parent[version] = n->data.version;
+    versions.offset[version] = versions.offset[n->data.version] + WRITE_BYTES;
+    n->data.version = version;
+    node_counts.writes++;
+}
+
+/* ------------------------------------------------------------------ invariants */
+
+void dataPromoted(const simNode *n) {
+    const simData *d = &n->data;
+    if (n->by_takeover) return;
+    if (d->version == VERSION_NONE) simFail("node %d is elected without data", n->host);
+    if (d->confirmed != VERSION_NONE && !includes(d->version, d->confirmed))
+        simFail("node %d is elected and lacks a write that it has confirmed", n->host);
+    if (n->ordered_from < 0 || n->bus.manual.step != MANUAL_READY) return;
+    const simNode *from = &sim_nodes[n->ordered_from];
+    if (!from->running || from->started_ms > n->ordered_ms) return; /* it knows of no pause */
+    if (from->map.myself->flags & NODE_PRIMARY && from->data.version != d->version)
+        simFail("node %d replaces node %d by a plain manual failover and lacks writes", n->host,
+                from->host);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Datasets of simulated nodes of a cluster. A version stands for a dataset; each write makes a new
+ * one from that of its primary, so versions form a tree, and a dataset includes the writes on the
+ * way to the root. Replication itself is simulated by the scenario of that name; here a replica
+ * that reaches its primary takes its version after a while, at once if it is a later one of its
+ * own, else by a synchronisation during which it has none. */
+#ifndef TESTS_SIM_CLUSTER_DATA_H
+#define TESTS_SIM_CLUSTER_DATA_H
+
+#include "cluster_node.h"
+
+enum { VERSION_EMPTY = 0, VERSION_NONE = -1 };
+
+void dataReset(void);
+/* The empty dataset. */
+void dataInit(simNode *n);
+/* The stream of its primary ends. */
+void dataDisconnect(simNode *n);
+/* Replication in a step of the clock. */
+void dataStep(simNode *n);
+/* A write of a client, if the node accepts it. */
+void dataWrite(simNode *n);
+/* Of its stream; 0 without data. */
+int64_t dataOffset(const simNode *n);
+/* ms since it had the data of its primary; -1: never. */
+int64_t dataAge(const simNode *n);
+/* Fails the simulation if a node that becomes a primary lacks writes that it must have. */
+void dataPromoted(const simNode *n);
+/* True if the replica has exactly the data of its primary. */
+bool dataIsSame(const simNode *replica, const simNode *primary);
+
+#endif
