@@ -127,7 +127,7 @@ static void replyRange(ctx *c, int first, int last, const nodeViewer *viewer) {
 }
 
 void clusterReplySlots(ctx *c) {
-    const nodeViewer viewer = endpointViewer(c);
+    const nodeViewer viewer = endpointViewerOf(c);
     clusterNode *const *owner = serverMap.owner;
     int64_t count = 0;
     respDeferred head = respDeferBegin(c->out);
@@ -208,7 +208,7 @@ static void replyShardNode(ctx *c, const clusterNode *n, const nodeViewer *viewe
 }
 
 void clusterReplyShards(ctx *c) {
-    const nodeViewer viewer = endpointViewer(c);
+    const nodeViewer viewer = endpointViewerOf(c);
     int count, first, end;
     clusterNode **nodes = sortedNodes(&count);
     int64_t shards = 0;

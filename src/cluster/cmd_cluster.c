@@ -31,7 +31,7 @@ void clusterMyshardidCommand(ctx *c) {
 /* CLUSTER NODES. Reply: one line per node. */
 void clusterNodesCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
-    const nodeViewer viewer = endpointViewer(c);
+    const nodeViewer viewer = endpointViewerOf(c);
     str text = STR_EMPTY;
     for (int i = 0; i < serverMap.node_count; i++) {
         clusterNodeDescribe(&text, &serverMap, serverMap.nodes[i], &viewer);
@@ -54,7 +54,7 @@ void clusterReplicasCommand(ctx *c) {
         replyError(c, SLICE("ERR The specified node is not a master"));
         return;
     }
-    const nodeViewer viewer = endpointViewer(c);
+    const nodeViewer viewer = endpointViewerOf(c);
     replyArray(c, primary->replica_count);
     for (int i = 0; i < primary->replica_count; i++) {
         str text = STR_EMPTY;

@@ -5,9 +5,12 @@
 #include "cluster/cluster_priv.h"
 #include "net/net.h"
 
-nodeViewer endpointViewer(const ctx *c) {
+nodeViewer endpointViewerOf(const ctx *c) {
     while (c->outer) c = c->outer;
-    const session *who = c->who;
+    return endpointViewer(c->who);
+}
+
+nodeViewer endpointViewer(const session *who) {
     check(who);
     if (who->flags & SESSION_INTERNAL) return (nodeViewer){.tls = netTlsForCluster()};
     str peer = STR_EMPTY;

@@ -8,8 +8,10 @@
 #include "cluster/map.h"
 #include "engine/ctx.h"
 
-/* The client that asks: that of the outermost command. */
-nodeViewer endpointViewer(const ctx *c);
+/* A client that asks. */
+nodeViewer endpointViewer(const session *who);
+/* That of the outermost command. */
+nodeViewer endpointViewerOf(const ctx *c);
 /* The address or name; ptr NULL: it is to use the host that it knows. */
 slice endpointHost(const clusterNode *n, const nodeViewer *viewer);
 

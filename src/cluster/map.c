@@ -145,8 +145,8 @@ void clusterMapSetShard(clusterMap *m, clusterNode *n, const char shard_id[NODE_
     if (memcmp(n->shard_id, shard_id, NODE_ID_LEN) == 0) return;
     memcpy(n->shard_id, shard_id, NODE_ID_LEN);
     m->changed |= CLUSTER_MAP_SAVE;
-    /* The shard of a new primary is not known before its first message, and replicas may have joined
-     * it already. */
+    /* The shard of a new primary is not known before its first message, and replicas may have
+     * joined it already. */
     for (int i = 0; i < n->replica_count; i++)
         memcpy(n->replicas[i]->shard_id, shard_id, NODE_ID_LEN);
 }

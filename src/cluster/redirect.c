@@ -6,7 +6,10 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
+#include "cluster/redirect.h"
 #include "cluster/server_map.h"
+#include "engine/block.h"
+#include "engine/hot.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/store.h"
@@ -35,33 +38,30 @@ static gateVerdict refuse(ctx *c, slice error) {
 
 /* ------------------------------------------------------------------ what is served */
 
-static bool writes(const ctx *c) {
-    if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionHas(c->who, CMD_WRITE);
-    return transactionFlagsOf(c) & CMD_WRITE; /* a script declares it in its header */
-}
-
 static bool isOfChannels(void *arg, const command *cmd, const slice *argv, int argc) {
     (void)arg;
     return commandUsesShardChannels(cmd) ||
            commandSlots(COMMAND_NO_SLOT, cmd, argv, argc) == COMMAND_NO_SLOT;
 }
 
-static bool usesChannels(const ctx *c) {
-    if (!(c->cmd->flags & CMD_RUNS_QUEUE)) return commandUsesShardChannels(c->cmd);
-    return transactionEach(c->who, isOfChannels, NULL);
-}
+typedef struct demand {
+    int slot;
+    bool writes, reads_replica; /* reads_replica: of a client that sent READONLY */
+    bool uses_channels;         /* of shards */
+} demand;
 
-/* The client of a script decides for its commands. */
-static bool isReadonly(const ctx *c) {
-    while (c->outer) c = c->outer;
-    return c->who->flags & SESSION_READONLY;
-}
-
-/* A replica serves shard channels, and reads of clients that sent READONLY. */
-static bool servesAsReplica(const ctx *c, const clusterNode *owner) {
-    const clusterNode *myself = serverMap.myself;
-    if (!(myself->flags & NODE_REPLICA) || myself->primary != owner) return false;
-    return usesChannels(c) || (isReadonly(c) && !writes(c));
+static demand demandOf(const ctx *c, int slot) {
+    const ctx *outermost = c; /* the client of a script decides for its commands */
+    while (outermost->outer) outermost = outermost->outer;
+    demand d = {.slot = slot, .reads_replica = outermost->who->flags & SESSION_READONLY};
+    if (c->cmd->flags & CMD_RUNS_QUEUE) {
+        d.writes = transactionHas(c->who, CMD_WRITE);
+        d.uses_channels = transactionEach(c->who, isOfChannels, NULL);
+    } else {
+        d.writes = transactionFlagsOf(c) & CMD_WRITE; /* a script declares it in its header */
+        d.uses_channels = commandUsesShardChannels(c->cmd);
+    }
+    return d;
 }
 
 typedef enum verdict {
@@ -73,69 +73,94 @@ typedef enum verdict {
     ELSEWHERE
 } verdict;
 
-static verdict judge(const ctx *c, int slot) {
-    if (slot == COMMAND_SEVERAL_SLOTS) return SEVERAL_SLOTS;
-    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
+static verdict judgeState(const demand *d) {
+    if (serverClusterState.ok) return SERVED;
+    if (d->uses_channels) return clusterConf.cluster_allow_pubsubshard_when_down ? SERVED : DOWN;
+    if (!clusterConf.cluster_allow_reads_when_down) return DOWN;
+    return d->writes ? DOWN_FOR_WRITES : SERVED;
+}
+
+static verdict judgeOwner(const demand *d) {
+    const clusterNode *owner = clusterMapOwner(&serverMap, d->slot);
+    const clusterNode *myself = serverMap.myself;
     if (!owner) return NOT_ASSIGNED;
-    if (!serverClusterState.ok) {
-        if (usesChannels(c)) {
-            if (!clusterConf.cluster_allow_pubsubshard_when_down) return DOWN;
-        } else if (!clusterConf.cluster_allow_reads_when_down) {
-            return DOWN;
-        } else if (writes(c)) {
-            return DOWN_FOR_WRITES;
-        }
-    }
-    return owner == serverMap.myself || servesAsReplica(c, owner) ? SERVED : ELSEWHERE;
+    if (owner == myself) return SERVED;
+    if (!(myself->flags & NODE_REPLICA) || myself->primary != owner) return ELSEWHERE;
+    /* A replica serves shard channels, and reads of clients that want that. */
+    return d->uses_channels || (d->reads_replica && !d->writes) ? SERVED : ELSEWHERE;
+}
+
+static verdict judge(const demand *d) {
+    if (d->slot == COMMAND_SEVERAL_SLOTS) return SEVERAL_SLOTS;
+    if (!clusterMapOwner(&serverMap, d->slot)) return NOT_ASSIGNED;
+    verdict state = judgeState(d);
+    return state == SERVED ? judgeOwner(d) : state;
 }
 
 /* ------------------------------------------------------------------ errors */
 
-static gateVerdict redirect(ctx *c, int slot) {
-    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
-    check(owner);
-    const nodeViewer viewer = endpointViewer(c);
-    slice endpoint = endpointHost(owner, &viewer);
-    str text = STR_EMPTY;
-    strAppendFormat(&text, "MOVED %d %.*s:%d", slot, (int)endpoint.len,
-                    endpoint.ptr ? endpoint.ptr : "", clusterNodePortFor(owner, &viewer));
-    gateVerdict refused = refuse(c, strSlice(&text));
-    strFree(&text);
-    return refused;
-}
-
-/* The texts that scripts receive. */
-static gateVerdict refuseInScript(ctx *c, verdict why) {
-    const int len = (int)c->argv[0].len;
-    str text = STR_EMPTY;
-    if (why == DOWN) {
-        strAppendFormat(&text, "ERR Can not execute a command '%.*s' while the cluster is down",
-                        len, c->argv[0].ptr);
-    } else if (why == DOWN_FOR_WRITES) {
-        strAppendFormat(&text,
-                        "ERR Can not execute a write command '%.*s' while the cluster is down and "
-                        "readonly",
-                        len, c->argv[0].ptr);
-    } else {
-        strAppendText(&text, "ERR Attempted to access a non local key in a cluster node");
-    }
-    gateVerdict refused = refuse(c, strSlice(&text));
-    strFree(&text);
-    return refused;
-}
-
-static gateVerdict refuseFor(ctx *c, verdict why, int slot) {
+/* Appends the error for a client. */
+static void explain(str *out, verdict why, int slot, const session *who) {
     check(why != SERVED);
-    if (c->origin == ORIGIN_SCRIPT) return refuseInScript(c, why);
     switch (why) {
     case SEVERAL_SLOTS:
-        return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
-    case NOT_ASSIGNED: return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
-    case DOWN: return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
+        strAppendText(out, "CROSSSLOT Keys in request don't hash to the same slot");
+        return;
+    case NOT_ASSIGNED: strAppendText(out, "CLUSTERDOWN Hash slot not served"); return;
+    case DOWN: strAppendText(out, "CLUSTERDOWN The cluster is down"); return;
     case DOWN_FOR_WRITES:
-        return refuse(c, SLICE("CLUSTERDOWN The cluster is down and only accepts read commands"));
-    default: return redirect(c, slot);
+        strAppendText(out, "CLUSTERDOWN The cluster is down and only accepts read commands");
+        return;
+    default: break;
     }
+    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
+    const nodeViewer viewer = endpointViewer(who);
+    slice host = endpointHost(owner, &viewer);
+    strAppendFormat(out, "MOVED %d %.*s:%d", slot, (int)host.len, host.ptr ? host.ptr : "",
+                    clusterNodePortFor(owner, &viewer));
+}
+
+/* The same for scripts. */
+static void explainInScript(str *out, verdict why, slice name) {
+    if (why == DOWN) {
+        strAppendFormat(out, "ERR Can not execute a command '%.*s' while the cluster is down",
+                        (int)name.len, name.ptr);
+    } else if (why == DOWN_FOR_WRITES) {
+        strAppendFormat(out,
+                        "ERR Can not execute a write command '%.*s' while the cluster is down and "
+                        "readonly",
+                        (int)name.len, name.ptr);
+    } else {
+        strAppendText(out, "ERR Attempted to access a non local key in a cluster node");
+    }
+}
+
+/* ------------------------------------------------------------------ waits */
+
+/* Of a client that waits for keys the command would be refused now. */
+static void endIfMoved(session *s, void *arg) {
+    (void)arg;
+    const command *cmd = blockCommand(s);
+    demand d = {.slot = blockSlot(s),
+                .writes = cmd->flags & CMD_WRITE,
+                .reads_replica = s->flags & SESSION_READONLY};
+    if (d.slot < 0 || s->flags & SESSION_INTERNAL) return;
+    /* That the cluster is down comes first here: when a slot is lost, it often is. */
+    verdict found = judgeState(&d);
+    if (found == SERVED) found = judgeOwner(&d);
+    if (found == SERVED) return;
+    str text = STR_EMPTY;
+    explain(&text, found, d.slot, s);
+    (void)blockEnd(s, strSlice(&text)); /* it is blocked */
+    strFree(&text);
+}
+
+void redirectBlocked(void) {
+    check(clusterIsEnabled());
+    check(!engineHot.current);
+    if (!blockedKeyCount()) return;
+    const blockFilter keys = {.kind = BLOCK_KEYS, .db_id = -1, .slot = -1};
+    blockEach(&keys, endIfMoved, NULL);
 }
 
 /* ------------------------------------------------------------------ the gate */
@@ -143,8 +168,18 @@ static gateVerdict refuseFor(ctx *c, verdict why, int slot) {
 /* What is not a request with one key, of a slot of this node, in a cluster that is up. */
 static gateVerdict redirectOther(ctx *c, int slot) {
     if (slot == COMMAND_NO_SLOT) return GATE_PASS;
-    verdict found = judge(c, slot);
-    return found == SERVED ? GATE_PASS : refuseFor(c, found, slot);
+    demand d = demandOf(c, slot);
+    verdict found = judge(&d);
+    if (found == SERVED) return GATE_PASS;
+    str text = STR_EMPTY;
+    if (c->origin == ORIGIN_SCRIPT) {
+        explainInScript(&text, found, c->argv[0]);
+    } else {
+        explain(&text, found, slot, c->who);
+    }
+    gateVerdict refused = refuse(c, strSlice(&text));
+    strFree(&text);
+    return refused;
 }
 
 static int slotOfKeys(ctx *c) {

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
 #include "engine/hot.h"
@@ -422,9 +423,16 @@ void serverBusTick(int64_t budget_us) {
 }
 
 void serverBusStep(void) {
+    static bool recheck, was_ok;
+    if (serverMap.changed & CLUSTER_MAP_STATE) recheck = true;
     if (serverMap.changed & CLUSTER_MAP_STATE || busAwaitsOffset(&serverBus))
         busStep(&serverBus, serverBusNowMs());
     serverRoleApply();
+    if (serverClusterState.ok != was_ok) recheck = true;
+    was_ok = serverClusterState.ok;
+    if (likely(!recheck) || engineHot.current) return;
+    recheck = false;
+    redirectBlocked();
 }
 
 /* ------------------------------------------------------------------ reports */

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "cluster/server_slots.h"
 #include "engine/hooks.h"
@@ -35,6 +36,7 @@ static void applyRole(void) {
         serverSlotsVerify();
     } else if (primary && primary->ip.len) {
         int port = clusterNodePort(primary, netTlsForReplication());
+        redirectBlocked(); /* the others are told that the role has changed */
         (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
     }
 }

@@ -261,6 +261,14 @@ const command *blockCommand(const session *s) {
     return s->blocked ? s->blocked->kept.command : NULL;
 }
 
+int blockSlot(const session *s) {
+    const blockWait *w = s->blocked;
+    for (int i = 0; w && i < w->key_count; i++) {
+        if (w->keys[i].key) return storeHashSlot(storeHash(indexedKeyText(w->keys[i].key)));
+    }
+    return -1;
+}
+
 size_t blockArgumentBytes(const session *s) {
     size_t bytes = 0;
     for (int i = 0; s->blocked && i < s->blocked->kept.argc; i++)

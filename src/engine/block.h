@@ -114,6 +114,8 @@ void blockForget(session *s);
 size_t blockMemory(const session *s);
 /* The command that waits; NULL if the session is not blocked. */
 const command *blockCommand(const session *s);
+/* The slot of the first key that it waits for; -1: it waits for none. */
+int blockSlot(const session *s);
 /* Size of the arguments of the blocked command in bytes; 0 if the session is not blocked. */
 size_t blockArgumentBytes(const session *s);
 /* Number of keys for which sessions are blocked; of those with `when_gone`. */
