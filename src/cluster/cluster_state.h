@@ -12,7 +12,7 @@
 
 typedef struct clusterState {
     bool ok;
-    const char *wrong; /* why it is not; NULL: not known yet, or it is */
+    const char *wrong;   /* why it is not; NULL: not known yet, or it is */
     int size;            /* nodes that vote */
     int64_t first_ms;    /* time of the first update */
     int64_t minority_ms; /* last time the majority of the voting nodes was not reachable */

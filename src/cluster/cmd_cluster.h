@@ -10,5 +10,7 @@
 
 /* True if the server is a cluster node. False: the error was replied. */
 bool clusterIsNode(ctx *c);
+/* A slot that is an argument. False: the error was replied. */
+bool clusterSlotArg(ctx *c, int arg_index, int *out);
 
 #endif

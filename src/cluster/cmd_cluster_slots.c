@@ -57,7 +57,7 @@ void clusterGetkeysinslotCommand(ctx *c) {
     respDeferEnd(c->out, head, '*', c->proto, k.found);
 }
 
-static bool slotArg(ctx *c, int arg_index, int *out) {
+bool clusterSlotArg(ctx *c, int arg_index, int *out) {
     int64_t slot;
     if (numberParseInt(c->argv[arg_index], &slot) && slot >= 0 && slot < SLOT_COUNT) {
         *out = (int)slot;
@@ -75,7 +75,7 @@ static void notifyDeleted(void *arg, const robj *o) {
 void clusterFlushslotCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     int slot;
-    if (!clusterIsNode(c) || !slotArg(c, 2, &slot)) return;
+    if (!clusterIsNode(c) || !clusterSlotArg(c, 2, &slot)) return;
     bool now = c->argc == 4 && ctxArgIs(c, 3, "sync");
     if (c->argc > 4 || (c->argc == 4 && !now && !ctxArgIs(c, 3, "async"))) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -120,10 +120,10 @@ static bool addToSet(ctx *c, slotSet *set, int slot, bool assign) {
 static bool parseSlots(ctx *c, slotSet *set, bool assign) {
     int slot;
     for (int i = 2; i < c->argc; i++) {
-        if (!slotArg(c, i, &slot)) return false;
+        if (!clusterSlotArg(c, i, &slot)) return false;
     }
     for (int i = 2; i < c->argc; i++) {
-        if (!slotArg(c, i, &slot) || !addToSet(c, set, slot, assign)) return false;
+        if (!clusterSlotArg(c, i, &slot) || !addToSet(c, set, slot, assign)) return false;
     }
     return true;
 }
@@ -135,7 +135,7 @@ static bool parseRanges(ctx *c, slotSet *set, bool assign) {
     }
     for (int i = 2; i < c->argc; i += 2) {
         int first, last;
-        if (!slotArg(c, i, &first) || !slotArg(c, i + 1, &last)) return false;
+        if (!clusterSlotArg(c, i, &first) || !clusterSlotArg(c, i + 1, &last)) return false;
         if (first > last) {
             replyErrorFormat(c, "ERR start slot number %d is greater than end slot number %d",
                              first, last);

@@ -11,6 +11,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
+#include "cluster/slot_stats.h"
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
 #include "engine/server_event.h"
@@ -58,7 +59,7 @@ static status init(reason *why) {
     replSetCluster(&repl_cluster);
     serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
     gateArm(&clusterRedirectGate, true);
-    return OK;
+    return slotStatsApply(why);
 }
 
 static void tickBus(int64_t budget_us) {
@@ -80,7 +81,9 @@ static void sendMessages(void) {
 }
 
 static void resetStats(void) {
-    if (clusterIsEnabled()) serverBusResetStats();
+    if (!clusterIsEnabled()) return;
+    serverBusResetStats();
+    slotStatsReset();
 }
 
 static void printConnections(str *out) {
@@ -98,6 +101,8 @@ static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsE
 static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};
+static const commandObserver *const command_observers[] = {&slotStatsObserver, NULL};
+static const sink *const sinks[] = {&slotStatsSink, NULL};
 static const gate *const gates[] = {&clusterRedirectGate, NULL};
 
 static const infoSection sections[] = {
@@ -115,6 +120,8 @@ const feature clusterFeature = {.name = "cluster",
                                 .stages = stages,
                                 .gates = gates,
                                 .observers = observers,
+                                .command_observers = command_observers,
+                                .sinks = sinks,
                                 .on_db = migrateDbEvent,
                                 .on_child = onChild,
                                 .on_stats_reset = resetStats,

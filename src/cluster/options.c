@@ -8,6 +8,7 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/protocol.h"
 #include "cluster/server_map.h"
+#include "cluster/slot_stats.h"
 #include "cluster/valid.h"
 
 clusterConfig clusterConf;
@@ -83,7 +84,8 @@ const configOption clusterOptions[] = {
                .flags = CONFIG_HIDDEN),
     CONFIG_INT("cluster-message-gossip-perc", clusterConf.cluster_message_gossip_perc, 10, 1, 100,
                .flags = CONFIG_HIDDEN),
-    CONFIG_BOOL("cluster-slot-stats-enabled", clusterConf.cluster_slot_stats_enabled, false),
+    CONFIG_BOOL("cluster-slot-stats-enabled", clusterConf.cluster_slot_stats_enabled, false,
+                .apply = slotStatsApply),
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.cluster_replica_validity_factor, 10,
                0, INT_MAX, .alias = "cluster-slave-validity-factor"),

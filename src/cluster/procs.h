@@ -34,6 +34,7 @@ commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
 commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
+commandProc clusterSlotStatsCommand;
 commandProc clusterSlotsCommand;
 commandProc migrateCommand;
 commandProc readonlyCommand;

@@ -9,6 +9,7 @@
 #include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/slot_stats.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
@@ -344,10 +345,12 @@ static void pauseWrites(void *arg, int64_t until_ms) {
 static void published(void *arg, bool shard, slice channel, slice text) {
     (void)arg; /* there is one bus */
     pubsubDeliver(shard, channel, text);
+    if (shard) slotStatsDelivered(channel, text);
 }
 
 static void publishOutward(bool shard, slice channel, slice text) {
     busPublish(&serverBus, shard, channel, text);
+    if (shard) slotStatsDelivered(channel, text);
 }
 
 static void moduleMessage(void *arg, clusterNode *from, const message *m) {
@@ -432,6 +435,7 @@ void serverBusStep(void) {
     was_ok = serverClusterState.ok;
     if (likely(!recheck) || engineHot.current) return;
     recheck = false;
+    slotStatsSlotsChanged();
     redirectBlocked();
 }
 

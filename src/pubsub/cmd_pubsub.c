@@ -236,6 +236,11 @@ static pubsubOutwardProc *outward;
 
 void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
 
+uint64_t pubsubShardSubscribers(slice channel) {
+    const pubsubChannel *t = channelFind(CHANNEL_SHARD, channel);
+    return t ? channelCount(t) : 0;
+}
+
 void pubsubDeliver(bool shard, slice channel, slice message) {
     hotCheck(threadIsMain());
     (void)(shard ? publishToShard : publishToChannel)(channel, message); /* need not be known */

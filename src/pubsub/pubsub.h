@@ -19,6 +19,9 @@ void pubsubDeliver(bool shard, slice channel, slice message);
 typedef void pubsubOutwardProc(bool shard, slice channel, slice message);
 void pubsubSetOutward(pubsubOutwardProc *proc);
 
+/* The number of subscribers of a shard channel. */
+uint64_t pubsubShardSubscribers(slice channel);
+
 /* The slots served by this node have changed: unsubscribes everyone from the shard channels of
  * others, with a confirmation that was not asked for, and invalidates tracked keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));

@@ -82,6 +82,7 @@ commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
 commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
+commandProc clusterSlotStatsCommand;
 commandProc clusterSlotsCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
@@ -1318,6 +1319,31 @@ static const commandHistory history_cluster_shards[] = {
     {"9.1.0", "Added shard level `id` field and node level `availability-zone` field."},
 };
 
+static const char *const tips_cluster_slot_stats[] = {
+    "nondeterministic_output",
+    "request_policy:all_shards",
+};
+
+static const commandArg args_cluster_slot_stats_filter_orderby_order[] = {
+    {.name = "asc", .token = "ASC", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "desc", .token = "DESC", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_cluster_slot_stats_filter_orderby[] = {
+    {.name = "metric", .type = ARG_STRING, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
+};
+
+static const commandArg args_cluster_slot_stats_filter[] = {
+    {.name = "slotsrange", .token = "SLOTSRANGE", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_cluster_addslotsrange_range},
+    {.name = "orderby", .token = "ORDERBY", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_cluster_slot_stats_filter_orderby},
+};
+
+static const commandArg args_cluster_slot_stats[] = {
+    {.name = "filter", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter},
+};
+
 static const commandHistory history_cluster_slots[] = {
     {"4.0.0", "Added node IDs."},
     {"7.0.0", "Added additional networking metadata field."},
@@ -1628,6 +1654,18 @@ static const commandSpec subs_cluster[] = {
      .replaced_by = "`CLUSTER REPLICAS`",
      .tips = tips_client_info, .tip_count = 1,
      .args = args_cluster_count_failure_reports, .arg_count = 1},
+    {.name = "slot-stats",
+     .proc = clusterSlotStatsCommand,
+     .arity = -4,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "cluster",
+     .summary = "Return an array of slot usage statistics for slots assigned to the current node.",
+     .complexity = "O(N) where N is the total number of slots based on arguments. O(N*log(N)) with ORDERBY subcommand.",
+     .since = "8.0.0",
+     .tips = tips_cluster_slot_stats, .tip_count = 2,
+     .args = args_cluster_slot_stats, .arg_count = 1},
     {.name = "slots",
      .proc = clusterSlotsCommand,
      .arity = 2,
@@ -2263,11 +2301,6 @@ static const commandArg args_georadius_count_block[] = {
     {.name = "any", .token = "ANY", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
-static const commandArg args_georadius_order[] = {
-    {.name = "asc", .token = "ASC", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "desc", .token = "DESC", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_georadius_store[] = {
     {.name = "storekey", .display = "key", .token = "STORE", .type = ARG_KEY, .key_spec = 1},
     {.name = "storedistkey", .display = "key", .token = "STOREDIST", .type = ARG_KEY, .key_spec = 2},
@@ -2283,7 +2316,7 @@ static const commandArg args_georadius[] = {
     {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_count_block},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "store", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_store},
 };
 
@@ -2297,7 +2330,7 @@ static const commandArg args_georadius_ro[] = {
     {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_count_block},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
 };
 
 static const keySpec keys_georadiusbymember[] = {
@@ -2320,7 +2353,7 @@ static const commandArg args_georadiusbymember[] = {
     {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "store", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_store},
 };
 
@@ -2333,7 +2366,7 @@ static const commandArg args_georadiusbymember_ro[] = {
     {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
 };
 
 static const commandHistory history_geosearch[] = {
@@ -2377,7 +2410,7 @@ static const commandArg args_geosearch[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "from", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geosearch_from},
     {.name = "by", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_geosearch_by},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
     {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -2394,7 +2427,7 @@ static const commandArg args_geosearchstore[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 1},
     {.name = "from", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geosearch_from},
     {.name = "by", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_geosearch_by},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
     {.name = "storedist", .token = "STOREDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
@@ -3734,7 +3767,7 @@ static const commandArg args_sort[] = {
     {.name = "by-pattern", .display = "pattern", .token = "BY", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = 1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
     {.name = "get-pattern", .display = "pattern", .token = "GET", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = 1},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "sorting", .token = "ALPHA", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "destination", .token = "STORE", .type = ARG_KEY, .flags = ARG_OPTIONAL, .key_spec = 2},
 };
@@ -3749,7 +3782,7 @@ static const commandArg args_sort_ro[] = {
     {.name = "by-pattern", .display = "pattern", .token = "BY", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = 1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
     {.name = "get-pattern", .display = "pattern", .token = "GET", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = 1},
-    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "sorting", .token = "ALPHA", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -4656,7 +4689,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 28},
+     .subs = subs_cluster, .sub_count = 29},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,
