@@ -169,7 +169,7 @@ void clusterFailoverCommand(ctx *c) {
         error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
         strFree(&client);
     }
-    if (error) {
+    if (error && order != MANUAL_FORCE_BY_PRIMARY) { /* nobody reads replies to the stream */
         replyErrorFormat(c, "ERR %s", error);
     } else {
         replyOk(c);

@@ -11,6 +11,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
+#include "cluster/shutdown.h"
 #include "cluster/slot_stats.h"
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
@@ -125,4 +126,5 @@ const feature clusterFeature = {.name = "cluster",
                                 .on_db = migrateDbEvent,
                                 .on_child = onChild,
                                 .on_stats_reset = resetStats,
+                                .on_shutdown = clusterBeforeShutdown,
                                 .init = init};

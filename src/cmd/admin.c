@@ -69,7 +69,7 @@ void shutdownCommand(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
-    if (flags & SHUTDOWN_FAILOVER) {
+    if (flags & SHUTDOWN_FAILOVER && !engineCluster()) {
         replyError(c, SLICE("ERR SHUTDOWN FAILOVER is only supported in cluster mode."));
         return;
     }

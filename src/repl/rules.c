@@ -115,12 +115,9 @@ const gate replicaDiskGate = {.name = "replica disk",
  * cluster CLUSTER. */
 static bool isForeign(const commandSpec *spec) {
     static const char *const names[] = {"quit", "reset", "monitor", "wait", "waitaof"};
-    static const char *const allowed[] = {"replconf", "cluster"};
+    if (!strcmp(spec->name, "replconf") || !strcmp(spec->group, "cluster")) return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!strcmp(spec->name, names[i])) return true;
-    }
-    for (size_t i = 0; i < COUNT_OF(allowed); i++) {
-        if (!strcmp(spec->name, allowed[i])) return false;
     }
     return spec->flags & (CMD_BLOCKING | CMD_ADMIN) &&
            !(spec->flags & CMD_WRITE && !(spec->flags & CMD_BLOCKING));

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a node of a cluster does before it shuts down. Main thread only. */
+#ifndef CLUSTER_SHUTDOWN_H
+#define CLUSTER_SHUTDOWN_H
+
+#include "engine/hooks.h"
+
+/* Implements on_shutdown: SHUTDOWN SAFE and FAILOVER. */
+status clusterBeforeShutdown(uint32_t flags, reason *why);
+
+#endif
