@@ -121,4 +121,42 @@ start_cluster {3 3 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         r -3 ping
         assert_equal PONG [r -3 exec]
     }
+
+    test {PUBLISH reaches the subscribers of all nodes, SPUBLISH those of the shard} {
+        set plain {}
+        for {set i 0} {$i < 6} {incr i} {
+            set client [respConnect [srv -$i host] [srv -$i port] 2]
+            lappend ::test_clients $client
+            $client subscribe news
+            lappend plain $client
+        }
+        set shard {}
+        foreach i {0 3} {
+            set client [respConnect [srv -$i host] [srv -$i port] 2]
+            lappend ::test_clients $client
+            $client ssubscribe s{b}
+            lappend shard $client
+        }
+        assert_equal 1 [r -4 publish news hello]
+        foreach client $plain {assert_equal {message news hello} [$client -read]}
+        # The reply has the receivers of this node alone; a replica's message reaches its primary.
+        assert_equal 1 [r -3 spublish s{b} hello]
+        foreach client $shard {assert_equal {smessage s{b} hello} [$client -read]}
+        assert_equal 1 [r spublish s{b} again]
+        foreach client $shard {assert_equal {smessage s{b} again} [$client -read]}
+        assert_error "MOVED 3300 *" {r -1 spublish s{b} x}
+        assert {[cluster_field -4 cluster_stats_pubsub_bytes_sent] > 0}
+        assert {[cluster_field -5 cluster_stats_pubsub_bytes_received] > 0}
+        assert_match "*cluster_stats_messages_publishshard_sent:*" [r cluster info]
+        assert_equal 0 [string match *publishshard* [r -1 cluster info]]
+    }
+
+    test {FORGET on all nodes removes a node, which others do not bring back} {
+        set id [cluster_id 5]
+        foreach i {0 1 3 4} {assert_equal OK [r -$i cluster forget $id]}
+        assert_equal OK [r -2 cluster forget $id]
+        foreach i {0 1 2 3 4} {assert_equal {} [cluster_line -$i $id]}
+        assert_equal OK [r cluster forget $id]
+        assert_equal 5 [cluster_field cluster_known_nodes]
+    }
 }
