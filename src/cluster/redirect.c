@@ -166,7 +166,7 @@ void redirectBlocked(void) {
 /* ------------------------------------------------------------------ the gate */
 
 /* What is not a request with one key, of a slot of this node, in a cluster that is up. */
-static gateVerdict redirectOther(ctx *c, int slot) {
+static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     if (slot == COMMAND_NO_SLOT) return GATE_PASS;
     demand d = demandOf(c, slot);
     verdict found = judge(&d);
@@ -191,12 +191,20 @@ static int slotOfKeys(ctx *c) {
     return commandSlots(slot, c->cmd, c->argv, c->argc);
 }
 
+static inline bool isServed(int slot) {
+    return likely(clusterMapIsMine(&serverMap, slot)) && likely(serverClusterState.ok);
+}
+
+static NO_INLINE gateVerdict redirectKeys(ctx *c) {
+    int slot = slotOfKeys(c);
+    return slot >= 0 && isServed(slot) ? GATE_PASS : redirectOther(c, slot);
+}
+
+/* The usual case calls nothing, so that it needs no registers to be saved. */
 static gateVerdict redirectRequest(ctx *c) {
-    int slot = likely(hasOneKey(c->cmd, c->argc)) ? storeHashSlot(c->key_hash) : slotOfKeys(c);
-    if (likely(slot >= 0) && likely(clusterMapIsMine(&serverMap, slot)) &&
-        likely(serverClusterState.ok))
-        return GATE_PASS;
-    return redirectOther(c, slot);
+    if (unlikely(!hasOneKey(c->cmd, c->argc))) return redirectKeys(c);
+    int slot = storeHashSlot(c->key_hash);
+    return isServed(slot) ? GATE_PASS : redirectOther(c, slot);
 }
 
 /* Commands with keys, and those that run queued commands. */
