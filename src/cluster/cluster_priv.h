@@ -26,6 +26,7 @@ typedef struct clusterConfig {
     int64_t cluster_ping_interval;       /* ms, 0: default */
     int cluster_message_gossip_perc;     /* percent of the nodes */
     bool cluster_slot_stats_enabled;
+    char *cluster_bus_secret; /* empty: none */
     /* Failover and coverage. */
     int cluster_replica_validity_factor, cluster_migration_barrier;
     bool cluster_allow_replica_migration, cluster_require_full_coverage;

@@ -86,6 +86,8 @@ const configOption clusterOptions[] = {
                .flags = CONFIG_HIDDEN),
     CONFIG_BOOL("cluster-slot-stats-enabled", clusterConf.cluster_slot_stats_enabled, false,
                 .apply = slotStatsApply),
+    CONFIG_STRING("cluster-bus-secret", clusterConf.cluster_bus_secret, "",
+                  .flags = CONFIG_SENSITIVE),
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.cluster_replica_validity_factor, 10,
                0, INT_MAX, .alias = "cluster-slave-validity-factor"),

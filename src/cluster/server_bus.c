@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/random.h"
+#include "cluster/bus_secret.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/redirect.h"
 #include "cluster/server_map.h"
@@ -23,6 +25,7 @@ enum {
     LISTENERS_MAX = 16,
     BACKLOG = 511,
     READ_BYTES = 64 * 1024,
+    SECRET_COMPLAINT_MS = 10000,
     READS_PER_EVENT = 16, /* then other connections are served first */
 };
 
@@ -31,9 +34,10 @@ typedef struct busConn {
     conn conn;
     busLink *link; /* NULL: it has ended */
     str out;
-    size_t sent;     /* of `out` */
-    listNode unsent; /* in serverLinks.unsent, if there is something to send */
-    bool is_reading; /* its callback is running, and frees it */
+    size_t sent;       /* of `out` */
+    listNode unsent;   /* in serverLinks.unsent, if there is something to send */
+    bool is_reading;   /* its callback is running, and frees it */
+    busSecret *secret; /* NULL: nothing has to be proven any more */
 } busConn;
 
 clusterBus serverBus;
@@ -44,6 +48,7 @@ static struct {
     list unsent;
     int64_t clock_ahead_ms; /* of the monotonic clock */
     int count;
+    int unproven; /* connections with a `secret` */
     size_t memory;
     uint64_t sent_bytes, limit_exceeded;
 } serverLinks;
@@ -75,11 +80,20 @@ static void account(busConn *bc) {
     serverLinks.memory += l->allocated;
 }
 
+static void endSecret(busConn *bc) {
+    if (!bc->secret) return;
+    check(serverLinks.unproven > 0);
+    memFree(bc->secret);
+    bc->secret = NULL;
+    serverLinks.unproven--;
+}
+
 static void freeConn(busConn *bc) {
     check(!bc->link);
     check(!listHas(&bc->unsent));
     check(serverLinks.count > 0);
     strFree(&bc->out);
+    endSecret(bc);
     memFree(bc);
     serverLinks.count--;
 }
@@ -141,14 +155,82 @@ void serverBusFlush(void) {
     }
 }
 
+/* Something was added to what is to be sent. */
+static void outGrew(busConn *bc) {
+    account(bc);
+    if (!listHas(&bc->unsent)) listAppend(&serverLinks.unsent, &bc->unsent);
+}
+
 static void sendOn(void *arg, busLink *l, const str *bytes) {
     (void)arg; /* there is one bus */
     busConn *bc = l->carrier;
     check(bc->link == l);
     check(bc->conn.state == CONN_OPEN);
+    check(!bc->secret);
     strAppendSlice(&bc->out, strSlice(bytes));
-    account(bc);
-    if (!listHas(&bc->unsent)) listAppend(&serverLinks.unsent, &bc->unsent);
+    outGrew(bc);
+}
+
+/* ------------------------------------------------------------------ the secret of the bus */
+
+/* The connection is established. True if its ends have to prove first that they know the secret. */
+static bool beginSecret(busConn *bc) {
+    uint8_t nonce[SECRET_NONCE_LEN];
+    if (!clusterConf.cluster_bus_secret[0]) return false;
+    randomSecret(nonce, sizeof(nonce));
+    bc->secret = memNew(busSecret);
+    serverLinks.unproven++;
+    busSecretInit(bc->secret, bc->link->is_inbound, nonce, &bc->out);
+    if (bc->out.len) outGrew(bc);
+    return true;
+}
+
+static void logRefused(const busConn *bc) {
+    static int64_t told_ms; /* a node without the secret tries again ten times a second */
+    int64_t now_ms = serverBusNowMs();
+    char peer[NET_ADDR_TEXT_MAX];
+    if (told_ms && now_ms - told_ms < SECRET_COMPLAINT_MS) return;
+    told_ms = now_ms;
+    logWarning("Cluster bus connection %s %s closed: the other end does not know the "
+               "cluster-bus-secret of this node.",
+               bc->link->is_inbound ? "from" : "to",
+               netPeerText(bc->conn.fd, peer) ? peer : "an unknown address");
+}
+
+/* Takes from `bytes` what belongs to the proof. False: nothing is left for the bus, or the
+ * connection has ended. */
+static bool takeSecret(busConn *bc, slice *bytes) {
+    slice secret = sliceOf(clusterConf.cluster_bus_secret);
+    secretVerdict verdict = SECRET_REFUSED; /* there may be no secret any more */
+    if (secret.len) verdict = busSecretTake(bc->secret, secret, bytes, &bc->out);
+    if (verdict == SECRET_REFUSED) {
+        logRefused(bc);
+        ended(bc, false);
+        return false;
+    }
+    if (bc->out.len > bc->sent) outGrew(bc);
+    if (verdict == SECRET_PENDING) return false;
+    endSecret(bc);
+    if (!bc->link->is_inbound) busOpened(&serverBus, bc->link, serverBusNowMs());
+    return bc->link && bytes->len;
+}
+
+static void findUnproven(void *arg, const busLink *l) {
+    busConn **found = arg;
+    busConn *bc = l->carrier;
+    if (*found || !bc || !bc->secret) return;
+    if (serverBusNowMs() - l->created_ms > clusterConf.cluster_node_timeout) *found = bc;
+}
+
+/* A stranger must not keep connections for ever. */
+static void closeUnproven(void) {
+    busConn *found;
+    if (!serverLinks.unproven) return;
+    do {
+        found = NULL;
+        busEachLink(&serverBus, findUnproven, &found);
+        if (found) ended(found, false);
+    } while (found);
 }
 
 /* ------------------------------------------------------------------ receiving */
@@ -170,7 +252,9 @@ static void readable(conn *c) {
             if (n == 0) logDebug("I/O error reading from node link: connection closed");
             ended(bc, false);
         } else {
-            busReceived(&serverBus, bc->link, sliceMake(bytes, (size_t)n), serverBusNowMs());
+            slice input = sliceMake(bytes, (size_t)n);
+            if (!bc->secret || takeSecret(bc, &input))
+                busReceived(&serverBus, bc->link, input, serverBusNowMs());
             if ((size_t)n < sizeof(bytes)) break;
         }
     }
@@ -190,7 +274,7 @@ static void connected(conn *c) {
         ended(bc, c->last_errno == ECONNREFUSED);
     } else if (connOnWrite(c, NULL) != OK || connOnRead(c, readable) != OK) {
         ended(bc, false);
-    } else {
+    } else if (!beginSecret(bc)) {
         busOpened(&serverBus, bc->link, serverBusNowMs());
     }
 }
@@ -253,8 +337,11 @@ static void acceptOne(int fd) {
     bc->link->peer_port = splitAddress(peer, bc->link->peer_ip);
     (void)splitAddress(own, bc->link->own_ip);
     if ((netTlsForCluster() && netTlsAcceptNode(&bc->conn) != OK) ||
-        connOnRead(&bc->conn, readable) != OK)
+        connOnRead(&bc->conn, readable) != OK) {
         ended(bc, false);
+    } else {
+        (void)beginSecret(bc); /* the other end begins, in either case */
+    }
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
@@ -422,6 +509,7 @@ void serverBusTick(int64_t budget_us) {
     (void)budget_us; /* takes little time */
     serverBusTakeRules();
     limitLinks();
+    closeUnproven();
     busTick(&serverBus, serverBusNowMs());
 }
 

@@ -7,6 +7,7 @@ int test_map_file(void);
 int test_cluster_state(void);
 int test_file_choice(void);
 int test_server_file(void);
+int test_bus_secret(void);
 int test_message(void);
 int test_topology(void);
 int test_failure(void);
@@ -22,6 +23,7 @@ int main(void) {
     failed += test_cluster_state();
     failed += test_file_choice();
     failed += test_server_file();
+    failed += test_bus_secret();
     failed += test_message();
     failed += test_topology();
     failed += test_failure();
