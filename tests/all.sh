@@ -28,7 +28,11 @@ snapshots() { made hostile build && tests/durability/snapshots.py --server build
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
-sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
+sim() {
+    sim=build/release/tests/sim/sim
+    made release $sim && $sim --scenario replication --seeds 1000 &&
+        $sim --scenario cluster --seeds 10000 --jobs 2
+}
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 # Files about data, scripts and programs.

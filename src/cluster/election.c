@@ -251,6 +251,8 @@ static void win(election *e, clusterMap *m) {
     logNotice("Setting myself to primary in shard %.40s after failover; my old primary is %s",
               m->myself->shard_id, clusterNodeLabel(primary).text);
     topologyPromote(m, e->epoch);
+    /* The place of its primary among the voters has voted in this epoch: for this node. */
+    if (m->vote_epoch < e->epoch) clusterMapSetEpochs(m, m->current_epoch, e->epoch);
     check(m->myself->flags & NODE_PRIMARY);
     check(m->myself->epoch == e->epoch);
     stop(e);
@@ -327,9 +329,12 @@ static electionVerdict deny(const clusterNode *candidate, const char *format, ..
 
 /* A slot that the candidate claims with an epoch lower than its owner's; -1: there is none. */
 static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const clusterNode *owner = clusterMapOwner(m, slot);
-        if (owner && owner->epoch > h->epoch && messageHasSlot(h->slots, slot)) return slot;
+    for (int word = 0; word < SLOT_WORDS; word++) {
+        for (uint64_t claimed = messageSlotWord(h->slots, word); claimed;) {
+            int slot = messageTakeSlot(&claimed, word);
+            const clusterNode *owner = clusterMapOwner(m, slot);
+            if (owner && owner->epoch > h->epoch) return slot;
+        }
     }
     return -1;
 }

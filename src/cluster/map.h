@@ -164,6 +164,8 @@ const uint64_t *clusterNodeSlots(const clusterNode *n);
 int clusterNodeNextSlots(const clusterNode *n, int from, int *last);
 /* Marks that a slot's owner does, or does not, claim it. */
 void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed);
+/* The same for 64 slots from 64 * word on, those in `owned`, which have one owner. */
+void clusterMapSetClaims(clusterMap *m, int word, uint64_t owned, uint64_t claimed);
 bool clusterMapIsClaimed(const clusterMap *m, int slot);
 /* The node to which this node gives a slot, or from which it gets it; NULL: none. */
 clusterNode *clusterMapOpenSlot(const clusterMap *m, enum openKind kind, int slot);

@@ -81,9 +81,9 @@ int clusterNodeNextSlots(const clusterNode *n, int from, int *last) {
 void clusterMapMoveSlots(clusterMap *m, const clusterNode *from, clusterNode *to) {
     int last;
     check(from != to);
-    for (int slot = clusterNodeNextSlots(from, 0, &last); slot >= 0;
-         slot = clusterNodeNextSlots(from, slot + 1, &last))
-        clusterMapSetOwner(m, slot, to);
+    for (int first = clusterNodeNextSlots(from, 0, &last); first >= 0;
+         first = clusterNodeNextSlots(from, last + 1, &last))
+        for (int slot = first; slot <= last; slot++) clusterMapSetOwner(m, slot, to);
 }
 
 void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
@@ -95,6 +95,12 @@ void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
     } else {
         m->unclaimed[slot / 64] |= bitOf(slot);
     }
+}
+
+void clusterMapSetClaims(clusterMap *m, int word, uint64_t owned, uint64_t claimed) {
+    check(word >= 0);
+    check(word < SLOT_WORDS);
+    m->unclaimed[word] = (m->unclaimed[word] & ~owned) | (owned & ~claimed);
 }
 
 bool clusterMapIsClaimed(const clusterMap *m, int slot) {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
@@ -23,6 +24,17 @@
 /* True if the slot is in the set of a message. */
 static inline bool messageHasSlot(const uint8_t *slots, int slot) {
     return slots[slot / 8] >> slot % 8 & 1;
+}
+
+/* 64 slots of the set, from 64 * word on. */
+static inline uint64_t messageSlotWord(const uint8_t *slots, int word) {
+    return loadU64(slots + 8 * word);
+}
+/* Takes the lowest slot out of a part of a set that begins with slot 64 * word. */
+static inline int messageTakeSlot(uint64_t *part, int word) {
+    int slot = word * 64 + __builtin_ctzll(*part);
+    *part &= *part - 1;
+    return slot;
 }
 
 typedef enum messageType {

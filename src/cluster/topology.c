@@ -89,6 +89,8 @@ static void endCircle(clusterMap *m, const clusterNode *primary, topologyActs *a
                clusterNodeLabel(primary).text);
     clusterMapMakePrimary(m, m->myself);
     check(m->myself->slot_count == 0);
+    /* So that nodes with a later epoch of the other one believe that it follows this one. */
+    (void)clusterMapBumpEpoch(m);
     acts->is_released = true;
 }
 
@@ -136,12 +138,13 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
     clusterNode *own = clusterNodePrimary(m->myself);
     bool lost = false;
     check(claimer->flags & NODE_PRIMARY);
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        clusterNode *owner = clusterMapOwner(m, slot);
-        bool claimed = messageHasSlot(slots, slot);
-        if (owner == claimer) {
-            clusterMapSetClaimed(m, slot, claimed);
-        } else if (claimed && (!owner || !clusterMapIsClaimed(m, slot) || owner->epoch < epoch)) {
+    for (int word = 0; word < SLOT_WORDS; word++) {
+        uint64_t claimed = messageSlotWord(slots, word), has = clusterNodeSlots(claimer)[word];
+        clusterMapSetClaims(m, word, has, claimed);
+        for (uint64_t news = claimed & ~has; news;) {
+            int slot = messageTakeSlot(&news, word);
+            clusterNode *owner = clusterMapOwner(m, slot);
+            if (owner && clusterMapIsClaimed(m, slot) && owner->epoch >= epoch) continue;
             lost |= isOwn(m, owner);
             acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);
@@ -153,10 +156,13 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
 /* The owner of a claimed slot that has a greater epoch than the claim. */
 static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
                                 const clusterNode *claimer) {
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        clusterNode *owner = clusterMapOwner(m, slot);
-        if (!owner || owner == claimer || !messageHasSlot(h->slots, slot)) continue;
-        if (owner->epoch > h->epoch && clusterMapIsClaimed(m, slot)) return owner;
+    for (int word = 0; word < SLOT_WORDS; word++) {
+        uint64_t has = claimer ? clusterNodeSlots(claimer)[word] : 0;
+        for (uint64_t others = messageSlotWord(h->slots, word) & ~has; others;) {
+            int slot = messageTakeSlot(&others, word);
+            clusterNode *owner = clusterMapOwner(m, slot);
+            if (owner && owner->epoch > h->epoch && clusterMapIsClaimed(m, slot)) return owner;
+        }
     }
     return NULL;
 }
@@ -164,8 +170,8 @@ static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
 /* ------------------------------------------------------------------ messages */
 
 static bool claimsAny(const messageHeader *h) {
-    for (int i = 0; i < SLOT_BYTES; i++)
-        if (h->slots[i]) return true;
+    for (int word = 0; word < SLOT_WORDS; word++)
+        if (messageSlotWord(h->slots, word)) return true;
     return false;
 }
 

@@ -4,13 +4,15 @@
  * simulated network (network.h), with virtual time. A seed reproduces a run exactly. See
  * tests/README.md.
  *
- *   sim [--scenario NAME] [--seeds N] [--first SEED] [--verbose]
+ *   sim [--scenario NAME] [--seeds N] [--first SEED] [--jobs N] [--verbose]
  *
- * Without a name all scenarios run, each with N seeds. */
+ * Without a name all scenarios run, each with N seeds, divided among the jobs. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/log.h"
@@ -50,8 +52,34 @@ static uint64_t runSeeds(const simScenario *s, uint64_t first, uint64_t seeds) {
     return seeds;
 }
 
+/* The same by several processes. */
+static uint64_t runJobs(const simScenario *s, uint64_t first, uint64_t seeds, uint64_t jobs) {
+    bool failed = false;
+    int code;
+    if (jobs < 2) return runSeeds(s, first, seeds);
+    fflush(stdout);
+    for (uint64_t job = 0; job < jobs; job++) {
+        uint64_t begin = seeds * job / jobs, end = seeds * (job + 1) / jobs;
+        pid_t child = fork();
+        if (child < 0) {
+            perror("fork");
+            exit(2);
+        }
+        if (child == 0) {
+            (void)runSeeds(s, first + begin, end - begin);
+            exit(0);
+        }
+    }
+    while (wait(&code) > 0) failed |= code != 0;
+    if (failed) {
+        printf("0 passed, 1 failed\n");
+        exit(1);
+    }
+    return seeds;
+}
+
 int main(int argc, char **argv) {
-    uint64_t seeds = 1000, first = 1, passed = 0;
+    uint64_t seeds = 1000, first = 1, jobs = 1, passed = 0;
     const char *name = NULL;
     logSetLevel(LOG_NOTHING);
     for (int i = 1; i < argc; i++) {
@@ -60,20 +88,22 @@ int main(int argc, char **argv) {
             seeds = strtoull(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--first") && has_value) {
             first = strtoull(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--jobs") && has_value) {
+            jobs = strtoull(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--scenario") && has_value) {
             name = argv[++i];
         } else if (!strcmp(argv[i], "--verbose")) {
             logSetLevel(LOG_DEBUG);
         } else {
-            fprintf(stderr,
-                    "usage: sim [--scenario NAME] [--seeds N] [--first SEED] [--verbose]\n");
+            fprintf(stderr, "usage: sim [--scenario NAME] [--seeds N] [--first SEED] [--jobs N] "
+                            "[--verbose]\n");
             return 2;
         }
     }
     randomSetSecretSource(seededSecret);
     for (size_t i = 0; i < COUNT_OF(scenarios); i++)
         if (!name || !strcmp(name, scenarios[i]->name))
-            passed += runSeeds(scenarios[i], first, seeds);
+            passed += runJobs(scenarios[i], first, seeds, jobs);
     printf("%llu passed, 0 failed\n", (unsigned long long)passed);
     return passed ? 0 : 2;
 }

@@ -218,6 +218,23 @@ static void votes_do_not_count_when_the_data_is_gone(void **state) {
     assert_false(vote(third, 7).won);
 }
 
+/* Else it would elect a second winner of its epoch, with the vote of its primary's place. */
+static void winner_does_not_vote_in_the_epoch_that_it_has_won(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    (void)vote(other, 7);
+    assert_true(vote(third, 7).won);
+    clusterMapSetPrimary(&map, fellow, other);
+    const messageHeader h = {.sender = fellow->id,
+                             .current_epoch = 7,
+                             .epoch = 2,
+                             .flags = MESSAGE_FORCE_ACK,
+                             .slots = claim};
+    assert_false(electionRequest(&map, fellow, &h, -5000, 3000).granted);
+    assert_int_equal(map.vote_epoch, 7);
+}
+
 static void primaries_whose_replicas_have_no_data_are_counted(void **state) {
     assert_int_equal(electionCountUnsynced(&map), 1);
     fellow->offset = 1;
@@ -315,6 +332,7 @@ int test_election(void) {
         CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
         CASE(votes_do_not_count_after_the_end),
         CASE(votes_do_not_count_when_the_data_is_gone),
+        CASE(winner_does_not_vote_in_the_epoch_that_it_has_won),
         CASE(primaries_whose_replicas_have_no_data_are_counted),
         CASE(there_is_no_election_after_the_greatest_epoch),
         CASE(epoch_that_cannot_be_right_gets_no_vote),
