@@ -97,6 +97,7 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
               (unsigned long long)h->offset);
     f->step = MANUAL_WAITING;
     f->primary_offset = h->offset;
+    f->primary_epoch = from->epoch;
     return compareOffsets(f, m);
 }
 
@@ -106,7 +107,10 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
 static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     const clusterNode *peer = peerOf(f, m);
     if (!peer) return false;
-    return f->step == MANUAL_PAUSED ? peer->primary == m->myself : m->myself->primary == peer;
+    if (f->step == MANUAL_PAUSED) return peer->primary == m->myself;
+    /* A primary that was replaced in the meantime, and is back, has accepted writes since. */
+    if (f->primary_epoch && peer->epoch != f->primary_epoch) return false;
+    return m->myself->primary == peer;
 }
 
 manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t now_ms) {

@@ -15,6 +15,7 @@
  *   waiting  its own offset is equal                 ready    starts an election
  *   any      M has passed since the order            idle
  *   any      it is a primary, or follows another one idle
+ *   any      the epoch of the paused primary changes idle    (it was replaced, and is back)
  *
  * Each order ends an election and a manual failover that are under way. While the step is `ready`,
  * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes
@@ -52,6 +53,7 @@ typedef struct manualFailover {
     int64_t end_ms;
     int64_t pinged_ms;       /* of the last PING for it */
     uint64_t primary_offset; /* at which the primary has paused */
+    uint64_t primary_epoch;  /* its epoch then; 0: it has not told that it has paused */
 } manualFailover;
 
 typedef enum manualOrder {

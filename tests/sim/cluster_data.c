@@ -78,6 +78,7 @@ void dataStep(simNode *n) {
     if (n->map.myself->flags & NODE_PRIMARY) {
         d->source = -1;
         d->syncs_ms = 0;
+        if (d->version == VERSION_NONE) d->version = VERSION_EMPTY; /* by order */
         return;
     }
     simNode *from = sourceOf(n);
@@ -101,9 +102,8 @@ void dataStep(simNode *n) {
 
 void dataWrite(simNode *n) {
     if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok) return;
-    if (simNodeClock(n) < n->paused_until_ms) return;
+    if (simNodeClock(n) < n->paused_until_ms || n->data.version == VERSION_NONE) return;
     if (versions.count == VERSIONS_MAX) simFail("too many writes");
-    if (n->data.version == VERSION_NONE) n->data.version = VERSION_EMPTY;
     int version = versions.count++;
     versions.parent[version] = n->data.version;
     versions.offset[version] = versions.offset[n->data.version] + WRITE_BYTES;

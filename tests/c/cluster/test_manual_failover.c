@@ -158,6 +158,17 @@ static void it_ends_when_another_primary_is_followed(void **state) {
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
+/* It has paused no more, and has accepted writes. */
+static void it_ends_when_the_primary_was_replaced_and_is_back(void **state) {
+    follow();
+    clusterMapSetNodeEpoch(&map, primary, 1);
+    (void)order(MANUAL_PLAIN, 1000);
+    assert_true(header(primary, MESSAGE_PAUSED, 100).start_election);
+    clusterMapSetNodeEpoch(&map, primary, 3);
+    (void)manualFailoverTick(&f, &map, 1100);
+    assert_int_equal(manualFailoverReadyUntil(&f), 0);
+}
+
 /* ------------------------------------------------------------------ the primary */
 
 static void primary_pauses_and_tells_its_replica(void **state) {
@@ -205,6 +216,7 @@ int test_manual_failover(void) {
         CASE(no_vote_counts_after_the_timeout),
         CASE(new_order_resets_an_election),
         CASE(it_ends_when_another_primary_is_followed),
+        CASE(it_ends_when_the_primary_was_replaced_and_is_back),
         CASE(primary_pauses_and_tells_its_replica),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(primary_resumes_when_the_replica_is_forgotten),
