@@ -6,6 +6,7 @@
 # fork. The last line is "N passed, N failed".
 #
 #   FUZZ_SECONDS=300    per fuzzer
+#   SIM_SEEDS=1000000   runs of the simulated cluster
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 . tests/phases.sh
@@ -13,6 +14,10 @@ make=${MAKE:-make}
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-300}"; }
 durability() { made release build durability-programs && tests/durability/run.py build/release --long; }
 snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$1/valkey-server" --rounds 100000; }
+sim() {
+    sim=build/release/tests/sim/sim
+    made release $sim && $sim --scenario cluster --seeds "${SIM_SEEDS:-1000000}" --jobs "$(nproc)"
+}
 arm64() { MAKE=$make tests/arm64.sh; }
 
 suite tsan --scale 0.1 --timeout 1800
@@ -20,6 +25,7 @@ phase "C tests tsan" c_tests tsan
 phase "C tests release" c_tests release
 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
 phase arm64 arm64
+phase "simulation of a cluster" sim
 phase fuzz fuzz
 phase "durability, long" durability
 phase "snapshots, hostile" snapshots hostile
