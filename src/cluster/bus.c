@@ -62,6 +62,7 @@ void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     if (!acts->follow) return;
     check(b->map->myself->primary == acts->follow);
     b->procs->follow(b->arg, acts->follow);
+    busTellAll(b, b->now_ms);
 }
 
 static void becomePrimary(clusterBus *b) {
@@ -101,6 +102,7 @@ void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms) {
     busSetNow(b, now_ms);
     topologyFollow(b->map, primary);
     b->procs->follow(b->arg, primary);
+    busTellAll(b, now_ms);
 }
 
 /* ------------------------------------------------------------------ PINGs */

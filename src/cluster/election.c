@@ -168,6 +168,7 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
     if (epoch == m->current_epoch) return (electionActs){0}; /* there is none */
     clusterMapSetEpochs(m, epoch, m->vote_epoch);
     e->step = ELECTION_ASKED;
+    e->asked = true;
     e->start_ms = now_ms;
     e->end_ms = endOf(rules, now_ms);
     e->epoch = epoch;
@@ -255,6 +256,7 @@ static void win(election *e, clusterMap *m) {
     if (m->vote_epoch < e->epoch) clusterMapSetEpochs(m, m->current_epoch, e->epoch);
     check(m->myself->flags & NODE_PRIMARY);
     check(m->myself->epoch == e->epoch);
+    e->asked = false;
     stop(e);
 }
 
@@ -283,14 +285,16 @@ void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer,
                "election in the past.",
                (unsigned long long)e->epoch, clusterNodeLabel(claimer).text,
                (unsigned long long)epoch);
+    e->asked = false;
     stop(e);
 }
 
 void electionReset(election *e) {
-    if (e->step == ELECTION_ASKED)
+    if (e->asked)
         logWarning("Failover election in progress for epoch %llu, but received a new manual "
                    "failover. Resetting the election.",
                    (unsigned long long)e->epoch);
+    e->asked = false;
     stop(e);
 }
 

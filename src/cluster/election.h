@@ -47,6 +47,7 @@ typedef struct election {
     uint64_t epoch;
     int votes;
     bool has_data;   /* this node had data when it asked */
+    bool asked;      /* for votes of that epoch, and has not won; also when it has given up */
     bool force;      /* the votes are wanted even of nodes that do not know of the failure yet */
     int64_t told_ms; /* of the last line in the log that tells why there is no failover so far */
     int told_reason;
