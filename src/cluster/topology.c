@@ -40,12 +40,12 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
     check(sender != m->myself);
     check(sender != primary);
     check(sender->flags & NODE_PRIMARY);
-    /* This node gets slots only if it knows that it is a primary. */
-    if (primary == m->myself && !(primary->flags & NODE_PRIMARY)) same_shard = false;
     if (same_shard && sender->slot_count && sender->epoch > epoch) {
         logNotice("Ignore stale message from %s", clusterNodeLabel(sender).text);
         return false;
     }
+    /* This node gets slots only if it knows that it is a primary. */
+    if (primary == m->myself && !(primary->flags & NODE_PRIMARY)) same_shard = false;
     if (same_shard) {
         /* It has not told so itself yet, and may be a replica again before it does. */
         clusterMapMakePrimary(m, primary);
@@ -81,10 +81,12 @@ static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *
     return true;
 }
 
-/* Each follows the other, after orders that crossed. The one with the smaller id is a primary, so
- * that they have a source of data; slots are given to it by order. */
+/* Each follows the other, after orders that crossed. One is a primary then, so that they have a
+ * source of data; slots are given to it by order. It is the one with the smaller id, or with the
+ * greater epoch, as the other one may regard its messages as stale. */
 static void endCircle(clusterMap *m, const clusterNode *primary, topologyActs *acts) {
-    if (memcmp(m->myself->id, primary->id, NODE_ID_LEN) > 0) return;
+    bool smaller = memcmp(m->myself->id, primary->id, NODE_ID_LEN) < 0;
+    if (m->myself->epoch < primary->epoch && !smaller) return;
     logWarning("Node %s is my primary and my replica. I am now an empty primary.",
                clusterNodeLabel(primary).text);
     clusterMapMakePrimary(m, m->myself);

@@ -205,6 +205,30 @@ static void older_claim_of_a_demotion_is_stale(void **state) {
     assert_int_equal(b->slot_count, 10);
 }
 
+/* The winner of an election has sent it before it won. */
+static void older_message_of_the_new_primary_does_not_end_its_role(void **state) {
+    clusterMapSetShard(&map, b, map.myself->shard_id);
+    clusterMapMoveSlots(&map, map.myself, b);
+    clusterMapSetPrimary(&map, map.myself, b);
+    topologyActs acts = receive(b, map.myself, 1, 3);
+    assert_true(acts.is_stale);
+    assert_false(acts.is_released);
+    assert_int_equal(b->slot_count, 20);
+    assert_ptr_equal(map.myself->primary, b);
+}
+
+/* Orders to replicate each other have crossed: one of the two is a primary again. */
+static void two_nodes_that_follow_each_other_do_not_stay_so(void **state) {
+    clusterMapMoveSlots(&map, map.myself, NULL);
+    clusterMapMoveSlots(&map, a, NULL);
+    clusterMapSetPrimary(&map, map.myself, a);
+    clusterMapSetNodeEpoch(&map, map.myself, 5);
+    topologyActs acts = receive(a, map.myself, 5, 5);
+    assert_true(acts.is_released);
+    assert_true(map.myself->flags & NODE_PRIMARY);
+    assert_ptr_equal(a->primary, map.myself);
+}
+
 static void replica_of_a_replica_moves_up(void **state) {
     for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
     clusterMapSetPrimary(&map, map.myself, a);
@@ -285,6 +309,8 @@ int test_topology(void) {
         T(slots_of_a_demoted_primary_go_to_its_shard_alone),
         T(new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary),
         T(older_claim_of_a_demotion_is_stale),
+        T(older_message_of_the_new_primary_does_not_end_its_role),
+        T(two_nodes_that_follow_each_other_do_not_stay_so),
         T(replica_of_a_replica_moves_up),
         T(update_is_applied_if_it_is_newer),
         T(node_with_an_old_epoch_is_told_and_takes_its_own),
