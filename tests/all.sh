@@ -44,7 +44,8 @@ suites() {
     skipped=$(for file in $data; do printf -- '--skip %s ' "$file"; done)
     phase "suite release" tests/runtest
     # shellcheck disable=SC2086 # the options are words
-    phase "suite over TLS" tests/runtest --tls --resp 3 --scale 0.2 --timeout 600 $skipped
+    phase "suite over TLS" tests/runtest --tls --resp 3 --scale 0.2 --timeout 600 $skipped \
+        --skip 'cluster/*' # their nodes and raw connections are without TLS
     # shellcheck disable=SC2086 # the options are words
     phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2 $skipped
     suite hostile --scale 0.1 --timeout 900

@@ -354,10 +354,20 @@ static bool isGone(const clusterNode *n, int except, bool replaced) {
     return true;
 }
 
+/* A replica that may be elected: it has lost its primary only now. */
+static bool hasCurrentReplica(const clusterNode *primary) {
+    for (int i = 0; i < primary->replica_count; i++) {
+        int64_t age_ms = dataAge(simNodeOf(primary->replicas[i]));
+        if (age_ms >= 0 && age_ms < SIM_NODE_TIMEOUT_MS) return true;
+    }
+    return false;
+}
+
 /* A stopped node is found by all, if the majority is left, and a primary is replaced. */
 static void failOne(void) {
     simNode *n = operatorAnyNode();
-    bool voted = clusterNodeVotes(n->map.myself), replaced = voted && n->map.myself->replica_count;
+    bool voted = clusterNodeVotes(n->map.myself),
+         replaced = voted && hasCurrentReplica(n->map.myself);
     int voters = clusterMapCountVoters(&n->map);
     if (voters - voted < voters / 2 + 1) return;
     clusterNode gone = *n->map.myself;
