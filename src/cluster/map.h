@@ -41,6 +41,7 @@ struct clusterNode {
     uint64_t epoch;     /* of its slots */
     uint64_t ack_epoch; /* of the last election in which it has voted for this node */
     int64_t offset;     /* in the stream of replication */
+    int stale_count;    /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
     int tcp_port, tls_port, bus_port, client_tcp_port, client_tls_port;

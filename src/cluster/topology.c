@@ -34,13 +34,19 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
     check(m->myself->primary == primary);
 }
 
+/* More messages than these cannot be on the way over another connection. A node that still says the
+ * same has started with an old file. */
+enum { STALE_MAX = 20 };
+
 /* A primary says that it is a replica now. False: the message is older than what is known. */
 static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uint64_t epoch) {
     bool same_shard = primary && clusterNodesShareShard(sender, primary);
     check(sender != m->myself);
     check(sender != primary);
     check(sender->flags & NODE_PRIMARY);
-    if (same_shard && sender->slot_count && sender->epoch > epoch) {
+    if (same_shard && sender->slot_count && sender->epoch > epoch &&
+        sender->stale_count < STALE_MAX) {
+        sender->stale_count++;
         logNotice("Ignore stale message from %s", clusterNodeLabel(sender).text);
         return false;
     }
@@ -63,6 +69,7 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
 
 static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *h) {
     if (!h->primary) {
+        sender->stale_count = 0;
         if (sender->flags & NODE_PRIMARY) return true;
         logNotice("Reconfiguring node %s as primary for shard %.40s", clusterNodeLabel(sender).text,
                   sender->shard_id);

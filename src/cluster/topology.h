@@ -8,8 +8,8 @@
  *   a greater current epoch                    taken over
  *   to be a primary, known as replica          becomes a primary
  *   to be a replica, known as primary
- *     of a node of its shard                   ignored if older than what is known; else its slots
- *     go to that node
+ *     of a node of its shard                   ignored if older than what is known, unless it says
+ *                                              so again and again; else its slots go to that node
  *     of another node                          its slots are unassigned
  *   a slot without owner, one that its owner does not claim, or one whose owner has a lower epoch
  *                                              gets it

@@ -229,6 +229,15 @@ static void two_nodes_that_follow_each_other_do_not_stay_so(void **state) {
     assert_ptr_equal(a->primary, map.myself);
 }
 
+/* It has started with a file of the time when it was a replica. */
+static void older_claim_that_does_not_end_is_believed(void **state) {
+    clusterMapSetShard(&map, a, b->shard_id);
+    for (int i = 0; i < 20; i++) assert_true(receive(b, a, 2, 3).is_stale);
+    assert_false(receive(b, a, 2, 3).is_stale);
+    assert_ptr_equal(b->primary, a);
+    assert_int_equal(b->slot_count, 0);
+}
+
 static void replica_of_a_replica_moves_up(void **state) {
     for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
     clusterMapSetPrimary(&map, map.myself, a);
@@ -311,6 +320,7 @@ int test_topology(void) {
         T(older_claim_of_a_demotion_is_stale),
         T(older_message_of_the_new_primary_does_not_end_its_role),
         T(two_nodes_that_follow_each_other_do_not_stay_so),
+        T(older_claim_that_does_not_end_is_believed),
         T(replica_of_a_replica_moves_up),
         T(update_is_applied_if_it_is_newer),
         T(node_with_an_old_epoch_is_told_and_takes_its_own),
