@@ -56,6 +56,12 @@ static electionRules electionRulesOf(const clusterBus *b) {
 
 /* ------------------------------------------------------------------ consequences */
 
+void busTakeOffset(clusterBus *b, bool in_stream) {
+    bool used = !in_stream || b->procs->isLinked(b->arg);
+    b->map->myself->offset = used ? b->procs->offset(b->arg) : 0;
+    check(b->map->myself->offset >= 0);
+}
+
 void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     if (acts->lost_slots) b->procs->slotsLost(b->arg);
     if (acts->is_released) b->procs->promoted(b->arg);
@@ -138,8 +144,9 @@ void busStep(clusterBus *b, int64_t now_ms) {
                                      .node_timeout_ms = b->rules.timeout_ms};
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
-    b->map->myself->offset = b->procs->offset(b->arg);
+    busTakeOffset(b, true);
     manualActs manual = manualFailoverTick(&b->manual, b->map, now_ms);
+    busTakeOffset(b, false);
     busActOnManual(b, &manual);
     electionRules rules = electionRulesOf(b);
     busActOnElection(b, electionTick(&b->election, b->map, &rules, now_ms));

@@ -98,6 +98,9 @@ typedef struct busProcs {
      * it never was. */
     int64_t (*offset)(void *arg);
     int64_t (*dataAge)(void *arg);
+    /* This replica is receiving the stream of its present primary: its offset is in that stream,
+     * and not in the one of an earlier primary or of its own. */
+    bool (*isLinked)(void *arg);
     /* This node is now a replica of that one, or its address has changed. */
     void (*follow)(void *arg, clusterNode *primary);
     void (*promoted)(void *arg);

@@ -15,6 +15,9 @@
 gossipRules busGossipRules(clusterBus *b);
 failureRules busFailureRules(clusterBus *b);
 topologyRules busTopologyRules(const clusterBus *b);
+/* Updates the offset of this node in the map. `in_stream`: to 0 unless it is in the stream of the
+ * present primary, as manual failovers compare it. */
+void busTakeOffset(clusterBus *b, bool in_stream);
 /* Does what follows from a changed topology. */
 void busApplyTopology(clusterBus *b, const topologyActs *acts);
 void busActOnElection(clusterBus *b, electionActs acts);

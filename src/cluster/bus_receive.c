@@ -120,7 +120,9 @@ static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
     if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
     if (acts.update) busUpdate(b, sender, acts.update);
     busApplyTopology(b, &acts);
+    busTakeOffset(b, true);
     manualActs manual = manualFailoverHeader(&b->manual, b->map, sender, &m->header);
+    busTakeOffset(b, false);
     busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
     gossipReadExtensions(b->map, sender, m, b->now_ms);

@@ -403,6 +403,11 @@ static int64_t dataAge(void *arg) {
     return replLinkAgeMs();
 }
 
+static bool isLinked(void *arg) {
+    (void)arg; /* there is one bus */
+    return serverRoleIsLinked();
+}
+
 /* Roles are compared with the map at the end of the turn. */
 static void follow(void *arg, clusterNode *primary) {
     (void)arg, (void)primary;
@@ -449,6 +454,7 @@ static const busProcs procs = {.connect = connectTo,
                                .close = closeLink,
                                .offset = offsetNow,
                                .dataAge = dataAge,
+                               .isLinked = isLinked,
                                .follow = follow,
                                .promoted = promoted,
                                .slotsLost = slotsLost,

@@ -41,6 +41,12 @@ static void applyRole(void) {
     }
 }
 
+bool serverRoleIsLinked(void) {
+    replLinkInfo link;
+    replLinkRead(&link);
+    return !pending.role && link.phase == REPL_LINK_UP;
+}
+
 void serverRoleApply(void) {
     if (likely(!pending.role && !pending.slots)) return;
     if (engineHot.current || engineHot.loading) return;

@@ -60,6 +60,11 @@ static simNode *sourceOf(const simNode *n) {
     return p;
 }
 
+bool dataIsLinked(const simNode *n) {
+    const simNode *from = sourceOf(n);
+    return from && n->data.source == from->host && !n->data.syncs_ms;
+}
+
 static void synchronise(simNode *n, const simNode *from) {
     simData *d = &n->data;
     if (!d->syncs_ms) {

@@ -23,6 +23,8 @@ void dataStep(simNode *n);
 void dataWrite(simNode *n);
 /* Of its stream; 0 without data. */
 int64_t dataOffset(const simNode *n);
+/* True if the stream of its present primary arrives. */
+bool dataIsLinked(const simNode *n);
 /* ms since it had the data of its primary; -1: never. */
 int64_t dataAge(const simNode *n);
 /* Fails the simulation if a node that becomes a primary lacks writes that it must have. */

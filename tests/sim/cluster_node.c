@@ -109,6 +109,8 @@ static int64_t offsetOf(void *arg) { return dataOffset(arg); }
 
 static int64_t ageOf(void *arg) { return dataAge(arg); }
 
+static bool isLinked(void *arg) { return dataIsLinked(arg); }
+
 static void follow(void *arg, clusterNode *primary) {
     (void)primary; /* the dataset follows the map */
     dataDisconnect(arg);
@@ -144,6 +146,7 @@ static const busProcs procs = {.connect = connectLink,
                                .close = closeLink,
                                .offset = offsetOf,
                                .dataAge = ageOf,
+                               .isLinked = isLinked,
                                .follow = follow,
                                .promoted = promoted,
                                .slotsLost = slotsLost,
