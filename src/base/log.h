@@ -5,6 +5,9 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 typedef enum logLevel { LOG_DEBUG, LOG_VERBOSE, LOG_NOTICE, LOG_WARNING, LOG_NOTHING } logLevel;
 typedef enum logFormat { LOG_FORMAT_LEGACY, LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON } logFormat;
 typedef enum logTime { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS } logTime;
@@ -25,6 +28,14 @@ void logRaw(const char *text);
 
 /* One line "pid:signal-handler (seconds) text". Async-signal-safe. */
 void logFromSignal(const char *text);
+
+/* For messages that may repeat often: true if `interval_ms` has passed since the last time, which
+ * is then now. `last_ms` 0: never. */
+static inline bool logIsDue(int64_t *last_ms, int64_t now_ms, int64_t interval_ms) {
+    if (*last_ms && now_ms >= *last_ms && now_ms - *last_ms < interval_ms) return false;
+    *last_ms = now_ms;
+    return true;
+}
 
 void logSetLevel(logLevel level);
 void logSetFormat(logFormat format);

@@ -56,10 +56,13 @@ static electionRules electionRulesOf(const clusterBus *b) {
 
 /* ------------------------------------------------------------------ consequences */
 
-void busTakeOffset(clusterBus *b, bool in_stream) {
-    bool used = !in_stream || b->procs->isLinked(b->arg);
-    b->map->myself->offset = used ? b->procs->offset(b->arg) : 0;
+void busTakeOffset(clusterBus *b) {
+    b->map->myself->offset = b->procs->offset(b->arg);
     check(b->map->myself->offset >= 0);
+}
+
+int64_t busStreamOffset(const clusterBus *b) {
+    return b->procs->isLinked(b->arg) ? b->procs->offset(b->arg) : 0;
 }
 
 void busApplyTopology(clusterBus *b, const topologyActs *acts) {
@@ -144,9 +147,8 @@ void busStep(clusterBus *b, int64_t now_ms) {
                                      .node_timeout_ms = b->rules.timeout_ms};
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
-    busTakeOffset(b, true);
-    manualActs manual = manualFailoverTick(&b->manual, b->map, now_ms);
-    busTakeOffset(b, false);
+    busTakeOffset(b);
+    manualActs manual = manualFailoverTick(&b->manual, b->map, busStreamOffset(b), now_ms);
     busActOnManual(b, &manual);
     electionRules rules = electionRulesOf(b);
     busActOnElection(b, electionTick(&b->election, b->map, &rules, now_ms));
@@ -185,11 +187,7 @@ void busReset(clusterBus *b, bool hard) {
     b->manual = (manualFailover){0};
     clusterMapReset(b->map, hard);
     /* The other ends of the remaining links are unknown now. */
-    for (listNode *at = listFirst(&b->links), *next; at; at = next) {
-        next = listNext(&b->links, at);
-        busEndLink(b, CONTAINER_OF(at, busLink, all));
-    }
-    busSweep(b);
+    busDropIf(b, NULL);
 }
 
 void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
@@ -208,7 +206,7 @@ const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now
     const char *error = manualFailoverRefusal(b->map, order);
     if (error) return error;
     busSetNow(b, now_ms);
-    b->map->myself->offset = b->procs->offset(b->arg);
+    busTakeOffset(b);
     manualActs acts = manualFailoverOrder(&b->manual, &b->election, b->map, order, who,
                                           b->rules.manual_timeout_ms, now_ms);
     busActOnManual(b, &acts);
@@ -235,7 +233,7 @@ void busInit(clusterBus *b, clusterMap *map, clusterState *state, const busProcs
     b->state = state;
     b->procs = procs;
     b->arg = arg;
-    b->dropped_type = -1;
+    b->dropped_type = BUS_DROP_NONE;
     b->now_ms = b->started_ms = now_ms;
     listInit(&b->links);
     listInit(&b->closed);
@@ -244,9 +242,7 @@ void busInit(clusterBus *b, clusterMap *map, clusterState *state, const busProcs
 }
 
 void busClear(clusterBus *b) {
-    for (listNode *at; (at = listFirst(&b->links)) != NULL;)
-        busEndLink(b, CONTAINER_OF(at, busLink, all));
-    busSweep(b);
+    busDropIf(b, NULL);
     for (int i = 0; i < b->map->node_count; i++) {
         memFree(b->map->nodes[i]->links);
         b->map->nodes[i]->links = NULL;

@@ -39,7 +39,14 @@
 #include "cluster/message.h"
 #include "ds/list.h"
 
-enum { BUS_IP_MAX = 64, BUS_TICK_MS = 100 };
+enum {
+    BUS_IP_MAX = 64,
+    BUS_TICK_MS = 100,
+    BUS_COMPLAINT_MS = 10000, /* between two warnings about the same */
+};
+
+/* Instead of a type: no message is ignored, or all are. */
+enum { BUS_DROP_NONE = -1, BUS_DROP_ALL = -2 };
 
 /* A connection. Its owner sees the fields before `input`. */
 typedef struct busLink {
@@ -127,7 +134,7 @@ typedef struct clusterBus {
     election election;
     manualFailover manual;
     busCounts counts;
-    /* For tests: messages of this type are ignored, -1: none, -2: all; and end their link. */
+    /* For tests: messages of this type, or by BUS_DROP_..., are ignored; and end their link. */
     int dropped_type;
     bool drop_closes;
     bool never_reconnects, never_pings_random;
@@ -164,6 +171,10 @@ void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms);
 void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms);
 /* The owner wants a link to end, which is reported to it by `close`. */
 void busDrop(clusterBus *b, busLink *l);
+/* The same for all links that `is_unwanted` is true for. */
+typedef bool busLinkTest(clusterBus *b, const busLink *l);
+/* NULL: all. */
+void busDropIf(clusterBus *b, busLinkTest *is_unwanted);
 
 /* ---- what commands do ---- */
 

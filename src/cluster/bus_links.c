@@ -15,7 +15,6 @@ enum {
      * than a request may be. */
     UNKNOWN_MAX_BYTES = 1 << 20,
     KNOWN_MAX_BYTES = 1 << 30,
-    COMPLAINT_MS = 10000, /* between two warnings about the same */
 };
 
 static int64_t handshakeMs(const clusterBus *b) {
@@ -79,6 +78,19 @@ void busSweep(clusterBus *b) {
 
 void busDrop(clusterBus *b, busLink *l) {
     busEndLink(b, l);
+    busSweep(b);
+}
+
+static void endIf(clusterBus *b, busLinkTest *is_unwanted) {
+    for (listNode *at = listFirst(&b->links), *next; at; at = next) {
+        next = listNext(&b->links, at);
+        busLink *l = CONTAINER_OF(at, busLink, all);
+        if (!is_unwanted || is_unwanted(b, l)) busEndLink(b, l);
+    }
+}
+
+void busDropIf(clusterBus *b, busLinkTest *is_unwanted) {
+    endIf(b, is_unwanted);
     busSweep(b);
 }
 
@@ -156,8 +168,7 @@ bool busMeet(clusterBus *b, slice ip, int port, int bus_port, int64_t now_ms) {
 
 /* Two servers use one id, as one has a copy of the other's file. */
 static void complain(clusterBus *b, const busLink *l, clusterNode *n) {
-    if (n->links->complained_ms && b->now_ms - n->links->complained_ms < COMPLAINT_MS) return;
-    n->links->complained_ms = b->now_ms;
+    if (!logIsDue(&n->links->complained_ms, b->now_ms, BUS_COMPLAINT_MS)) return;
     logWarning("Two servers say that they are node %s: one at %s:%d, and one that connects from "
                "%s:%d, which is ignored. One of them has a copy of the other's cluster "
                "configuration file.",
@@ -258,17 +269,13 @@ static void keepNode(clusterBus *b, clusterNode *n) {
 }
 
 /* An unknown sender whose connection says nothing is not kept for ever. */
-static void keepUnknown(clusterBus *b) {
-    for (listNode *at = listFirst(&b->links), *next; at; at = next) {
-        next = listNext(&b->links, at);
-        busLink *l = CONTAINER_OF(at, busLink, all);
-        if (!l->node && b->now_ms - l->created_ms > 2 * handshakeMs(b)) busEndLink(b, l);
-    }
+static bool isUnknownForLong(clusterBus *b, const busLink *l) {
+    return !l->node && b->now_ms - l->created_ms > 2 * handshakeMs(b);
 }
 
 void busKeepLinks(clusterBus *b) {
     for (int i = b->map->node_count - 1; i > 0; i--) keepNode(b, b->map->nodes[i]);
-    keepUnknown(b);
+    endIf(b, isUnknownForLong);
 }
 
 /* ------------------------------------------------------------------ bytes */

@@ -15,9 +15,10 @@
 gossipRules busGossipRules(clusterBus *b);
 failureRules busFailureRules(clusterBus *b);
 topologyRules busTopologyRules(const clusterBus *b);
-/* Updates the offset of this node in the map. `in_stream`: to 0 unless it is in the stream of the
- * present primary, as manual failovers compare it. */
-void busTakeOffset(clusterBus *b, bool in_stream);
+/* Updates the offset of this node in the map. */
+void busTakeOffset(clusterBus *b);
+/* The same if it is in the stream of the present primary, else 0: for manual failovers. */
+int64_t busStreamOffset(const clusterBus *b);
 /* Does what follows from a changed topology. */
 void busApplyTopology(clusterBus *b, const topologyActs *acts);
 void busActOnElection(clusterBus *b, electionActs acts);

@@ -5,8 +5,6 @@
 #include "cluster/bus_priv.h"
 #include "cluster/valid.h"
 
-enum { DROP_NONE = -1, DROP_ALL = -2, COMPLAINT_MS = 10000 };
-
 /* ------------------------------------------------------------------ handshakes */
 
 /* The address of this node is the one by which others reach it. */
@@ -120,9 +118,8 @@ static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
     if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
     if (acts.update) busUpdate(b, sender, acts.update);
     busApplyTopology(b, &acts);
-    busTakeOffset(b, true);
-    manualActs manual = manualFailoverHeader(&b->manual, b->map, sender, &m->header);
-    busTakeOffset(b, false);
+    manualActs manual =
+        manualFailoverHeader(&b->manual, b->map, sender, &m->header, busStreamOffset(b));
     busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
     gossipReadExtensions(b->map, sender, m, b->now_ms);
@@ -164,7 +161,7 @@ static void takeManual(clusterBus *b, clusterNode *sender) {
 }
 
 static void takeVote(clusterBus *b, clusterNode *sender, const messageHeader *h) {
-    b->map->myself->offset = b->procs->offset(b->arg);
+    busTakeOffset(b);
     busActOnElection(b, electionVote(&b->election, b->map, sender, h, b->now_ms));
 }
 
@@ -176,7 +173,7 @@ static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
     busApplyTopology(b, &acts);
 }
 
-static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
+static void takeOther(clusterBus *b, clusterNode *sender, const message *m) {
     size_t size = m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES);
     switch (m->type) {
     case MESSAGE_FAIL: takeFail(b, sender, m); break;
@@ -205,19 +202,16 @@ static void takeOther(clusterBus *b, busLink *l, clusterNode *sender, const mess
         break;
     default: logWarning("Received unknown packet type: %u", m->type); break;
     }
-    (void)l;
 }
 
 /* ------------------------------------------------------------------ the sender */
 
 /* A server with the id of this one. */
 static void complainOfCopy(clusterBus *b, busLink *l) {
-    if (!b->self_complained_ms || b->now_ms - b->self_complained_ms >= COMPLAINT_MS) {
-        b->self_complained_ms = b->now_ms;
+    if (logIsDue(&b->self_complained_ms, b->now_ms, BUS_COMPLAINT_MS))
         logWarning("A server at %s:%d has the id of this node, %.40s: one of the two has a copy of "
                    "the other's cluster configuration file.",
                    l->peer_ip, l->peer_port, b->map->myself->id);
-    }
     busEndLink(b, l);
 }
 
@@ -236,8 +230,8 @@ static bool findSender(clusterBus *b, busLink *l, const message *m, clusterNode 
 }
 
 static bool isDropped(clusterBus *b, busLink *l, const message *m) {
-    if (b->dropped_type == DROP_NONE) return false;
-    if (b->dropped_type != DROP_ALL && b->dropped_type != m->type) return false;
+    if (b->dropped_type == BUS_DROP_NONE) return false;
+    if (b->dropped_type != BUS_DROP_ALL && b->dropped_type != m->type) return false;
     logWarning("Dropping packet of type %s that matches debug drop filter",
                messageTypeName(m->type));
     if (b->drop_closes) busEndLink(b, l);
@@ -266,6 +260,6 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
     if (m->type <= MESSAGE_MEET) {
         takeTopology(b, l, sender, m);
     } else {
-        takeOther(b, l, sender, m);
+        takeOther(b, sender, m);
     }
 }

@@ -18,7 +18,7 @@ void busSendTo(clusterBus *b, const clusterNode *to, messageType type, const str
 
 messageHeader busHeader(clusterBus *b) {
     gossipRules rules = busGossipRules(b);
-    b->map->myself->offset = b->procs->offset(b->arg);
+    busTakeOffset(b);
     return gossipHeader(b->map, &rules);
 }
 
@@ -26,7 +26,7 @@ messageHeader busHeader(clusterBus *b) {
 
 static void write(clusterBus *b, str *out, messageType type, const clusterNode *to) {
     gossipRules rules = busGossipRules(b);
-    b->map->myself->offset = b->procs->offset(b->arg);
+    busTakeOffset(b);
     gossipWrite(out, b->map, &rules, type, to);
 }
 

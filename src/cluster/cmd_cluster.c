@@ -45,11 +45,8 @@ void clusterNodesCommand(ctx *c) {
 void clusterReplicasCommand(ctx *c) {
     hotCheck(c->argc == 3);
     if (!clusterIsNode(c)) return;
-    const clusterNode *primary = clusterMapFind(&serverMap, c->argv[2]);
-    if (!primary) {
-        replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
-        return;
-    }
+    const clusterNode *primary = clusterNodeArg(c);
+    if (!primary) return;
     if (primary->flags & NODE_REPLICA) {
         replyError(c, SLICE("ERR The specified node is not a master"));
         return;

@@ -6,10 +6,13 @@
 
 #include <stdbool.h>
 
+#include "cluster/map.h"
 #include "engine/ctx.h"
 
 /* True if the server is a cluster node. False: the error was replied. */
 bool clusterIsNode(ctx *c);
+/* The node whose id is the third word. NULL: the error was replied. */
+clusterNode *clusterNodeArg(ctx *c);
 /* A slot that is an argument. False: the error was replied. */
 bool clusterSlotArg(ctx *c, int arg_index, int *out);
 

@@ -16,13 +16,11 @@
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
-/* Who has sent the request, for the log. */
-static void logRequest(const ctx *c, const char *format) __attribute__((format(printf, 2, 0)));
-
-static void logRequest(const ctx *c, const char *format) {
+/* Who has sent the request, for the log; the caller frees it. Empty without a connection. */
+static str clientOf(const ctx *c) {
     str client = STR_EMPTY;
-    if (netDescribeForLog(c->who, &client)) logNotice(format, strText(&client));
-    strFree(&client);
+    (void)netDescribeForLog(c->who, &client);
+    return client;
 }
 
 /* ------------------------------------------------------------------ MEET */
@@ -63,11 +61,10 @@ void clusterMeetCommand(ctx *c) {
     bool valid = ip.len < NODE_IP_MAX && netAddrIsValid(strText(&ip));
     if (valid) {
         (void)busMeet(&serverBus, strSlice(&ip), port, bus_port, serverBusNowMs()); /* or has */
-        str format = STR_EMPTY;
-        strAppendFormat(&format, "Cluster meet %s:%d (user request from '%%s').", strText(&ip),
-                        port);
-        logRequest(c, strText(&format));
-        strFree(&format);
+        str client = clientOf(c);
+        logNotice("Cluster meet %s:%d (user request from '%s').", strText(&ip), port,
+                  strText(&client));
+        strFree(&client);
         replyOk(c);
     } else {
         replyErrorFormat(c, "ERR Invalid node address specified: %s:%d", strText(&ip), port);
@@ -82,8 +79,10 @@ static void followNoOne(ctx *c) {
     char shard_id[NODE_ID_LEN];
     clusterNode *myself = serverMap.myself;
     if (myself->flags & NODE_REPLICA) {
-        logRequest(c,
-                   "Stop replication and turning myself into empty primary (request from '%s').");
+        str client = clientOf(c);
+        logNotice("Stop replication and turning myself into empty primary (request from '%s').",
+                  strText(&client));
+        strFree(&client);
         clusterMapMakePrimary(&serverMap, myself);
         randomHex(shard_id, NODE_ID_LEN);
         clusterMapSetShard(&serverMap, myself, shard_id);
@@ -108,10 +107,9 @@ void clusterReplicateCommand(ctx *c) {
         replyErrorSubcommand(c);
         return;
     }
-    clusterNode *n = clusterMapFind(&serverMap, c->argv[2]);
-    if (!n) {
-        replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
-    } else if (n == myself) {
+    clusterNode *n = clusterNodeArg(c);
+    if (!n) return;
+    if (n == myself) {
         replyError(c, SLICE("ERR Can't replicate myself"));
     } else if (n->flags & NODE_REPLICA) {
         replyError(c, SLICE("ERR I can only replicate a master, not a replica."));

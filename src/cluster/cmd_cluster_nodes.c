@@ -16,8 +16,7 @@
 
 /* ------------------------------------------------------------------ nodes */
 
-/* The node whose id is the third word. NULL: the error was replied. */
-static clusterNode *nodeArg(ctx *c) {
+clusterNode *clusterNodeArg(ctx *c) {
     clusterNode *n = clusterMapFind(&serverMap, c->argv[2]);
     if (!n) replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
     return n;
@@ -34,7 +33,7 @@ void clusterForgetCommand(ctx *c) {
         replyOk(c); /* told by another node before the client */
         return;
     }
-    clusterNode *n = nodeArg(c);
+    clusterNode *n = clusterNodeArg(c);
     if (!n) return;
     if (n == serverMap.myself) {
         replyError(c, SLICE("ERR I tried hard but I can't forget myself..."));
@@ -52,7 +51,7 @@ void clusterForgetCommand(ctx *c) {
 void clusterCountFailureReportsCommand(ctx *c) {
     hotCheck(c->argc == 3);
     if (!clusterIsNode(c)) return;
-    clusterNode *n = nodeArg(c);
+    clusterNode *n = clusterNodeArg(c);
     if (!n) return;
     replyInteger(c, busCountReports(&serverBus, n, serverBusNowMs()));
 }

@@ -10,9 +10,9 @@
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/server_slots.h"
 #include "cluster/slot_stats.h"
 #include "engine/reply.h"
-#include "store/store.h"
 
 typedef enum metric { KEY_COUNT, CPU_USEC, BYTES_IN, BYTES_OUT, METRICS } metric;
 
@@ -22,17 +22,11 @@ static const char *const metric_names[METRICS] = {"key-count", "cpu-usec", "netw
 /* Those that are counted. */
 static int metricCount(void) { return clusterConf.cluster_slot_stats_enabled ? METRICS : 1; }
 
-static uint64_t keysOf(int slot) {
-    uint64_t keys = 0;
-    for (int i = 0; i < storeDbCount(); i++) keys += dbSlotCount(storeDb(i), slot);
-    return keys;
-}
-
 static uint64_t valueOf(int slot, metric which) {
     check(which < METRICS);
     slotUsage usage = slotStatsOf(slot);
     switch (which) {
-    case KEY_COUNT: return keysOf(slot);
+    case KEY_COUNT: return serverSlotsCountKeys(slot);
     case CPU_USEC: return usage.cpu_ns / 1000;
     case BYTES_IN: return usage.bytes_in;
     default: return usage.bytes_out;

@@ -9,7 +9,7 @@
 #include "engine/lifecycle.h"
 
 static void dropMessages(int64_t type) {
-    bool known = type >= -2 && type < MESSAGE_TYPES;
+    bool known = type >= BUS_DROP_ALL && type < MESSAGE_TYPES;
     serverBus.dropped_type = known ? (int)type : MESSAGE_TYPES; /* none has that type */
 }
 

@@ -79,18 +79,17 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
 }
 
 /* The end of the stream of the primary is known; what is missing of it is awaited. */
-static manualActs compareOffsets(manualFailover *f, const clusterMap *m) {
+static manualActs compareOffsets(manualFailover *f, int64_t offset) {
     check(f->step == MANUAL_WAITING);
     /* A replica at 0 has never had the data of its primary, which may be at 0, too. */
-    if (!m->myself->offset || (uint64_t)m->myself->offset != f->primary_offset)
-        return (manualActs){0};
+    if (!offset || (uint64_t)offset != f->primary_offset) return (manualActs){0};
     logNotice("All primary replication stream processed, manual failover can start.");
     f->step = MANUAL_READY;
     return (manualActs){.start_election = true};
 }
 
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
-                                const messageHeader *h) {
+                                const messageHeader *h, int64_t offset) {
     if (f->step != MANUAL_ASKED || !(h->flags & MESSAGE_PAUSED)) return (manualActs){0};
     if (from != m->myself->primary || from != peerOf(f, m)) return (manualActs){0};
     logNotice("Received replication offset for paused primary manual failover: %llu",
@@ -98,7 +97,7 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
     f->step = MANUAL_WAITING;
     f->primary_offset = h->offset;
     f->primary_epoch = from->epoch;
-    return compareOffsets(f, m);
+    return compareOffsets(f, offset);
 }
 
 /* ------------------------------------------------------------------ time */
@@ -113,11 +112,11 @@ static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     return m->myself->primary == peer;
 }
 
-manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t now_ms) {
+manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, int64_t now_ms) {
     if (f->step == MANUAL_IDLE) return (manualActs){0};
     bool wanted = isStillWanted(f, m);
     if (wanted && now_ms <= f->end_ms) {
-        if (f->step == MANUAL_WAITING) return compareOffsets(f, m);
+        if (f->step == MANUAL_WAITING) return compareOffsets(f, offset);
         if (f->step != MANUAL_PAUSED || now_ms - f->pinged_ms < PING_PERIOD_MS)
             return (manualActs){0};
         f->pinged_ms = now_ms;

@@ -81,12 +81,13 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
 /* A MANUAL_FAILOVER. `timeout_ms`: M. */
 manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
                                    int64_t timeout_ms, int64_t now_ms);
-/* The header of any message of a known node. */
+/* The header of any message of a known node. `offset`: how far this node is in the stream of its
+ * present primary; 0: it does not receive that. */
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
-                                const messageHeader *h);
+                                const messageHeader *h, int64_t offset);
 /* Every 100 ms, after a change of roles, and before the server sleeps while
- * manualFailoverAwaitsOffset(). The offset of this node must be up to date. */
-manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t now_ms);
+ * manualFailoverAwaitsOffset(). */
+manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, int64_t now_ms);
 
 /* For electionRules.manual_end_ms: until when an election may replace a primary that works; 0: it
  * may not. */

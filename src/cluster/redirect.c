@@ -19,12 +19,6 @@ static bool hasOneKey(const command *cmd, int argc) {
     return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
 }
 
-static bool addQueued(void *arg, const command *cmd, const slice *argv, int argc) {
-    int *slot = arg;
-    *slot = commandSlots(*slot, cmd, argv, argc);
-    return *slot != COMMAND_SEVERAL_SLOTS;
-}
-
 /* Refuses the request. At EXEC the transaction is discarded, too. */
 static gateVerdict refuse(ctx *c, slice error) {
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
@@ -183,12 +177,8 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
 }
 
 static int slotOfKeys(ctx *c) {
-    int slot = COMMAND_NO_SLOT;
-    if (c->cmd->flags & CMD_RUNS_QUEUE) {
-        (void)transactionEach(c->who, addQueued, &slot); /* the result is in `slot` */
-        return slot;
-    }
-    return commandSlots(slot, c->cmd, c->argv, c->argc);
+    if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionSlot(c->who);
+    return commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
 }
 
 static inline bool isServed(int slot) {

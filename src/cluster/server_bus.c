@@ -25,7 +25,6 @@ enum {
     LISTENERS_MAX = 16,
     BACKLOG = 511,
     READ_BYTES = 64 * 1024,
-    SECRET_COMPLAINT_MS = 10000,
     READS_PER_EVENT = 16, /* then other connections are served first */
 };
 
@@ -187,10 +186,8 @@ static bool beginSecret(busConn *bc) {
 
 static void logRefused(const busConn *bc) {
     static int64_t told_ms; /* a node without the secret tries again ten times a second */
-    int64_t now_ms = serverBusNowMs();
     char peer[NET_ADDR_TEXT_MAX];
-    if (told_ms && now_ms - told_ms < SECRET_COMPLAINT_MS) return;
-    told_ms = now_ms;
+    if (!logIsDue(&told_ms, serverBusNowMs(), BUS_COMPLAINT_MS)) return;
     logWarning("Cluster bus connection %s %s closed: the other end does not know the "
                "cluster-bus-secret of this node.",
                bc->link->is_inbound ? "from" : "to",
@@ -215,22 +212,11 @@ static bool takeSecret(busConn *bc, slice *bytes) {
     return bc->link && bytes->len;
 }
 
-static void findUnproven(void *arg, const busLink *l) {
-    busConn **found = arg;
-    busConn *bc = l->carrier;
-    if (*found || !bc || !bc->secret) return;
-    if (serverBusNowMs() - l->created_ms > clusterConf.cluster_node_timeout) *found = bc;
-}
-
 /* A stranger must not keep connections for ever. */
-static void closeUnproven(void) {
-    busConn *found;
-    if (!serverLinks.unproven) return;
-    do {
-        found = NULL;
-        busEachLink(&serverBus, findUnproven, &found);
-        if (found) ended(found, false);
-    } while (found);
+static bool isUnproven(clusterBus *b, const busLink *l) {
+    (void)b; /* there is one bus */
+    const busConn *bc = l->carrier;
+    return bc && bc->secret && serverBusNowMs() - l->created_ms > clusterConf.cluster_node_timeout;
 }
 
 /* ------------------------------------------------------------------ receiving */
@@ -488,34 +474,23 @@ void serverBusTakeRules(void) {
                                  .forget_ms = forgetMs()};
 }
 
-static void limitLink(void *arg, const busLink *l) {
-    busLink **over = arg;
+static bool isOverLimit(clusterBus *b, const busLink *l) {
+    (void)b; /* there is one bus */
     size_t memory = l->allocated + sizeof(*l) + sizeof(busConn);
-    if (*over || memory <= clusterConf.cluster_link_sendbuf_limit || !l->allocated) return;
+    if (memory <= clusterConf.cluster_link_sendbuf_limit || !l->allocated) return false;
     logWarning("Freeing cluster link(%s node %s, used memory: %zu) due to exceeding send buffer "
                "memory limit.",
                l->is_inbound ? "from" : "to",
                l->node ? clusterNodeLabel(l->node).text : "<unknown>", memory);
-    *over = (busLink *)(uintptr_t)l;
-}
-
-static void limitLinks(void) {
-    busLink *over;
-    if (!clusterConf.cluster_link_sendbuf_limit) return;
-    do {
-        over = NULL;
-        busEachLink(&serverBus, limitLink, &over);
-        if (!over) break;
-        serverLinks.limit_exceeded++;
-        busDrop(&serverBus, over);
-    } while (true);
+    serverLinks.limit_exceeded++;
+    return true;
 }
 
 void serverBusTick(int64_t budget_us) {
     (void)budget_us; /* takes little time */
     serverBusTakeRules();
-    limitLinks();
-    closeUnproven();
+    if (clusterConf.cluster_link_sendbuf_limit) busDropIf(&serverBus, isOverLimit);
+    if (serverLinks.unproven) busDropIf(&serverBus, isUnproven);
     busTick(&serverBus, serverBusNowMs());
 }
 
@@ -552,19 +527,8 @@ void serverBusResetStats(void) {
 
 status serverBusInit(reason *why) {
     listInit(&serverLinks.unsent);
-    serverBusTakeRules();
     busInit(&serverBus, &serverMap, &serverClusterState, &procs, NULL, serverBusNowMs());
     serverBusTakeRules();
     pubsubSetOutward(publishOutward);
     return openListeners(why);
-}
-
-void serverBusStop(void) {
-    serverBusFlush();
-    for (int i = 0; i < serverLinks.listener_count; i++) {
-        loopUnwatch(engineLoop(), serverLinks.listeners[i], LOOP_READ);
-        close(serverLinks.listeners[i]);
-    }
-    serverLinks.listener_count = 0;
-    busClear(&serverBus);
 }

@@ -35,7 +35,5 @@ uint64_t serverBusSentBytes(void);
 uint64_t serverBusLimitExceeded(void);
 /* CONFIG RESETSTAT. */
 void serverBusResetStats(void);
-/* Sends what can be sent at once, and closes all links. */
-void serverBusStop(void);
 
 #endif

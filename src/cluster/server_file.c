@@ -172,14 +172,6 @@ static void logFailure(const fileFailure *failure) {
     logWarning("%s: %s", steps[failure->step], strerror(failure->error));
 }
 
-/* True once per COMPLAINT_MS. */
-static bool mayTell(int64_t *told_ms) {
-    int64_t now_ms = engineHot.now_ms;
-    if (*told_ms && now_ms >= *told_ms && now_ms - *told_ms < COMPLAINT_MS) return false;
-    *told_ms = now_ms;
-    return true;
-}
-
 /* The node works without the copy, so a failure is only told. */
 static void writeCopy(slice text) {
     check(text.len > 0);
@@ -187,7 +179,7 @@ static void writeCopy(slice text) {
     fileFailure failure;
     /* Its name gets to the disk with that of the file, in the same directory. */
     status st = fileReplaceAs(strText(&path), text, FILE_MODE, FILE_FLUSH_CONTENT, &failure);
-    if (st != OK && mayTell(&copy_told_ms))
+    if (st != OK && logIsDue(&copy_told_ms, engineHot.now_ms, COMPLAINT_MS))
         logWarning("The copy of the cluster configuration file could not be written to %s: %s",
                    strText(&path), strerror(failure.error));
     strFree(&path);
@@ -217,7 +209,7 @@ void serverFileKeep(const clusterMap *m, bool flush) {
         return;
     }
     if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {
-        if (mayTell(&unsaved_told_ms))
+        if (logIsDue(&unsaved_told_ms, engineHot.now_ms, COMPLAINT_MS))
             logWarning("Cluster config updated even though writing the cluster config file to disk "
                        "failed.");
         return;

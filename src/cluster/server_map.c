@@ -58,8 +58,6 @@ status serverMapApplyIp(reason *why) {
     return OK;
 }
 
-bool serverMapIsMine(int slot) { return clusterMapIsMine(&serverMap, slot); }
-
 /* ------------------------------------------------------------------ start */
 
 /* What the bus needs. */

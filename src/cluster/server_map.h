@@ -23,7 +23,5 @@ status serverMapSave(reason *why) MUST_USE;
 /* If something has changed, updates the state and writes the configuration file. Called before
  * replies are sent. */
 void serverMapApplyChanges(void);
-/* For pubsub: as clusterMapIsMine(). */
-bool serverMapIsMine(int slot);
 
 #endif

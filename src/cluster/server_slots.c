@@ -7,16 +7,15 @@
 #include "engine/keyspace.h"
 #include "store/store.h"
 
-static bool hasKeys(int slot) {
-    for (int i = 0; i < storeDbCount(); i++) {
-        if (dbSlotCount(storeDb(i), slot)) return true;
-    }
-    return false;
+uint64_t serverSlotsCountKeys(int slot) {
+    uint64_t keys = 0;
+    for (int i = 0; i < storeDbCount(); i++) keys += dbSlotCount(storeDb(i), slot);
+    return keys;
 }
 
 /* True if there are keys of the slot although this node does not own it. */
 static bool isForeign(int slot) {
-    if (clusterMapIsMine(&serverMap, slot) || !hasKeys(slot)) return false;
+    if (clusterMapIsMine(&serverMap, slot) || !serverSlotsCountKeys(slot)) return false;
     if (clusterMapOpenSlot(&serverMap, SLOT_IMPORTING, slot)) return false;
     return !storeSlotIsHidden(keyspaceMain(), slot);
 }

@@ -6,6 +6,10 @@
 #ifndef CLUSTER_SERVER_SLOTS_H
 #define CLUSTER_SERVER_SLOTS_H
 
+#include <stdint.h>
+
+/* The number of keys of a slot in all databases. */
+uint64_t serverSlotsCountKeys(int slot);
 /* After other nodes have got slots of this one: deletes their keys. */
 void serverSlotsDeleteLost(void);
 /* After a load at the start, and when a replica has become the primary: takes unassigned slots of

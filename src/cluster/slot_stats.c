@@ -66,12 +66,6 @@ static bool mayUseSeveralSlots(const ctx *c) {
     return sliceIs(c->cmd->name, "evalsha") && transactionFlagsOf(c) == c->cmd->flags;
 }
 
-static bool addSlot(void *arg, const command *cmd, const slice *argv, int argc) {
-    int *slot = arg;
-    *slot = commandSlots(*slot, cmd, argv, argc);
-    return *slot != COMMAND_SEVERAL_SLOTS;
-}
-
 static int slotOf(const ctx *c) { return commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc); }
 
 static bool countQueued(void *arg, const command *cmd, const slice *argv, int argc) {
@@ -95,8 +89,7 @@ static void before(ctx *c) {
     stats.muted = mayUseSeveralSlots(c);
     if (c->origin != ORIGIN_CLIENT || !c->who->multi || !endsTransaction(c)) return;
     (void)transactionEach(c->who, countQueued, NULL);
-    if (c->cmd->flags & CMD_RUNS_QUEUE)
-        (void)transactionEach(c->who, addSlot, &stats.queue_slot); /* the result is there */
+    if (c->cmd->flags & CMD_RUNS_QUEUE) stats.queue_slot = transactionSlot(c->who);
 }
 
 /* Also called for one whose client was blocked: its output before is not known, but was sent long

@@ -87,6 +87,18 @@ bool transactionEach(const session *s, transactionVisitProc *visit, void *arg) {
     return true;
 }
 
+static bool addSlot(void *arg, const command *cmd, const slice *argv, int argc) {
+    int *slot = arg;
+    *slot = commandSlots(*slot, cmd, argv, argc);
+    return *slot != COMMAND_SEVERAL_SLOTS;
+}
+
+int transactionSlot(const session *s) {
+    int slot = COMMAND_NO_SLOT;
+    (void)transactionEach(s, addSlot, &slot); /* the result is in `slot` */
+    return slot;
+}
+
 /* ------------------------------------------------------------------ the gates */
 
 static bool cannotBeInMulti(const commandSpec *spec) { return spec->flags & CMD_NO_MULTI; }

@@ -40,5 +40,7 @@ uint64_t transactionFlagsOf(const ctx *c);
  * for an empty queue. */
 typedef bool transactionVisitProc(void *arg, const command *cmd, const slice *argv, int argc);
 bool transactionEach(const session *s, transactionVisitProc *visit, void *arg);
+/* The slot of all keys and shard channels of the queued commands, as by commandSlots(). */
+int transactionSlot(const session *s);
 
 #endif

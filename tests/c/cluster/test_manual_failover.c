@@ -45,7 +45,7 @@ static manualActs order(manualOrder kind, int64_t now_ms) {
 
 static manualActs header(const clusterNode *from, uint8_t flags, uint64_t offset) {
     const messageHeader h = {.sender = from->id, .flags = flags, .offset = offset};
-    return manualFailoverHeader(&f, &map, from, &h);
+    return manualFailoverHeader(&f, &map, from, &h, map.myself->offset);
 }
 
 static electionActs elect(int64_t now_ms) {
@@ -80,9 +80,9 @@ static void plain_form_waits_for_the_end_of_the_stream(void **state) {
     assert_false(header(primary, MESSAGE_PAUSED, 120).start_election);
     assert_true(manualFailoverAwaitsOffset(&f));
     assert_false(header(primary, MESSAGE_PAUSED, 130).start_election); /* the first one counts */
-    assert_false(manualFailoverTick(&f, &map, 1100).start_election);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1100).start_election);
     map.myself->offset = 120;
-    assert_true(manualFailoverTick(&f, &map, 1200).start_election);
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1200).start_election);
     assert_int_equal(manualFailoverReadyUntil(&f), 1000 + M);
     electionActs asked = elect(1200);
     assert_true(asked.ask);
@@ -97,7 +97,7 @@ static void replica_without_data_does_not_start(void **state) {
     map.myself->offset = 0;
     (void)order(MANUAL_PLAIN, 1000);
     assert_false(header(primary, MESSAGE_PAUSED, 0).start_election);
-    assert_false(manualFailoverTick(&f, &map, 1100).start_election);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1100).start_election);
 }
 
 static void force_starts_at_once_and_wins(void **state) {
@@ -110,7 +110,7 @@ static void force_starts_at_once_and_wins(void **state) {
     const messageHeader h2 = {.sender = primary->id, .current_epoch = 1};
     assert_false(electionVote(&e, &map, other, &h, 1001).won);
     assert_true(electionVote(&e, &map, primary, &h2, 1002).won); /* it votes, too */
-    manualActs acts = manualFailoverTick(&f, &map, 1003);
+    manualActs acts = manualFailoverTick(&f, &map, map.myself->offset, 1003);
     assert_false(acts.resume);
     assert_int_equal(f.step, MANUAL_IDLE);
 }
@@ -133,7 +133,7 @@ static void no_vote_counts_after_the_timeout(void **state) {
     const messageHeader h2 = {.sender = primary->id, .current_epoch = 1};
     assert_false(electionVote(&e, &map, other, &h, 1000 + M).won);
     assert_false(electionVote(&e, &map, primary, &h2, 1001 + M).won);
-    (void)manualFailoverTick(&f, &map, 1001 + M);
+    (void)manualFailoverTick(&f, &map, map.myself->offset, 1001 + M);
     assert_int_equal(f.step, MANUAL_IDLE);
     (void)elect(1001 + M);
     assert_int_equal(e.step, ELECTION_IDLE);
@@ -154,7 +154,7 @@ static void it_ends_when_another_primary_is_followed(void **state) {
     follow();
     (void)order(MANUAL_FORCE, 1000);
     clusterMapSetPrimary(&map, map.myself, other);
-    (void)manualFailoverTick(&f, &map, 1001);
+    (void)manualFailoverTick(&f, &map, map.myself->offset, 1001);
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
@@ -165,7 +165,7 @@ static void it_ends_when_the_primary_was_replaced_and_is_back(void **state) {
     (void)order(MANUAL_PLAIN, 1000);
     assert_true(header(primary, MESSAGE_PAUSED, 100).start_election);
     clusterMapSetNodeEpoch(&map, primary, 3);
-    (void)manualFailoverTick(&f, &map, 1100);
+    (void)manualFailoverTick(&f, &map, map.myself->offset, 1100);
     assert_int_equal(manualFailoverReadyUntil(&f), 0);
 }
 
@@ -179,13 +179,13 @@ static void primary_pauses_and_tells_its_replica(void **state) {
     assert_int_equal(acts.pause_ms, 2 * M);
     assert_ptr_equal(acts.ping, replica);
     assert_true(manualFailoverHasPaused(&f));
-    assert_null(manualFailoverTick(&f, &map, 1050).ping);
-    assert_ptr_equal(manualFailoverTick(&f, &map, 1100).ping, replica);
-    assert_null(manualFailoverTick(&f, &map, 1150).ping);
-    assert_false(manualFailoverTick(&f, &map, 1000 + M).resume);
-    assert_true(manualFailoverTick(&f, &map, 1001 + M).resume);
+    assert_null(manualFailoverTick(&f, &map, map.myself->offset, 1050).ping);
+    assert_ptr_equal(manualFailoverTick(&f, &map, map.myself->offset, 1100).ping, replica);
+    assert_null(manualFailoverTick(&f, &map, map.myself->offset, 1150).ping);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1000 + M).resume);
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001 + M).resume);
     assert_false(manualFailoverHasPaused(&f));
-    assert_false(manualFailoverTick(&f, &map, 1002 + M).resume);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1002 + M).resume);
 }
 
 static void primary_resumes_when_it_is_replaced(void **state) {
@@ -193,7 +193,7 @@ static void primary_resumes_when_it_is_replaced(void **state) {
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
     clusterMapMakePrimary(&map, replica);
     clusterMapSetPrimary(&map, map.myself, replica);
-    assert_true(manualFailoverTick(&f, &map, 1001).resume);
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001).resume);
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
@@ -201,7 +201,7 @@ static void primary_resumes_when_the_replica_is_forgotten(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
     clusterMapRemove(&map, replica);
-    assert_true(manualFailoverTick(&f, &map, 1001).resume);
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001).resume);
 }
 
 int test_manual_failover(void);
