@@ -189,7 +189,7 @@ static void joinRuns(char *bytes, size_t *len, size_t at) {
 hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place) {
     hotCheck(place.rank >= 1);
     hotCheck(hllIsSparse(bytes));
-    hotCheck(*len <= bytes_max || bytes_max == 0);
+    hotCheck(*len >= HLL_HEAD_BYTES); /* more than bytes_max after APPEND or a lower limit */
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
     if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_CORRUPT;

@@ -381,6 +381,12 @@ class Rounds:
         return pair.await_load() or pair.compare(before)
 
 
+def end_of(log):
+    """The start of the crash report, which has the reason, or the last lines of a log without one."""
+    at = log.find("BUG REPORT START")
+    return log[max(at - 1500, 0):][:5000] if at >= 0 else log[-5000:]
+
+
 def run_rounds(rounds, first, count, results):
     for number in range(first, first + count):
         if number % BLOCK == 0:
@@ -412,8 +418,8 @@ def main():
         if not results.failed:
             results.note("the servers stop without a leak", pair.stop())
     except (OSError, Exception) as error:  # a server that has crashed
-        results.note("both servers run", f"{type(error).__name__} {error}: {pair.saver.log()[-5000:]}"
-                                         f"{pair.loader.log()[-5000:]}")
+        results.note("both servers run", f"{type(error).__name__} {error}: {end_of(pair.saver.log())}"
+                                         f"{end_of(pair.loader.log())}")
     finally:
         pair.end()
     if not results.failed:

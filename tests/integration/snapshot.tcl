@@ -244,7 +244,7 @@ start_server {tags {rdb} overrides {snapshot-mode inline save ""}} {
         r pexpireat hash 9999999999999
         r config resetstat
         set digest [r debug digest]
-        r config set rdb-key-save-delay 1000
+        r config set rdb-key-save-delay 10000
         r bgsave
         # It counts as freed at once, though it is not written.
         set kept [r memory usage set]
@@ -274,7 +274,7 @@ start_server {tags {rdb} overrides {snapshot-mode inline save ""}} {
         fill_large_tables 2000
         r config set rdb-key-save-delay 0
         set digest [r debug digest]
-        r config set rdb-key-save-delay 1000
+        r config set rdb-key-save-delay 10000
         r bgsave
         r hset hash f1 changed
         r move hash 7

@@ -93,6 +93,26 @@ start_server {tags {hyperloglog}} {
         r config set hll-sparse-max-bytes 3000
     }
 
+    test {a sparse value that is longer than hll-sparse-max-bytes is added to} {
+        set elements {}
+        for {set i 0} {$i < 400} {incr i} {lappend elements e$i}
+        r del h
+        r config set hll-sparse-max-bytes 3000
+        r pfadd h {*}$elements
+        assert_equal sparse [r pfdebug encoding h]
+        r config set hll-sparse-max-bytes 100
+        assert_equal 0 [r pfadd h e1]
+        assert_equal sparse [r pfdebug encoding h]
+        assert_equal 1 [r pfadd h another]
+        assert_equal dense [r pfdebug encoding h]
+        r config set hll-sparse-max-bytes 3000
+        # What stands after the last register is not looked at.
+        r pfadd long {*}[lrange $elements 0 200]
+        r append long [string repeat a 5000]
+        assert_equal 0 [r pfadd long e1]
+        assert_error "INVALIDOBJ Corrupted HLL object detected*" {r pfcount long}
+    }
+
     test {estimates are near the truth, in both forms and merged} {
         r del a b c
         set count 0
