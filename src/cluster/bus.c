@@ -17,6 +17,12 @@ enum {
 
 static void moved(void *arg, clusterNode *n) { busMoved(arg, n); }
 
+static bool mayMove(void *arg, const clusterNode *n, bool is_lost) {
+    clusterBus *b = arg;
+    if (n->links && n->links->from) return false; /* what it tells itself is newer */
+    return is_lost || busIsLost(b, n);
+}
+
 gossipRules busGossipRules(clusterBus *b) {
     return (gossipRules){.tls = b->rules.tls,
                          .cluster_ok = b->state->ok,
@@ -25,6 +31,8 @@ gossipRules busGossipRules(clusterBus *b) {
                          .supported =
                              NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
                          .percent = b->rules.gossip_percent,
+                         .moved_since_ms = b->now_ms - b->rules.timeout_ms,
+                         .mayMove = mayMove,
                          .moved = moved,
                          .arg = b};
 }
@@ -177,6 +185,7 @@ void busTick(clusterBus *b, int64_t now_ms) {
     if (failureTick(b->map, &failure, now_ms)) busTellVoters(b);
     busStep(b, now_ms);
     joinOrphan(b);
+    busSeek(b); /* the last: it may take a later time */
 }
 
 /* ------------------------------------------------------------------ commands and reports */

@@ -15,8 +15,10 @@
  *     open        PONG with the id of the node               open
  *     open        PONG with another id, node in handshake    the node has that id now; if it was
  *                                                            known: none, the new node is removed
- *     open        PONG with another id, known node           none; the node has failed and has no
+ *     open        PONG with an unknown id, known node        none; the node has failed and has no
  *                                                            address
+ *     open        PONG with the id of another known node     none; that one has the address now,
+ *                                                            and the node is lost
  *     open        a PING is pending and nothing arrives for
  *                 half a timeout                             none
  *     any         in handshake for a timeout                 the node is removed
@@ -37,6 +39,7 @@
 #include "cluster/manual_failover.h"
 #include "cluster/map.h"
 #include "cluster/message.h"
+#include "cluster/seeds.h"
 #include "ds/list.h"
 
 enum {
@@ -50,14 +53,16 @@ enum { BUS_DROP_NONE = -1, BUS_DROP_ALL = -2 };
 
 /* A connection. Its owner sees the fields before `input`. */
 typedef struct busLink {
-    clusterNode *node; /* NULL: inbound, and its node is not known yet */
+    /* NULL: inbound, and its node is not known yet; or outbound to an address at which a lost node
+     * may be */
+    clusterNode *node;
     bool is_inbound;
     bool is_open;
     void *carrier; /* what the owner keeps about it */
     int64_t created_ms;
-    char peer_ip[BUS_IP_MAX]; /* inbound: of both ends of the connection */
-    char own_ip[BUS_IP_MAX];
+    char peer_ip[BUS_IP_MAX]; /* of the other end; outbound: where to connect to */
     int peer_port;
+    char own_ip[BUS_IP_MAX];  /* inbound: of this end */
     size_t unsent, allocated; /* of the owner's output buffer, in bytes; kept by the owner */
     /* Private. */
     str input; /* the beginning of a message */
@@ -74,6 +79,7 @@ typedef struct nodeLinks {
     bool is_confirmed;      /* it has connected to this node since it was met */
     bool tells_other;       /* its last PONG told another address than the known one */
     int64_t complained_ms;  /* when its second server was last told of */
+    seekTimer seek;         /* while it is lost: when its host name is looked up */
 } nodeLinks;
 
 /* What the owner decides; all of it can change at any time between two calls. */
@@ -88,7 +94,8 @@ typedef struct busRules {
     int validity_factor;
     int64_t repl_ping_ms; /* repl-ping-replica-period */
     int64_t manual_timeout_ms;
-    int64_t forget_ms; /* cluster-blacklist-ttl */
+    int64_t forget_ms;          /* cluster-blacklist-ttl */
+    struct clusterSeeds *seeds; /* cluster-seeds; NULL: none */
 } busRules;
 
 typedef enum busConnect { BUS_CONNECTING, BUS_REFUSED, BUS_IMPOSSIBLE } busConnect;
@@ -96,8 +103,11 @@ typedef enum busConnect { BUS_CONNECTING, BUS_REFUSED, BUS_IMPOSSIBLE } busConne
 /* What the owner does. Links are given back to the bus by busOpened(), busReceived() and
  * busClosed(), never from inside of these functions. */
 typedef struct busProcs {
-    /* Begins to connect the link to its node. */
+    /* Begins to connect the link to its `peer_ip` and `peer_port`. */
     busConnect (*connect)(void *arg, busLink *l);
+    /* Looks up the address of a host, and calls busProbe() with it, if there is one, at once or
+     * later. False: it cannot now; the bus tries again. */
+    bool (*lookUp)(void *arg, slice host, int bus_port);
     void (*send)(void *arg, busLink *l, const str *bytes);
     /* The link is freed after the call. */
     void (*close)(void *arg, busLink *l);
@@ -175,6 +185,13 @@ void busDrop(clusterBus *b, busLink *l);
 typedef bool busLinkTest(clusterBus *b, const busLink *l);
 /* NULL: all. */
 void busDropIf(clusterBus *b, busLinkTest *is_unwanted);
+
+/* ---- lost nodes ---- */
+
+/* An address at which a lost node may be. The server that listens there is asked for its id: if it
+ * is that of a lost node, the node has this address now; else nothing changes, as this is no MEET.
+ * Nothing is done for addresses of known nodes. */
+void busProbe(clusterBus *b, slice ip, int bus_port, int64_t now_ms);
 
 /* ---- what commands do ---- */
 

@@ -106,8 +106,11 @@ busLink *busAccepted(clusterBus *b, void *carrier, int64_t now_ms) {
 void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
     busSetNow(b, now_ms);
     check(!l->is_inbound);
-    check(l->node);
     l->is_open = true;
+    if (!l->node) {
+        busProbeOpened(b, l);
+        return;
+    }
     l->node->is_connected = true;
     failureConnected(l->node);
     busPing(b, l->node);
@@ -143,6 +146,7 @@ void busMoved(clusterBus *b, clusterNode *n) {
     logNotice("Address updated for node %s, now %s:%d", clusterNodeLabel(n).text, strText(&n->ip),
               clusterNodePort(n, b->rules.tls));
     if (n->links && n->links->to) busEndLink(b, n->links->to);
+    n->moved_ms = b->now_ms;
     if (b->map->myself->primary == n) b->procs->follow(b->arg, n);
 }
 
@@ -224,18 +228,35 @@ static int64_t retryMs(const clusterBus *b, const clusterNode *n) {
     return often || interval < BUS_TICK_MS ? BUS_TICK_MS : interval;
 }
 
+void busConnectTo(clusterBus *b, clusterNode *n, slice ip, int port) {
+    check(ip.len < BUS_IP_MAX);
+    busLink *l = newLink(b);
+    memcpy(l->peer_ip, ip.ptr, ip.len);
+    l->peer_port = port;
+    l->node = n;
+    if (n) busLinksOf(n)->to = l;
+    busConnect result = b->procs->connect(b->arg, l);
+    if (result == BUS_REFUSED && n) noteRefused(b, n);
+    if (result != BUS_CONNECTING) retire(b, l);
+}
+
+busLink *busLinkTo(clusterBus *b, const char *ip, int port, bool without_node) {
+    for (listNode *at = listFirst(&b->links); at; at = listNext(&b->links, at)) {
+        busLink *l = CONTAINER_OF(at, busLink, all);
+        if (l->is_inbound || l->peer_port != port || strcmp(l->peer_ip, ip) != 0) continue;
+        check(!l->is_closed);
+        if (!l->node || !without_node) return l;
+    }
+    return NULL;
+}
+
 static void openLink(clusterBus *b, clusterNode *n) {
     nodeLinks *links = busLinksOf(n);
     if (b->never_reconnects || b->now_ms - links->tried_ms < retryMs(b, n)) return;
     links->tried_ms = b->now_ms;
-    busLink *l = newLink(b);
-    l->node = n;
-    links->to = l;
     /* A node that cannot be reached is one that does not reply. */
     failurePinged(n, b->now_ms);
-    busConnect result = b->procs->connect(b->arg, l);
-    if (result == BUS_REFUSED) noteRefused(b, n);
-    if (result != BUS_CONNECTING) retire(b, l);
+    busConnectTo(b, n, strSlice(&n->ip), n->bus_port);
 }
 
 /* A node that answers, but does not connect to this one, does not know it. */

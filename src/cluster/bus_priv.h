@@ -47,6 +47,23 @@ bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader 
 void busKeepLinks(clusterBus *b);
 /* The address of a node has changed: its link is opened again. */
 void busMoved(clusterBus *b, clusterNode *n);
+/* Connects to an address, for a node, or for NULL to ask who listens there. */
+void busConnectTo(clusterBus *b, clusterNode *n, slice ip, int port);
+/* An outbound link to that address, of a node or only of those without; NULL: none. */
+busLink *busLinkTo(clusterBus *b, const char *ip, int port, bool without_node);
+
+/* ---- bus_seek.c ---- */
+
+/* True if the node has been out of reach for some time and does not connect to this one, either:
+ * its address may have changed. */
+bool busIsLost(const clusterBus *b, const clusterNode *n);
+/* Looks for lost nodes at the seeds, and at their host names. */
+void busSeek(clusterBus *b);
+/* Another server listens at the address of the node, which therefore has none. */
+void busLoseAddress(clusterBus *b, clusterNode *n);
+/* A link that busProbe() has opened: it is established; a PONG. */
+void busProbeOpened(clusterBus *b, busLink *l);
+void busTakeProbed(clusterBus *b, busLink *l, clusterNode *sender, const message *m);
 
 /* ---- bus_send.c ---- */
 

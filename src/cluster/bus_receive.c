@@ -53,21 +53,29 @@ static bool completeHandshake(clusterBus *b, busLink *l, clusterNode *known, con
     return true;
 }
 
-/* Another server listens at the address of the node. */
-static void takeStranger(clusterBus *b, busLink *l) {
+/* Another server listens at the address of the node, and is no node that is known: the node was
+ * reset, or has lost its file. */
+static void takeStranger(clusterBus *b, clusterNode *n) {
+    clusterMapSetFlags(b->map, n, NODE_NO_ADDRESS | NODE_FAILED, NODE_MAYBE_FAILED);
+    n->failed_ms = b->now_ms;
+    busTellFailed(b, n);
+}
+
+/* A PONG on the link of the node with another id. If the sender is known, addresses of nodes have
+ * changed, and the node may be at another one. */
+static void takeOtherId(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
     clusterNode *n = l->node;
+    check(n != sender);
     logNotice("PONG contains mismatching sender ID. About node %s in shard %.40s added %lld ms "
               "ago, having flags %u",
               clusterNodeLabel(n).text, n->shard_id, (long long)(b->now_ms - n->added_ms),
               n->flags);
-    clusterMapSetFlags(b->map, n, NODE_NO_ADDRESS | NODE_FAILED, NODE_MAYBE_FAILED);
-    n->failed_ms = b->now_ms;
-    clusterMapSetText(b->map, &n->ip, SLICE(""));
-    clusterMapSetPort(b->map, &n->tcp_port, 0);
-    clusterMapSetPort(b->map, &n->tls_port, 0);
-    clusterMapSetPort(b->map, &n->bus_port, 0);
-    busEndLink(b, l);
-    busTellFailed(b, n);
+    busLoseAddress(b, n);
+    if (sender && sender != b->map->myself) {
+        busTakeProbed(b, l, sender, m);
+    } else {
+        takeStranger(b, n);
+    }
 }
 
 /* ------------------------------------------------------------------ PING, PONG, MEET */
@@ -79,7 +87,7 @@ static bool takePong(clusterBus *b, busLink *l, clusterNode **sender, const mess
         if (!completeHandshake(b, l, *sender, m)) return false;
         *sender = n;
     } else if (*sender != n) {
-        takeStranger(b, l);
+        takeOtherId(b, l, *sender, m);
         return false;
     }
     failureRules failure = busFailureRules(b);
@@ -208,6 +216,13 @@ static void takeOther(clusterBus *b, clusterNode *sender, const message *m) {
 
 /* A server with the id of this one. */
 static void complainOfCopy(clusterBus *b, busLink *l) {
+    busLink *other_end = busLinkTo(b, l->own_ip, b->map->myself->bus_port, false);
+    if (other_end) { /* this server itself, at an address that another node had */
+        if (other_end->node) busLoseAddress(b, other_end->node);
+        busEndLink(b, other_end);
+        busEndLink(b, l);
+        return;
+    }
     if (logIsDue(&b->self_complained_ms, b->now_ms, BUS_COMPLAINT_MS))
         logWarning("A server at %s:%d has the id of this node, %.40s: one of the two has a copy of "
                    "the other's cluster configuration file.",
@@ -254,6 +269,10 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
     } else {
         if (!findSender(b, l, m, &sender)) return;
         l->is_greeted = true;
+    }
+    if (!l->is_inbound && !l->node) {
+        if (m->type == MESSAGE_PONG) busTakeProbed(b, l, sender, m);
+        return;
     }
     if (sender == b->map->myself && m->type != MESSAGE_PONG) return;
     if (sender) failureHeard(sender, b->now_ms);

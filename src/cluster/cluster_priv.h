@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/seeds.h"
 #include "config/config.h"
 
 enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
@@ -27,6 +28,7 @@ typedef struct clusterConfig {
     int cluster_message_gossip_perc;     /* percent of the nodes */
     bool cluster_slot_stats_enabled;
     char *cluster_bus_secret; /* empty: none */
+    clusterSeeds cluster_seeds;
     /* Failover and coverage. */
     int cluster_replica_validity_factor, cluster_migration_barrier;
     bool cluster_allow_replica_migration, cluster_require_full_coverage;

@@ -7,7 +7,10 @@
 #include "base/random.h"
 #include "cluster/valid.h"
 
-enum { ENTRIES_MIN = 3 };
+enum {
+    ENTRIES_MIN = 3,
+    MOVED_MAX = 32, /* nodes with new addresses in one message, in addition to the others */
+};
 
 /* ------------------------------------------------------------------ writing */
 
@@ -52,7 +55,8 @@ static void writeEntry(messageWriter *w, const clusterNode *n, bool tls) {
 
 static bool isTold(const clusterMap *m, const clusterNode *n, const clusterNode *to) {
     if (n == m->myself || n == to || n->flags & (NODE_HANDSHAKE | NODE_NO_ADDRESS)) return false;
-    return n->is_connected || n->slot_count > 0 || n->flags & NODE_MAYBE_FAILED;
+    if (n->flags & NODE_MAYBE_FAILED) return true;
+    return n->ip.len && (n->is_connected || n->slot_count > 0);
 }
 
 /* Consecutive nodes from a random one: each is told equally often, and none twice in a message. */
@@ -61,12 +65,14 @@ static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRule
     int wanted = m->node_count * rules->percent / 100;
     if (wanted < ENTRIES_MIN) wanted = ENTRIES_MIN;
     if (wanted > m->node_count - 2) wanted = m->node_count - 2;
-    int start = (int)randomUniform((uint64_t)m->node_count);
+    int moved = 0, start = (int)randomUniform((uint64_t)m->node_count);
     for (int i = 0; i < m->node_count; i++) {
         const clusterNode *n = m->nodes[(start + i) % m->node_count];
         if (!isTold(m, n, to)) continue;
         /* All that may be failing are told, so that reports reach the majority soon. */
         bool always = n->flags & NODE_MAYBE_FAILED;
+        if (n->is_connected && n->moved_ms && n->moved_ms >= rules->moved_since_ms)
+            always |= moved++ < MOVED_MAX;
         if (always || wanted > 0) writeEntry(w, n, rules->tls);
         if (!always) wanted--;
     }
@@ -140,11 +146,14 @@ static bool mayBeAdded(clusterMap *m, const gossipEntry *entry, int64_t now_ms) 
 static void takeAddress(clusterMap *m, clusterNode *about, const gossipEntry *entry,
                         const gossipRules *rules) {
     const uint32_t lost = NODE_MAYBE_FAILED | NODE_FAILED | NODE_NO_ADDRESS;
-    if (about == m->myself || !(about->flags & lost) || entry->node_flags & lost) return;
+    if (about == m->myself || entry->node_flags & lost) return;
+    /* The last PING of the sender was answered: its address is not one of former times. */
+    if (entry->ping_sent_s || !entry->pong_s) return;
     if (!entry->ip.len || !validIsIp(entry->ip) || !entry->bus_port) return;
     if (sliceEqual(entry->ip, strSlice(&about->ip)) && entry->bus_port == about->bus_port &&
         entry->port == firstPort(about, rules->tls))
         return;
+    if (!rules->mayMove(rules->arg, about, about->flags & lost)) return;
     setAddress(m, about, rules->tls, entry->ip, entry->port, entry->other_port, entry->bus_port);
     rules->moved(rules->arg, about);
 }

@@ -11,12 +11,16 @@
 
 /* What a node tells that is not in its map. */
 typedef struct gossipRules {
-    bool tls;           /* tls-cluster: the first port is that of TLS */
-    bool cluster_ok;    /* the state of the cluster */
-    bool announces_ip;  /* else receivers use the address of the connection */
-    uint8_t flags;      /* enum messageFlag */
-    uint16_t supported; /* enum nodeFlag: NODE_HAS_... */
-    int percent;        /* of the nodes in each message */
+    bool tls;               /* tls-cluster: the first port is that of TLS */
+    bool cluster_ok;        /* the state of the cluster */
+    bool announces_ip;      /* else receivers use the address of the connection */
+    uint8_t flags;          /* enum messageFlag */
+    uint16_t supported;     /* enum nodeFlag: NODE_HAS_... */
+    int percent;            /* of the nodes in each message */
+    int64_t moved_since_ms; /* nodes whose address has changed since then are told to all */
+    /* Whether the address that others tell about the node may be newer than the known one.
+     * `is_lost`: the node is marked as failing, or has no address. */
+    bool (*mayMove)(void *arg, const clusterNode *n, bool is_lost);
     /* Others reach the node, which this one does not, at another address. */
     void (*moved)(void *arg, clusterNode *n);
     void *arg;

@@ -52,6 +52,7 @@ struct clusterNode {
     int64_t failed_ms;   /* since when it is marked as failed */
     int64_t orphaned_ms; /* since when a primary has no replica that works */
     int64_t refused_ms;  /* since when connections to its bus port are refused */
+    int64_t moved_ms;    /* when its address has changed */
     failReport *reports; /* map_reports.c */
     int report_count;
     /* Of the bus: its connections to this node, and whether the outbound one is up. */

@@ -63,6 +63,22 @@ static status acceptIpv6(slice text, int64_t number, reason *why) {
     return validIsAddress(AF_INET6, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv6 address");
 }
 
+/* ------------------------------------------------------------------ cluster-seeds */
+
+static status setSeeds(const slice *words, int count, bool more, reason *why) {
+    clusterSeeds set = {.items = NULL};
+    if (count == 1 && !words[0].len) count = 0;
+    status st = seedsAdd(more ? &clusterConf.cluster_seeds : &set, words, count, why);
+    if (st != OK || more) return st;
+    seedsClear(&clusterConf.cluster_seeds);
+    clusterConf.cluster_seeds = set;
+    return OK;
+}
+
+static void getSeeds(str *out) { seedsPrint(&clusterConf.cluster_seeds, out); }
+
+static const configSpecial seeds = {.set = setSeeds, .get = getSeeds};
+
 /* ------------------------------------------------------------------ the table */
 
 const configOption clusterOptions[] = {
@@ -88,6 +104,7 @@ const configOption clusterOptions[] = {
                 .apply = slotStatsApply),
     CONFIG_STRING("cluster-bus-secret", clusterConf.cluster_bus_secret, "",
                   .flags = CONFIG_SENSITIVE),
+    CONFIG_SPECIAL("cluster-seeds", &seeds, "", .flags = CONFIG_MULTI_WORD),
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.cluster_replica_validity_factor, 10,
                0, INT_MAX, .alias = "cluster-slave-validity-factor"),

@@ -16,6 +16,7 @@
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "io/net_addr.h"
+#include "io/resolve.h"
 #include "io/tls.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
@@ -254,9 +255,10 @@ static void connected(conn *c) {
     busConn *bc = CONTAINER_OF(c, busConn, conn);
     check(!bc->link->is_inbound);
     if (c->state == CONN_FAILED) {
-        if (c->last_errno != ECONNREFUSED)
-            logVerbose("Connection with Node %.40s at %s:%d failed: %s", bc->link->node->id,
-                       strText(&bc->link->node->ip), bc->link->node->bus_port, connErrorText(c));
+        const busLink *l = bc->link;
+        if (c->last_errno != ECONNREFUSED && l->node)
+            logVerbose("Connection with Node %.40s at %s:%d failed: %s", l->node->id, l->peer_ip,
+                       l->peer_port, connErrorText(c));
         ended(bc, c->last_errno == ECONNREFUSED);
     } else if (connOnWrite(c, NULL) != OK || connOnRead(c, readable) != OK) {
         ended(bc, false);
@@ -268,12 +270,11 @@ static void connected(conn *c) {
 static busConnect connectTo(void *arg, busLink *l) {
     (void)arg; /* there is one bus */
     reason why;
-    const char *ip = strText(&l->node->ip);
-    int fd = netConnectTcp(ip, l->node->bus_port, netSourceAddress(), false, &why);
+    const char *ip = l->peer_ip;
+    int fd = netConnectTcp(ip, l->peer_port, netSourceAddress(), false, &why);
     if (fd < 0) {
         if (errno == ECONNREFUSED) return BUS_REFUSED;
-        logVerbose("Unable to connect to Cluster Node [%s]:%d -> %s", ip, l->node->bus_port,
-                   why.text);
+        logVerbose("Unable to connect to Cluster Node [%s]:%d -> %s", ip, l->peer_port, why.text);
         return BUS_IMPOSSIBLE;
     }
     busConn *bc = newConn(fd, CONN_CONNECTING);
@@ -292,6 +293,29 @@ static void closeLink(void *arg, busLink *l) {
     (void)arg; /* there is one bus */
     check(!l->is_closed);
     if (l->carrier) closeConn(l->carrier);
+}
+
+/* The bus port of the host that is being looked up; 0: none is. One at a time, so that a resolver
+ * that does not answer delays replication, which uses it too, by one name at most. */
+static int looked_up_port;
+
+static void lookedUp(void *arg, const char *addr) {
+    (void)arg; /* there is one bus */
+    int bus_port = looked_up_port;
+    check(bus_port > 0);
+    looked_up_port = 0;
+    if (addr) busProbe(&serverBus, sliceOf(addr), bus_port, serverBusNowMs());
+}
+
+static bool lookUp(void *arg, slice host, int bus_port) {
+    char name[NODE_HOSTNAME_MAX];
+    (void)arg; /* there is one bus */
+    if (looked_up_port || host.len >= sizeof(name)) return false;
+    memcpy(name, host.ptr, host.len);
+    name[host.len] = '\0';
+    looked_up_port = bus_port;
+    resolveHost(name, lookedUp, NULL);
+    return true;
 }
 
 /* ------------------------------------------------------------------ listening */
@@ -436,6 +460,7 @@ static void moduleMessage(void *arg, clusterNode *from, const message *m) {
 }
 
 static const busProcs procs = {.connect = connectTo,
+                               .lookUp = lookUp,
                                .send = sendOn,
                                .close = closeLink,
                                .offset = offsetNow,
@@ -471,7 +496,8 @@ void serverBusTakeRules(void) {
                                  .validity_factor = c->cluster_replica_validity_factor,
                                  .repl_ping_ms = replPingMs(),
                                  .manual_timeout_ms = c->cluster_manual_failover_timeout,
-                                 .forget_ms = forgetMs()};
+                                 .forget_ms = forgetMs(),
+                                 .seeds = &clusterConf.cluster_seeds};
 }
 
 static bool isOverLimit(clusterBus *b, const busLink *l) {
@@ -525,10 +551,22 @@ void serverBusResetStats(void) {
 
 /* ------------------------------------------------------------------ beginning and end */
 
+/* The host may have had another address when the file was written. The first node that connects
+ * tells which one it has now. */
+static void verifyAddress(void) {
+    clusterNode *myself = serverMap.myself;
+    if (serverBus.rules.announces_ip || !myself->ip.len || netAddrIsOwn(strText(&myself->ip)))
+        return;
+    logNotice("This host does not have the address %s of the cluster configuration file any more.",
+              strText(&myself->ip));
+    clusterMapSetText(&serverMap, &myself->ip, SLICE(""));
+}
+
 status serverBusInit(reason *why) {
     listInit(&serverLinks.unsent);
     busInit(&serverBus, &serverMap, &serverClusterState, &procs, NULL, serverBusNowMs());
     serverBusTakeRules();
+    verifyAddress();
     pubsubSetOutward(publishOutward);
     return openListeners(why);
 }

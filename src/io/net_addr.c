@@ -385,3 +385,17 @@ bool netAddrIsValid(const char *text) {
     uint8_t addr[sizeof(struct in6_addr)];
     return inet_pton(AF_INET, text, addr) == 1 || inet_pton(AF_INET6, text, addr) == 1;
 }
+
+bool netAddrIsOwn(const char *text) {
+    netAddr addr;
+    memset(&addr, 0, sizeof(addr));
+    bool ip4 = inet_pton(AF_INET, text, &addr.ip4.sin_addr) == 1;
+    if (!ip4 && inet_pton(AF_INET6, text, &addr.ip6.sin6_addr) != 1) return true;
+    addr.any.sa_family = ip4 ? AF_INET : AF_INET6;
+    int fd = socket(addr.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return true;
+    bool own = bind(fd, &addr.any, ip4 ? sizeof(addr.ip4) : sizeof(addr.ip6)) == 0 ||
+               errno != EADDRNOTAVAIL;
+    closeQuietly(fd);
+    return own;
+}

@@ -42,6 +42,8 @@ bool netPeerText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netPeerIsLocal(int fd);           /* loopback or Unix socket */
 bool netAddrIsValid(const char *text); /* a literal IPv4 or IPv6 address */
+/* True if this host has the literal address, or that cannot be found out. */
+bool netAddrIsOwn(const char *text);
 
 status netSetNoDelay(int fd, bool on);
 /* Sends probes after `seconds` without traffic; 0 disables them. */

@@ -97,6 +97,7 @@ static void restart(simNode *n) {
         return;
     }
     if (oneIn(4)) stepClock(n->host);
+    if (sim_has_seeds && oneIn(4)) simNodeMove(n);
     simFile file = SIM_FILE;
     if (!strict && oneIn(6)) file = SIM_NO_FILE;
     if (!strict && oneIn(6)) file = SIM_OLD_FILE;
@@ -387,10 +388,37 @@ static void failOne(void) {
     agree(RETURN_MS + AGREE_MS);
 }
 
+/* All nodes restart with new addresses, within less than a timeout. They have found each other 1.5
+ * timeouts after the last start, and have not replaced anybody. */
+static void moveAll(void) {
+    for (int i = 0; i < sim_node_count; i++) simNodeStop(&sim_nodes[i]);
+    bool swap = oneIn(2);
+    if (swap) simNodesSwap();
+    for (int i = 0; i < sim_node_count && !swap; i++) simNodeMove(&sim_nodes[i]);
+    for (int i = 0, left = sim_node_count; left; i = (i + 1) % sim_node_count) {
+        if (sim_nodes[i].running || oneIn(2)) continue;
+        simNodeStart(&sim_nodes[i], SIM_FILE);
+        left--;
+        int64_t pause_ms = (int64_t)randomUniform(SIM_NODE_TIMEOUT_MS * 3 / 4) / sim_node_count;
+        for (int64_t t = 0; t < pause_ms; t += SIM_NODE_STEP_MS) step();
+    }
+    int64_t end_ms = sim_now_ms + SIM_NODE_TIMEOUT_MS * 3 / 2;
+    const simNode *n = NULL;
+    while ((n = unusable()) != NULL || disagreement()) {
+        if (sim_now_ms > end_ms) {
+            printMaps();
+            simFail("after a restart with new addresses the nodes %s",
+                    disagreement() ? disagreement() : "do not serve requests");
+        }
+        step();
+    }
+}
+
 static void chooseRules(void) {
     faults = !oneIn(4);
     strict = !oneIn(3);
     sim_replica_migration = oneIn(2);
+    sim_has_seeds = oneIn(2);
     sim_refused_timeout_ms = oneIn(4) ? REFUSED_TIMEOUT_MS : 0;
     memset(winner_of, 0, sizeof(winner_of));
     memset(voted_in, 0, sizeof(voted_in));
@@ -414,6 +442,7 @@ static void run(void) {
     fixSlots();
     awaitService();
     failOne();
+    if (sim_has_seeds && sim_refused_timeout_ms == 0) moveAll();
     for (int i = 0; i < sim_node_count; i++) simNodeClear(&sim_nodes[i]);
     networkReset(0, 0, 0);
 }
@@ -446,6 +475,8 @@ static void report(void) {
     print("writes", c->writes);
     print("synchronisations", c->syncs);
     print("stopped nodes found", c->failures_found);
+    print("new addresses", c->new_addresses);
+    print("addresses tried", c->probes);
     printf("\n");
 }
 

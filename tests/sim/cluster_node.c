@@ -9,6 +9,7 @@ simNode sim_nodes[SIM_NODES_MAX];
 int sim_node_count;
 simNodeCounts node_counts;
 bool sim_replica_migration;
+bool sim_has_seeds;
 int64_t sim_refused_timeout_ms;
 
 int64_t simNodeClock(const simNode *n) {
@@ -36,10 +37,18 @@ bool simNodeActs(const simNode *n) { return n->running && !networkIsPaused(n->ho
 
 static wireSide sideOf(const busLink *l) { return l->is_inbound ? WIRE_ACCEPTOR : WIRE_CONNECTOR; }
 
+/* The host with that port, whether it runs or not; -1: none. */
+static int hostAt(int bus_port) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (sim_nodes[i].bus_port == bus_port) return i;
+    return -1;
+}
+
 static busConnect connectLink(void *arg, busLink *l) {
     simNode *n = arg;
-    int host = l->node->bus_port - SIM_BUS_PORT;
-    if (host < 0 || host >= sim_node_count) return BUS_IMPOSSIBLE;
+    int host = hostAt(l->peer_port);
+    node_counts.probes += !l->node;
+    if (host < 0) return BUS_IMPOSSIBLE;
     wire *w = wireOpen(n->host, n, host, &sim_nodes[host]);
     if (!w) return BUS_REFUSED;
     node_counts.links++;
@@ -141,7 +150,18 @@ static void ignoreModule(void *arg, clusterNode *from, const message *m) {
     simFail("node %d receives a message of a module", ((simNode *)arg)->host);
 }
 
+/* Seeds are names of hosts. */
+static bool lookUp(void *arg, slice host, int bus_port) {
+    simNode *n = arg;
+    (void)bus_port; /* follows from the name */
+    if (oneIn(4)) return false;
+    check(host.ptr[0] - '0' < sim_node_count);
+    busProbe(&n->bus, SLICE("127.0.0.1"), sim_nodes[host.ptr[0] - '0'].bus_port, simNodeClock(n));
+    return true;
+}
+
 static const busProcs procs = {.connect = connectLink,
+                               .lookUp = lookUp,
                                .send = sendBytes,
                                .close = closeLink,
                                .offset = offsetOf,
@@ -238,10 +258,11 @@ static void startBus(simNode *n) {
                               .validity_factor = 10,
                               .repl_ping_ms = 10000,
                               .manual_timeout_ms = SIM_MANUAL_TIMEOUT_MS,
-                              .forget_ms = SIM_FORGET_MS};
+                              .forget_ms = SIM_FORGET_MS,
+                              .seeds = sim_has_seeds ? &n->seeds : NULL};
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);
-    clusterMapSetPort(&n->map, &myself->bus_port, SIM_BUS_PORT + n->host);
+    clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
     n->paused_until_ms = 0;
@@ -258,7 +279,10 @@ static void beginAnew(simNode *n) {
 
 void simNodeInit(simNode *n, int host) {
     memset(n, 0, sizeof(*n));
+    const slice words[SIM_SEEDS] = {SLICE("0:1"), SLICE("1:1")};
     n->host = host;
+    n->bus_port = SIM_BUS_PORT + host;
+    if (seedsAdd(&n->seeds, words, SIM_SEEDS, NULL) != OK) simFail("seeds are refused");
     setClock(n);
     dataInit(n);
     beginAnew(n);
@@ -298,8 +322,25 @@ void simNodeStop(simNode *n) {
     clusterMapClear(&n->map);
 }
 
+void simNodeMove(simNode *n) {
+    check(!n->running);
+    do n->bus_port += SIM_NODES_MAX;
+    while (n->bus_port > UINT16_MAX);
+    node_counts.new_addresses++;
+}
+
+void simNodesSwap(void) {
+    int first = sim_nodes[0].bus_port;
+    for (int i = 0; i < sim_node_count; i++) {
+        check(!sim_nodes[i].running);
+        sim_nodes[i].bus_port = i + 1 < sim_node_count ? sim_nodes[i + 1].bus_port : first;
+    }
+    node_counts.new_addresses += (uint64_t)sim_node_count;
+}
+
 void simNodeClear(simNode *n) {
     simNodeStop(n);
+    seedsClear(&n->seeds);
     strFree(&n->disk);
     strFree(&n->old_disk);
 }

@@ -14,7 +14,8 @@ enum {
     SIM_NODE_TIMEOUT_MS = 2000,
     SIM_MANUAL_TIMEOUT_MS = 5000,
     SIM_FORGET_MS = 5000,
-    SIM_BUS_PORT = 17000, /* plus the host */
+    SIM_BUS_PORT = 17000, /* plus the host, and more after moves */
+    SIM_SEEDS = 2,        /* the first hosts */
 };
 
 /* The dataset of a node: cluster_data.c. */
@@ -28,11 +29,13 @@ typedef struct simData {
 
 typedef struct simNode {
     int host;
+    int bus_port; /* its address: all hosts have the same IP */
     bool running;
     clusterMap map;
     clusterState state;
     clusterBus bus;
     simData data;
+    clusterSeeds seeds;
     str disk, old_disk; /* the configuration file, and a copy of an earlier one */
     int64_t next_tick_ms;
     int64_t paused_until_ms; /* writes, by its clock */
@@ -61,6 +64,10 @@ typedef enum simFile { SIM_FILE, SIM_OLD_FILE, SIM_NO_FILE } simFile;
 /* Reads its file, an earlier copy of it, or begins anew. */
 void simNodeStart(simNode *n, simFile file);
 void simNodeStop(simNode *n);
+/* Gives addresses that no node has had to a stopped node, or to all, which are stopped, or those
+ * of others. */
+void simNodeMove(simNode *n);
+void simNodesSwap(void);
 /* True if it runs and is not paused: it can be given orders. */
 bool simNodeActs(const simNode *n);
 /* After an order: writes the file and checks the node. */
@@ -74,12 +81,13 @@ simNode *simNodeOf(const clusterNode *node);
 typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
         elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,
-        forgets, resets, migrations, writes, syncs, clock_steps;
+        forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes;
 } simNodeCounts;
 extern simNodeCounts node_counts;
 
 /* What the rules of all nodes of a run have in common. */
 extern bool sim_replica_migration;
+extern bool sim_has_seeds;
 extern int64_t sim_refused_timeout_ms;
 
 #endif

@@ -13,8 +13,8 @@ static clusterNode *seenBy(const simNode *n, const simNode *other) {
 
 void operatorMeet(simNode *n, const simNode *other) {
     if (!simNodeActs(n) || !other->running || n == other) return;
-    node_counts.meets += busMeet(&n->bus, SLICE("127.0.0.1"), 7000 + other->host,
-                                 SIM_BUS_PORT + other->host, simNodeClock(n));
+    node_counts.meets +=
+        busMeet(&n->bus, SLICE("127.0.0.1"), 7000 + other->host, other->bus_port, simNodeClock(n));
     simNodeFinish(n);
 }
 

@@ -14,6 +14,7 @@ int test_failure(void);
 int test_election(void);
 int test_manual_failover(void);
 int test_orphans(void);
+int test_seeds(void);
 
 int main(void) {
     int failed = 0;
@@ -30,5 +31,6 @@ int main(void) {
     failed += test_election();
     failed += test_manual_failover();
     failed += test_orphans();
+    failed += test_seeds();
     return failed != 0;
 }
