@@ -11,6 +11,7 @@ enum {
     PING_OLDEST_MS =
         1000, /* so often the node with the oldest PONG of a few random ones is asked */
     PING_CANDIDATES = 5,
+    FAILOVER_MAX_MS = 5000,
 };
 
 /* ------------------------------------------------------------------ rules of the parts */
@@ -37,9 +38,17 @@ gossipRules busGossipRules(clusterBus *b) {
                          .arg = b};
 }
 
+/* With cluster-refused-timeout the node timeout says how long a silent node is waited for, which
+ * may be minutes, and not how long messages take: elections do not wait for it. */
+static int64_t failoverTimeoutMs(const busRules *r) {
+    bool shorter = r->refused_timeout_ms && r->timeout_ms > FAILOVER_MAX_MS;
+    return shorter ? FAILOVER_MAX_MS : r->timeout_ms;
+}
+
 failureRules busFailureRules(clusterBus *b) {
     return (failureRules){.timeout_ms = b->rules.timeout_ms,
                           .refused_timeout_ms = b->rules.refused_timeout_ms,
+                          .failover_timeout_ms = failoverTimeoutMs(&b->rules),
                           .failed = busTellFailed,
                           .arg = b};
 }
@@ -54,7 +63,7 @@ static electionRules electionRulesOf(const clusterBus *b) {
     int64_t most_ms = r->validity_factor ? r->repl_ping_ms + r->timeout_ms * r->validity_factor : 0;
     check(age_ms >= -1);
     age_ms = age_ms < 0 ? INT64_MAX : age_ms < r->timeout_ms ? 0 : age_ms - r->timeout_ms;
-    return (electionRules){.timeout_ms = r->timeout_ms,
+    return (electionRules){.timeout_ms = failoverTimeoutMs(r),
                            .allowed = !r->no_failover,
                            .manual_end_ms = manualFailoverReadyUntil(&b->manual),
                            .data_age_ms = age_ms,

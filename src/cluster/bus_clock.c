@@ -18,7 +18,7 @@ static void skipGap(clusterBus *b, int64_t gap_ms) {
         clusterNode *n = b->map->nodes[i];
         move(&n->ping_sent_ms, gap_ms);
         move(&n->heard_ms, gap_ms);
-        move(&n->refused_ms, gap_ms);
+        failureNotRefused(n); /* it may have been up meanwhile */
         if (n->flags & NODE_HANDSHAKE) move(&n->added_ms, gap_ms);
     }
 }

@@ -112,7 +112,7 @@ void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
         return;
     }
     l->node->is_connected = true;
-    failureConnected(l->node);
+    failureNotRefused(l->node);
     busPing(b, l->node);
 }
 
@@ -124,7 +124,9 @@ static void noteRefused(const clusterBus *b, clusterNode *n) {
 
 void busClosed(clusterBus *b, busLink *l, bool refused, int64_t now_ms) {
     busSetNow(b, now_ms);
-    if (refused && l->node) noteRefused(b, l->node);
+    clusterNode *n = l->is_inbound ? NULL : l->node;
+    if (refused && n) noteRefused(b, n);
+    if (!refused && n && !l->is_open) failureNotRefused(n);
     retire(b, l);
     busSweep(b);
 }
@@ -224,7 +226,8 @@ static bool isSilent(const clusterBus *b, const clusterNode *n, const busLink *l
 
 static int64_t retryMs(const clusterBus *b, const clusterNode *n) {
     int64_t interval = b->rules.timeout_ms / LARGE_RETRIES;
-    bool often = b->map->node_count < LARGE_CLUSTER || (n->links && n->links->from);
+    bool often = b->map->node_count < LARGE_CLUSTER || (n->links && n->links->from) ||
+                 (b->rules.refused_timeout_ms && n->refused_ms);
     return often || interval < BUS_TICK_MS ? BUS_TICK_MS : interval;
 }
 
@@ -237,6 +240,7 @@ void busConnectTo(clusterBus *b, clusterNode *n, slice ip, int port) {
     if (n) busLinksOf(n)->to = l;
     busConnect result = b->procs->connect(b->arg, l);
     if (result == BUS_REFUSED && n) noteRefused(b, n);
+    if (result == BUS_IMPOSSIBLE && n) failureNotRefused(n);
     if (result != BUS_CONNECTING) retire(b, l);
 }
 

@@ -20,6 +20,7 @@ typedef struct clusterConfig {
     char *cluster_config_file;
     int cluster_config_save_behavior; /* enum saveBehavior */
     int64_t cluster_node_timeout;     /* ms */
+    int64_t cluster_refused_timeout;  /* ms, 0: off */
     int cluster_port;                 /* of the cluster bus; 0: port + 10000 */
     int cluster_databases;
     uint64_t cluster_link_sendbuf_limit; /* bytes, 0: no limit */

@@ -42,6 +42,21 @@ void failurePinged(clusterNode *n, int64_t now_ms) {
 
 void failureHeard(clusterNode *n, int64_t now_ms) { n->heard_ms = now_ms; }
 
+/* A replica that works may be elected. */
+static bool mayBeReplaced(const clusterNode *n) {
+    check(clusterNodeVotes(n));
+    for (int i = 0; i < n->replica_count; i++)
+        if (!(n->replicas[i]->flags & (NODE_FAILED | NODE_NO_FAILOVER))) return true;
+    return false;
+}
+
+static bool isBackForGood(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    check(n->flags & NODE_FAILED);
+    /* Its process was only restarted. */
+    if (rules->refused_timeout_ms && !mayBeReplaced(n)) return true;
+    return now_ms - n->failed_ms > FAILED_TIMEOUTS * rules->failover_timeout_ms;
+}
+
 static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     check(n->flags & NODE_FAILED);
     check(!(n->flags & NODE_MAYBE_FAILED));
@@ -49,7 +64,7 @@ static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules
         logNotice("Clear FAIL state for node %s: %s is reachable again.", clusterNodeLabel(n).text,
                   n->flags & NODE_REPLICA ? "replica" : "primary without slots");
         clusterMapSetFlags(m, n, 0, NODE_FAILED);
-    } else if (now_ms - n->failed_ms > FAILED_TIMEOUTS * rules->timeout_ms) {
+    } else if (isBackForGood(n, rules, now_ms)) {
         /* No replica was elected in this time. */
         logNotice(
             "Clear FAIL state for node %s: is reachable again and nobody is serving its slots "
@@ -61,25 +76,28 @@ static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules
 
 void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     n->pong_ms = n->heard_ms = now_ms;
-    n->ping_sent_ms = n->refused_ms = 0;
+    n->ping_sent_ms = 0;
+    failureNotRefused(n);
     if (n->flags & NODE_MAYBE_FAILED) clusterMapSetFlags(m, n, 0, NODE_MAYBE_FAILED);
     if (n->flags & NODE_FAILED) clearFailed(m, n, rules, now_ms);
 }
 
 void failureRefused(clusterNode *n, int64_t now_ms) {
     if (!n->refused_ms) n->refused_ms = now_ms;
+    n->last_refused_ms = now_ms;
+    check(n->last_refused_ms >= n->refused_ms);
 }
 
-void failureConnected(clusterNode *n) { n->refused_ms = 0; }
+void failureNotRefused(clusterNode *n) { n->refused_ms = n->last_refused_ms = 0; }
 
-/* Its process is gone: nothing listens on its bus port for so long. */
-static bool isRefusing(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
+/* Its process is gone: all attempts to connect to its bus port in so long a time were refused. */
+static bool isRefusing(const clusterNode *n, const failureRules *rules) {
     return rules->refused_timeout_ms && n->refused_ms &&
-           now_ms - n->refused_ms >= rules->refused_timeout_ms;
+           n->last_refused_ms - n->refused_ms >= rules->refused_timeout_ms;
 }
 
 static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
-    if (isRefusing(n, rules, now_ms)) return true;
+    if (isRefusing(n, rules)) return true;
     return n->ping_sent_ms && now_ms - n->ping_sent_ms > rules->timeout_ms &&
            now_ms - n->heard_ms > rules->timeout_ms;
 }

@@ -12,13 +12,14 @@
  *   FAILED        PONG of a replica or a primary without slots       -
  *   FAILED        PONG of a primary 2 timeouts after it was marked   -
  *
- *
  * Reports count for two timeouts.
  *
  * When the kernel of a host refuses connections to a node's bus port, its process is gone. With
- * cluster-refused-timeout, a node to which connections are refused for so long counts as one that
- * is silent for the node timeout: first row of the table. Others are told so as always, in gossip,
- * so the majority of voters must agree, and nodes that do not know this rule take part. */
+ * cluster-refused-timeout, a node to which all connections in so long a time were refused counts as
+ * one that is silent for the node timeout: first row of the table. Others are told so as always, in
+ * gossip, so the majority of voters must agree; reports of nodes that do not know this rule count,
+ * too. As a restarted process is marked by this rule where it was not before, a primary without a
+ * replica that could replace it is then unmarked by its next PONG, and others sooner. */
 #ifndef CLUSTER_FAILURE_H
 #define CLUSTER_FAILURE_H
 
@@ -27,7 +28,8 @@
 
 typedef struct failureRules {
     int64_t timeout_ms;
-    int64_t refused_timeout_ms; /* 0: refused connections have no special meaning */
+    int64_t refused_timeout_ms;  /* 0: refused connections have no special meaning */
+    int64_t failover_timeout_ms; /* instead of timeout_ms in the last row of the table */
     /* A node was marked as failed by the majority: the others must be told. */
     void (*failed)(void *arg, clusterNode *n);
     void *arg;
@@ -40,10 +42,10 @@ bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms);
 void failurePinged(clusterNode *n, int64_t now_ms);
 void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms);
 void failureHeard(clusterNode *n, int64_t now_ms);
-/* A connection to the bus port of the node was refused; it was accepted. Other errors are neither:
- * they may be those of the network. */
+/* A connection to the bus port of the node was refused; it was accepted, or has failed with another
+ * error, which may be that of the network. */
 void failureRefused(clusterNode *n, int64_t now_ms);
-void failureConnected(clusterNode *n);
+void failureNotRefused(clusterNode *n);
 /* What `from` tells about `about` in its gossip. */
 void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
                    const gossipEntry *entry, const failureRules *rules, int64_t now_ms);

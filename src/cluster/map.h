@@ -51,7 +51,8 @@ struct clusterNode {
     int64_t pong_ms, heard_ms;
     int64_t failed_ms;   /* since when it is marked as failed */
     int64_t orphaned_ms; /* since when a primary has no replica that works */
-    int64_t refused_ms;  /* since when connections to its bus port are refused */
+    /* Since when all connections to its bus port are refused, and when the last one was. */
+    int64_t refused_ms, last_refused_ms;
     int64_t moved_ms;    /* when its address has changed */
     failReport *reports; /* map_reports.c */
     int report_count;

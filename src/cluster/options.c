@@ -89,6 +89,7 @@ const configOption clusterOptions[] = {
     CONFIG_ENUM("cluster-config-save-behavior", clusterConf.cluster_config_save_behavior,
                 save_words, SAVE_SYNC),
     CONFIG_INT("cluster-node-timeout", clusterConf.cluster_node_timeout, 15000, 0, INT64_MAX),
+    CONFIG_INT("cluster-refused-timeout", clusterConf.cluster_refused_timeout, 0, 0, INT_MAX),
     CONFIG_INT("cluster-port", clusterConf.cluster_port, 0, 0, CONFIG_PORT_MAX,
                .flags = CONFIG_IMMUTABLE),
     CONFIG_INT("cluster-databases", clusterConf.cluster_databases, 1, 1, INT_MAX,

@@ -486,6 +486,7 @@ void serverBusTakeRules(void) {
     const clusterConfig *c = &clusterConf;
     serverBus.rules = (busRules){.timeout_ms = c->cluster_node_timeout,
                                  .ping_interval_ms = c->cluster_ping_interval,
+                                 .refused_timeout_ms = c->cluster_refused_timeout,
                                  .gossip_percent = c->cluster_message_gossip_perc,
                                  .tls = netTlsForCluster(),
                                  .announces_ip = c->cluster_announce_ip[0] != '\0',

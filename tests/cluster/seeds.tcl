@@ -1,12 +1,5 @@
 # cluster-seeds, and the host names that nodes have announced: nodes that restart with new addresses find each other.
 
-# Calls a proc of the harness that is about the innermost server for node i.
-proc with_node {i code} {
-    set all $::servers
-    set ::servers [list [lindex $all $i]]
-    try {uplevel 1 $code} finally {set ::servers $all}
-}
-
 # Stops all nodes, sets directives of node i by the list that `code` returns, and starts all.
 proc restart_all {code} {
     for {set i 0} {$i < $::cluster_size} {incr i} {with_node $i stop_server}

@@ -10,6 +10,7 @@
 #   cluster_wait_ok ?nodes?     until these nodes (default: all) report the state ok
 #   cluster_wait_flag ?-i? id flag   until node i shows the flag for the node with that id
 #   cluster_wait_role i role    until node i is a master or slave, with its link up
+#   with_node i {code}         calls a proc about the innermost server, as stop_server, for node i
 #   cluster_wait_agree ?nodes?  until these nodes have the same owners of all slots
 #   restart_as {lines}          restarts the server with a configuration file of these lines
 #   node_line id port flags ?primary? ?epoch? ?slots? ?extra?   a line of a configuration file
@@ -154,6 +155,12 @@ proc cluster_join {primaries replicas} {
     }
     cluster_wait_ok
     cluster_wait_agree
+}
+
+proc with_node {i code} {
+    set all $::servers
+    set ::servers [list [lindex $all $i]]
+    try {uplevel 1 $code} finally {set ::servers $all}
 }
 
 # Node `from` meets node `to`.

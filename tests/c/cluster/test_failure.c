@@ -18,7 +18,7 @@ static void failed(void *arg, clusterNode *n) {
     last_told = n;
 }
 
-static const failureRules rules = {.timeout_ms = T, .failed = failed};
+static const failureRules rules = {.timeout_ms = T, .failover_timeout_ms = T, .failed = failed};
 
 static int setup(void **state) {
     clusterMapInit(&map, 0);
@@ -49,8 +49,9 @@ static void refused_connections_count_as_silence(void **state) {
     failureRules refused = rules;
     refused.refused_timeout_ms = 300;
     failureRefused(a, 1000);
-    failureRefused(a, 1200);
-    assert_false(failureTick(&map, &refused, 1299));
+    failureRefused(a, 1299);
+    assert_false(failureTick(&map, &refused, 1400)); /* it may have been started since */
+    failureRefused(a, 1300);
     assert_false(failureTick(&map, &rules, 1300)); /* off */
     assert_true(failureTick(&map, &refused, 1300));
     assert_true(a->flags & NODE_MAYBE_FAILED);
@@ -59,8 +60,10 @@ static void refused_connections_count_as_silence(void **state) {
     failurePong(&map, a, &refused, 1500);
     assert_false(failureTick(&map, &refused, 1600));
     failureRefused(b, 2000);
-    failureConnected(b);
-    assert_false(failureTick(&map, &refused, 9000));
+    failureNotRefused(b);
+    failureRefused(b, 2400);
+    failureRefused(b, 2600);
+    assert_false(failureTick(&map, &refused, 2600));
 }
 
 /* The node that is told to forget another one does not take it back. */
