@@ -128,17 +128,26 @@ uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
 
 /* ------------------------------------------------------------------ commands of the script */
 
+static bool endsLine(char ch) { return ch == '\r' || ch == '\n'; }
+
+/* Errorstats count by the first word as it is replied: the ends of lines are blanks in a reply,
+ * those at its end are left out. */
+static void countError(slice text) {
+    size_t len = text.len, word = 0;
+    while (len > 0 && endsLine(text.ptr[len - 1])) len--;
+    while (word < len && text.ptr[word] != ' ' && !endsLine(text.ptr[word])) word++;
+    check(word <= text.len);
+    if (word < len) {
+        statsCountScriptError(sliceMake(text.ptr, word));
+    } else {
+        statsCountError(SLICE("ERR"));
+    }
+}
+
 void scriptReplyError(ctx *c, slice text, bool counted) {
     hotCheck(threadIsMain());
     c->flags |= CTX_FAILED;
-    if (!counted) {
-        const char *blank = memchr(text.ptr, ' ', text.len);
-        if (blank) {
-            statsCountScriptError(sliceMake(text.ptr, (size_t)(blank - text.ptr)));
-        } else {
-            statsCountError(SLICE("ERR"));
-        }
-    }
+    if (!counted) countError(text);
     respError(c->out, text);
 }
 

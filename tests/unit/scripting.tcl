@@ -306,6 +306,16 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_match "*cmdstat_incr:calls=1,*rejected_calls=1,failed_calls=1*" [r info commandstats]
     }
 
+    test {errors that a script makes up are counted by their first word, without ends of lines} {
+        foreach {text code} {
+            "MY text" MY "\r\nMY text" "" "\nMY" ERR "MY\r\ntext" ERR "MY\ttext" ERR "-MY\r text" MY "MY\r\n" ERR
+        } {
+            r config resetstat
+            catch {r eval {return redis.error_reply(ARGV[1])} 0 $text}
+            assert_equal "# Errorstats\r\nerrorstat_$code:count=1\r\n" [r info errorstats]
+        }
+    }
+
     test {errors in calls at the end of a function have the place of that function} {
         foreach {call error} {
             {select(0)} {bad argument #1 to 'select' (index out of range)}
