@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who keeps the imports of slots (slot_imports.h). */
+ * Who keeps the imports and states of slots (slot_imports.h). */
 #include "engine/slot_imports.h"
 
 static const slotImportKeeper *keeper;
@@ -13,4 +13,16 @@ void slotImportsEach(slotImportVisitProc *visit, void *arg) {
 
 void slotImportsLoaded(const slotImport *import) {
     if (keeper) keeper->loaded(import);
+}
+
+static const slotStateKeeper *state_keeper;
+
+void slotStatesSetKeeper(const slotStateKeeper *to) { state_keeper = to; }
+
+void slotStatesPrint(str *out) {
+    if (state_keeper) state_keeper->print(out);
+}
+
+void slotStatesLoaded(slice text) {
+    if (state_keeper) state_keeper->loaded(text);
 }

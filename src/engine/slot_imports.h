@@ -6,6 +6,7 @@
 #ifndef ENGINE_SLOT_IMPORTS_H
 #define ENGINE_SLOT_IMPORTS_H
 
+#include "base/str.h"
 #include "store/slots.h"
 
 typedef void slotImportVisitProc(void *arg, const slotImport *import);
@@ -16,6 +17,17 @@ typedef struct slotImportKeeper {
     void (*loaded)(const slotImport *import);
 } slotImportKeeper;
 void slotImportsSetKeeper(const slotImportKeeper *keeper);
+
+/* Slots that are being moved key by key, as a text that a primary sends its replicas with the
+ * dataset. Only the cluster knows what it says. */
+typedef struct slotStateKeeper {
+    void (*print)(str *out); /* appends nothing if there are none */
+    /* A dataset is being received: what it says replaces what was known; empty: nothing. */
+    void (*loaded)(slice text);
+} slotStateKeeper;
+void slotStatesSetKeeper(const slotStateKeeper *keeper);
+void slotStatesPrint(str *out);
+void slotStatesLoaded(slice text);
 
 void slotImportsEach(slotImportVisitProc *visit, void *arg);
 void slotImportsLoaded(const slotImport *import);

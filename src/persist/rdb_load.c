@@ -76,6 +76,8 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
         last_load.origin.offset = number;
     } else if (sliceIs(name, "repl-stream-db") && numberParseInt(value, &number)) {
         last_load.origin.db = number >= 0 && number < storeDbCount() ? (int)number : -1;
+    } else if (l->sync && sliceEqual(name, RDB_SLOT_STATES_FIELD)) {
+        slotStatesLoaded(value);
     } else if (sliceEqual(name, RDB_DIGEST_FIELD) && value.len == DIGEST_HEX) {
         memcpy(l->digest, value.ptr, DIGEST_HEX);
         l->has_digest = true;
@@ -213,6 +215,7 @@ static status onVersion(void *arg, rdbReader *r, int version) {
     syncLoad *sync = ((loading *)arg)->sync;
     if (!sync) return OK;
     sync->was_accepted = true;
+    slotStatesLoaded(SLICE("")); /* a field may follow */
     if (sync->accepted) sync->accepted(sync->arg);
     return OK;
 }

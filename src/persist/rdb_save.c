@@ -169,6 +169,13 @@ void rdbSaveRemoveTemporary(int process) {
     (void)unlink(name); /* it may not exist */
 }
 
+static void writeSlotStates(rdbWriter *w) {
+    str text = STR_EMPTY;
+    slotStatesPrint(&text);
+    if (text.len) rdbFileAux(w, RDB_SLOT_STATES_FIELD, strSlice(&text));
+    strFree(&text);
+}
+
 static void writeHeader(const rdbRecords *r) {
     int64_t now_s = clockWallMs() / 1000;
     if (r->job->as_commands) {
@@ -189,6 +196,7 @@ static void writeHeader(const rdbRecords *r) {
         info.repl_db = origin.db;
     }
     rdbFileBegin(r->writer, &info);
+    if (r->job->content.slot_states) writeSlotStates(r->writer);
 }
 
 void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {

@@ -14,6 +14,8 @@
 /* In builds with checks, files of snapshots without a fork have this field: storeDigestWithTimes()
  * of the dataset at their start, with which a load compares what it has loaded. */
 #define RDB_DIGEST_FIELD SLICE("dataset-digest")
+/* The text of slotStatesPrint(). */
+#define RDB_SLOT_STATES_FIELD SLICE("cluster-slot-states")
 
 /* What to write and where. */
 typedef struct rdbSaveJob {

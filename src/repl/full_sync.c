@@ -259,7 +259,8 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
     const syncContent content = {.version = save->rdb_version,
                                  .no_keys = save->filter & PEER_NO_KEYS,
                                  .no_functions = save->filter & PEER_NO_FUNCTIONS,
-                                 .no_checksum = save->no_checksum};
+                                 .no_checksum = save->no_checksum,
+                                 .slot_states = true};
     transfer.is_inline = transfer.is_direct = false;
     bool forks = !save->to_file && !syncIsInline();
     int fd = forks && save->dual_channel ? takeConnection(p) : -1;

@@ -39,6 +39,10 @@ int64_t replOffset(void) {
     return replThis()->history.offset;
 }
 
+int64_t replOffsetOf(const session *s) { return replicasOffsetOf(s); }
+
+void replWantAcks(void) { primaryWantAcks(replicasThis()); }
+
 int64_t replPingMs(void) { return (int64_t)replConf.repl_ping_replica_period * 1000; }
 
 const char *replId(void) { return replThis()->history.id; }

@@ -38,6 +38,10 @@ int64_t replSecondOffset(void);
  * `db_id` is what the stream had selected before them, -1 if they continue those of the last call,
  * `db_after` what it selects now. */
 void replForward(int db_id, const slice *spans, int count, int db_after);
+/* After the last change that a session's commands have added to the stream; 0: none. */
+int64_t replOffsetOf(const session *s);
+/* Asks the replicas of this server to acknowledge what they have, in this turn. */
+void replWantAcks(void);
 /* repl-ping-replica-period in ms. */
 int64_t replPingMs(void);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)
