@@ -220,6 +220,15 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
     busSweep(b);
 }
 
+void busSetSlot(clusterBus *b, const setSlotOrder *order, bool has_keys, int64_t now_ms) {
+    topologyRules rules = busTopologyRules(b);
+    bool tells;
+    busSetNow(b, now_ms);
+    topologyActs acts = setSlotApply(b->map, order, has_keys, &rules, &tells);
+    busApplyTopology(b, &acts);
+    if (tells) busTellAll(b, now_ms);
+}
+
 const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now_ms) {
     const char *error = manualFailoverRefusal(b->map, order);
     if (error) return error;

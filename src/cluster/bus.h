@@ -40,6 +40,7 @@
 #include "cluster/map.h"
 #include "cluster/message.h"
 #include "cluster/seeds.h"
+#include "cluster/set_slot.h"
 #include "ds/list.h"
 
 enum {
@@ -203,6 +204,8 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms);
 void busReset(clusterBus *b, bool hard);
 /* CLUSTER REPLICATE: this node, which must have no slots, becomes a replica. */
 void busFollow(clusterBus *b, clusterNode *primary, int64_t now_ms);
+/* CLUSTER SETSLOT, which is not refused; `has_keys`: there are keys of the slot here. */
+void busSetSlot(clusterBus *b, const setSlotOrder *order, bool has_keys, int64_t now_ms);
 /* CLUSTER FAILOVER, also from the stream of replication. Returns the error with which it is refused
  * or NULL; `who` has ordered it, as in logs. */
 const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now_ms);

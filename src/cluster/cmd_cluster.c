@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: reports and help; READONLY, READWRITE. Main thread only. */
+ * CLUSTER: reports and help; READONLY, READWRITE, ASKING. Main thread only. */
 #include "base/base.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_report.h"
 #include "cluster/cmd_cluster.h"
 #include "cluster/endpoint.h"
+#include "cluster/open_requests.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
@@ -157,7 +158,7 @@ void clusterHelpCommand(ctx *c) {
     if (clusterIsNode(c)) replyHelp(c, lines);
 }
 
-/* ------------------------------------------------------------------ READONLY, READWRITE */
+/* ------------------------------------------------------------------ connections */
 
 /* READONLY: permits reads from a replica on this connection. Reply: OK. */
 void readonlyCommand(ctx *c) {
@@ -168,5 +169,12 @@ void readonlyCommand(ctx *c) {
 /* READWRITE. Reply: OK. */
 void readwriteCommand(ctx *c) {
     c->who->flags &= ~SESSION_READONLY;
+    replyOk(c);
+}
+
+/* ASKING: the next command, or transaction, is for slots that this node imports. Reply: OK. */
+void askingCommand(ctx *c) {
+    if (!clusterIsNode(c)) return;
+    if (!(c->who->flags & SESSION_INTERNAL)) openRequestsAsking(c->who);
     replyOk(c);
 }

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cmd_cluster.h"
+#include "cluster/open_slots.h"
 #include "cluster/procs.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
@@ -84,6 +85,7 @@ static void followNoOne(ctx *c) {
                   strText(&client));
         strFree(&client);
         clusterMapMakePrimary(&serverMap, myself);
+        openSlotsClear(&serverMap);
         randomHex(shard_id, NODE_ID_LEN);
         clusterMapSetShard(&serverMap, myself, shard_id);
         logNotice("Moving myself to a new shard %.40s.", shard_id);

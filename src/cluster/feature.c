@@ -8,6 +8,8 @@
 #include "cluster/cluster_report.h"
 #include "cluster/debug_bus.h"
 #include "cluster/migrate.h"
+#include "cluster/open_requests.h"
+#include "cluster/open_slots.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
@@ -16,6 +18,7 @@
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
 #include "engine/server_event.h"
+#include "engine/slot_imports.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
@@ -41,6 +44,15 @@ static slice ownId(void) {
 
 static bool knows(slice id) { return clusterIsEnabled() && clusterMapFind(&serverMap, id); }
 
+static void printSlotStates(str *out) { openSlotsPrint(&serverMap, out); }
+
+static void slotStatesReceived(slice text) {
+    if (!openSlotsParse(&serverMap, text))
+        logWarning("The dataset of the primary names slots that are being moved in an unknown way");
+}
+
+static const slotStateKeeper slot_states = {.print = printSlotStates, .loaded = slotStatesReceived};
+
 static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
 
 static void saveBeforeExit(const serverEvent *e) {
@@ -58,6 +70,7 @@ static status init(reason *why) {
     serverRoleChanged(); /* the file may say that this node is a replica */
     debugBusInit();
     replSetCluster(&repl_cluster);
+    slotStatesSetKeeper(&slot_states);
     serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
     gateArm(&clusterRedirectGate, true);
     return slotStatsApply(why);
@@ -102,7 +115,8 @@ static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsE
 static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};
-static const commandObserver *const command_observers[] = {&slotStatsObserver, NULL};
+static const commandObserver *const command_observers[] = {&slotStatsObserver,
+                                                           &openRequestsObserver, NULL};
 static const sink *const sinks[] = {&slotStatsSink, NULL};
 static const gate *const gates[] = {&clusterRedirectGate, NULL};
 

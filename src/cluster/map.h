@@ -80,6 +80,8 @@ typedef struct clusterMap {
     uint64_t current_epoch, vote_epoch;
     int slots_assigned;
     uint64_t mine[SLOT_WORDS]; /* the slots of this node */
+    /* Those of them that it does not give to another node: all their keys are here. */
+    uint64_t settled[SLOT_WORDS];
     /* Slots that their owner does not claim any more; they stay with it until another node claims
      * them. */
     uint64_t unclaimed[SLOT_WORDS];
@@ -155,6 +157,10 @@ static inline clusterNode *clusterMapOwner(const clusterMap *m, int slot) { retu
 static inline bool clusterMapIsMine(const clusterMap *m, int slot) {
     return m->mine[slot / 64] >> (slot % 64) & 1;
 }
+/* True if this node owns the slot and does not give it to another node. */
+static inline bool clusterMapIsSettled(const clusterMap *m, int slot) {
+    return m->settled[slot / 64] >> (slot % 64) & 1;
+}
 /* NULL: unassigns it. */
 void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner);
 /* Gives all slots of a node to another one; NULL: unassigns them. */
@@ -173,6 +179,10 @@ bool clusterMapIsClaimed(const clusterMap *m, int slot);
 /* The node to which this node gives a slot, or from which it gets it; NULL: none. */
 clusterNode *clusterMapOpenSlot(const clusterMap *m, enum openKind kind, int slot);
 void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterNode *peer);
+/* True if any slot is being moved from or to this node. */
+static inline bool clusterMapHasOpenSlots(const clusterMap *m) {
+    return m->open_count[SLOT_MIGRATING] || m->open_count[SLOT_IMPORTING];
+}
 
 /* ---- epochs ---- */
 

@@ -25,6 +25,13 @@ static void changeSet(clusterNode *n, int slot, bool add) {
     check(n->slot_count <= SLOT_COUNT);
 }
 
+static void settle(clusterMap *m, int slot) {
+    bool settled = clusterMapIsMine(m, slot) && !clusterMapOpenSlot(m, SLOT_MIGRATING, slot);
+    m->settled[slot / 64] &= ~bitOf(slot);
+    if (settled) m->settled[slot / 64] |= bitOf(slot);
+    check(clusterMapIsSettled(m, slot) == settled);
+}
+
 /* The first slot of a primary: replicas may join it if other primaries have some. */
 static void inviteReplicas(const clusterMap *m, clusterNode *owner) {
     if (!(owner->flags & NODE_PRIMARY)) return;
@@ -43,6 +50,7 @@ void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
     if (owner) changeSet(owner, slot, true);
     if (owner && owner->slot_count == 1) inviteReplicas(m, owner);
     m->owner[slot] = owner;
+    settle(m, slot);
     m->slots_assigned += (owner != NULL) - (was != NULL);
     check(m->slots_assigned >= 0);
     check(m->slots_assigned <= SLOT_COUNT);
@@ -123,6 +131,7 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
     m->open_count[kind] += (peer != NULL) - (was != NULL);
     check(m->open_count[kind] >= 0);
     check(m->open_count[kind] <= SLOT_COUNT);
+    settle(m, slot);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
 }
 
@@ -183,6 +192,9 @@ const char *mapVerifySlots(const clusterMap *m) {
         if (owner && m->nodes[owner->index] != owner) return "owner of a slot";
         if (owner && !clusterNodeOwns(owner, slot)) return "set of slots of an owner";
         if (clusterMapIsMine(m, slot) != (owner == m->myself)) return "slots of this node";
+        bool migrating = clusterMapOpenSlot(m, SLOT_MIGRATING, slot);
+        if (clusterMapIsSettled(m, slot) != (owner == m->myself && !migrating))
+            return "slots of this node that it keeps";
         if (!owner && m->unclaimed[slot / 64] & bitOf(slot)) return "unclaimed slot without owner";
         assigned += owner != NULL;
     }

@@ -89,8 +89,8 @@ static int compareHashes(const migration *m, int a, uint64_t hash) {
     return other < hash ? -1 : other > hash;
 }
 
-static void markKey(migration *m, slice name) {
-    uint64_t hash = storeHash(name);
+/* The first place in by_hash with that hash, or a greater one. */
+static int findHash(const migration *m, uint64_t hash) {
     int low = 0, high = m->count;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -100,10 +100,30 @@ static void markKey(migration *m, slice name) {
             high = middle;
         }
     }
+    return low;
+}
+
+static void markKey(migration *m, slice name) {
+    uint64_t hash = storeHash(name);
+    int low = findHash(m, hash);
     for (; low < m->count && m->keys[m->by_hash[low]].hash == hash; low++) {
         migrateKey *k = &m->keys[m->by_hash[low]];
         if (sliceEqual(strSlice(&k->name), name)) k->changed = true;
     }
+}
+
+bool migrateHolds(const db *d, slice key) {
+    if (!running) return false;
+    uint64_t hash = storeHash(key);
+    for (const migration *m = running; m; m = m->next) {
+        if (m->source_db != dbId(d)) continue;
+        for (int i = findHash(m, hash); i < m->count; i++) {
+            const migrateKey *k = &m->keys[m->by_hash[i]];
+            if (k->hash != hash) break;
+            if (sliceEqual(strSlice(&k->name), key)) return true;
+        }
+    }
+    return false;
 }
 
 static void noteChange(db *d, slice key, const keyEvent *event) {

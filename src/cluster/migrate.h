@@ -16,6 +16,7 @@
 #include "base/slice.h"
 #include "base/str.h"
 #include "engine/hooks.h"
+#include "store/store.h"
 
 enum { MIGRATE_CHUNK = 64 * 1024, MIGRATE_FREE_ROUNDS = 3 };
 
@@ -47,6 +48,9 @@ void migrateRun(migration *m);
 slice migrateError(const migration *m);
 /* The next key whose copy the target has acknowledged; NULL at the end. `*at` starts at 0. */
 const str *migrateNextMoved(const migration *m, int *at);
+/* True if the key is one of a transfer that is under way. While it is, the key is of this server,
+ * even if it does not exist: the target may have a copy that is outdated. */
+bool migrateHolds(const db *d, slice key);
 /* Ends a transfer that is under way. */
 void migrateFree(migration *m);
 

@@ -7,6 +7,7 @@
 
 #include "engine/command.h"
 
+commandProc askingCommand;
 commandProc clusterAddslotsCommand;
 commandProc clusterAddslotsrangeCommand;
 commandProc clusterBumpepochCommand;
@@ -32,6 +33,7 @@ commandProc clusterReplicateCommand;
 commandProc clusterResetCommand;
 commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
+commandProc clusterSetslotCommand;
 commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotStatsCommand;

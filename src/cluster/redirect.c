@@ -6,6 +6,8 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
+#include "cluster/open_requests.h"
+#include "cluster/procs.h"
 #include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "engine/block.h"
@@ -42,12 +44,16 @@ typedef struct demand {
     int slot;
     bool writes, reads_replica; /* reads_replica: of a client that sent READONLY */
     bool uses_channels;         /* of shards */
+    bool asks;                  /* of a client that sent ASKING */
 } demand;
 
 static demand demandOf(const ctx *c, int slot) {
     const ctx *outermost = c; /* the client of a script decides for its commands */
     while (outermost->outer) outermost = outermost->outer;
-    demand d = {.slot = slot, .reads_replica = outermost->who->flags & SESSION_READONLY};
+    demand d = {.slot = slot,
+                .reads_replica = outermost->who->flags & SESSION_READONLY,
+                .asks =
+                    outermost->who->flags & SESSION_ASKING || outermost->cmd->flags & CMD_ASKING};
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         d.writes = transactionHas(c->who, CMD_WRITE);
         d.uses_channels = transactionEach(c->who, isOfChannels, NULL);
@@ -60,6 +66,10 @@ static demand demandOf(const ctx *c, int slot) {
 
 typedef enum verdict {
     SERVED,
+    GIVEN_AWAY, /* the slot is being moved to another node: served if the keys are here */
+    TAKEN_OVER, /* the slot is being moved to this node */
+    ASK,
+    TRY_AGAIN,
     SEVERAL_SLOTS,
     NOT_ASSIGNED,
     DOWN,
@@ -78,10 +88,17 @@ static verdict judgeOwner(const demand *d) {
     const clusterNode *owner = clusterMapOwner(&serverMap, d->slot);
     const clusterNode *myself = serverMap.myself;
     if (!owner) return NOT_ASSIGNED;
-    if (owner == myself) return SERVED;
-    if (!(myself->flags & NODE_REPLICA) || myself->primary != owner) return ELSEWHERE;
+    bool is_primary = myself->flags & NODE_PRIMARY;
     /* A replica serves shard channels, and reads of clients that want that. */
-    return d->uses_channels || (d->reads_replica && !d->writes) ? SERVED : ELSEWHERE;
+    bool serves = is_primary || d->uses_channels || (d->reads_replica && !d->writes);
+    if (owner == (is_primary ? myself : myself->primary)) {
+        bool is_given = clusterMapOpenSlot(&serverMap, SLOT_MIGRATING, d->slot);
+        if (is_given && !d->uses_channels && (is_primary || d->reads_replica)) return GIVEN_AWAY;
+        return serves ? SERVED : ELSEWHERE;
+    }
+    if (!serves || !d->asks || !clusterMapOpenSlot(&serverMap, SLOT_IMPORTING, d->slot))
+        return ELSEWHERE;
+    return d->uses_channels ? SERVED : TAKEN_OVER;
 }
 
 static verdict judge(const demand *d) {
@@ -89,6 +106,22 @@ static verdict judge(const demand *d) {
     if (!clusterMapOwner(&serverMap, d->slot)) return NOT_ASSIGNED;
     verdict state = judgeState(d);
     return state == SERVED ? judgeOwner(d) : state;
+}
+
+/* A request on a slot that is being moved: by where its keys are. MIGRATE runs in any case, and
+ * queued commands are judged at EXEC. */
+static verdict judgeKeys(const ctx *c, const demand *d, verdict found) {
+    bool queued = c->who->flags & SESSION_IN_MULTI && c->origin == ORIGIN_CLIENT &&
+                  !(c->cmd->flags & (CMD_RUNS_QUEUE | CMD_AT_ONCE));
+    check(found == GIVEN_AWAY || found == TAKEN_OVER);
+    if (queued || c->cmd->proc == migrateCommand) return SERVED;
+    openPresence presence = openRequestPresence(c);
+    check(c->origin != ORIGIN_PRIMARY);
+    if (presence == OPEN_SOME_HERE) return TRY_AGAIN;
+    if (found == TAKEN_OVER) return presence == OPEN_NONE_HERE ? TRY_AGAIN : SERVED;
+    if (presence != OPEN_ALL_HERE) return ASK;
+    bool is_replica = serverMap.myself->flags & NODE_REPLICA;
+    return is_replica && d->writes ? ELSEWHERE : SERVED;
 }
 
 /* ------------------------------------------------------------------ errors */
@@ -105,13 +138,17 @@ static void explain(str *out, verdict why, int slot, const session *who) {
     case DOWN_FOR_WRITES:
         strAppendText(out, "CLUSTERDOWN The cluster is down and only accepts read commands");
         return;
+    case TRY_AGAIN:
+        strAppendText(out, "TRYAGAIN Multiple keys request during rehashing of slot");
+        return;
     default: break;
     }
-    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
+    const clusterNode *to = why == ASK ? clusterMapOpenSlot(&serverMap, SLOT_MIGRATING, slot)
+                                       : clusterMapOwner(&serverMap, slot);
     const nodeViewer viewer = endpointViewer(who);
-    slice host = endpointHost(owner, &viewer);
-    strAppendFormat(out, "MOVED %d %.*s:%d", slot, (int)host.len, host.ptr ? host.ptr : "",
-                    clusterNodePortFor(owner, &viewer));
+    slice host = endpointHost(to, &viewer);
+    strAppendFormat(out, "%s %d %.*s:%d", why == ASK ? "ASK" : "MOVED", slot, (int)host.len,
+                    host.ptr ? host.ptr : "", clusterNodePortFor(to, &viewer));
 }
 
 /* The same for scripts. */
@@ -137,12 +174,13 @@ static void endIfMoved(session *s, void *arg) {
     const command *cmd = blockCommand(s);
     demand d = {.slot = blockSlot(s),
                 .writes = cmd->flags & CMD_WRITE,
-                .reads_replica = s->flags & SESSION_READONLY};
+                .reads_replica = s->flags & SESSION_READONLY,
+                .asks = true}; /* else it would not wait here */
     if (d.slot < 0 || s->flags & SESSION_INTERNAL) return;
     /* That the cluster is down comes first here: when a slot is lost, it often is. */
     verdict found = judgeState(&d);
     if (found == SERVED) found = judgeOwner(&d);
-    if (found == SERVED) return;
+    if (found == SERVED || found == GIVEN_AWAY || found == TAKEN_OVER) return;
     str text = STR_EMPTY;
     explain(&text, found, d.slot, s);
     (void)blockEnd(s, strSlice(&text)); /* it is blocked */
@@ -163,7 +201,9 @@ void redirectBlocked(void) {
 static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     if (slot == COMMAND_NO_SLOT) return GATE_PASS;
     demand d = demandOf(c, slot);
+    if (c->cmd->proc == migrateCommand) d.asks = true;
     verdict found = judge(&d);
+    if (found == GIVEN_AWAY || found == TAKEN_OVER) found = judgeKeys(c, &d, found);
     if (found == SERVED) return GATE_PASS;
     str text = STR_EMPTY;
     if (c->origin == ORIGIN_SCRIPT) {
@@ -182,7 +222,7 @@ static int slotOfKeys(ctx *c) {
 }
 
 static inline bool isServed(int slot) {
-    return likely(clusterMapIsMine(&serverMap, slot)) && likely(serverClusterState.ok);
+    return likely(clusterMapIsSettled(&serverMap, slot)) && likely(serverClusterState.ok);
 }
 
 static NO_INLINE gateVerdict redirectKeys(ctx *c) {

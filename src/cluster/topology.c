@@ -2,6 +2,7 @@
 #include "cluster/topology.h"
 
 #include "base/base.h"
+#include "cluster/open_slots.h"
 
 /* No cluster counts so far. From there on epochs may be greater by a margin than the known one, so
  * that a cluster to which such an epoch came otherwise still agrees on the next ones. */
@@ -29,6 +30,7 @@ static void raiseEpoch(clusterMap *m, uint64_t current) {
 void topologyFollow(clusterMap *m, clusterNode *primary) {
     check(m->myself->slot_count == 0);
     check(primary != m->myself);
+    if (!clusterNodesShareShard(m->myself, primary)) openSlotsClear(m);
     clusterMapSetPrimary(m, m->myself, primary);
     check(m->myself->flags & NODE_REPLICA);
     check(m->myself->primary == primary);
@@ -55,6 +57,7 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
     if (same_shard) {
         /* It has not told so itself yet, and may be a replica again before it does. */
         clusterMapMakePrimary(m, primary);
+        openSlotsReplace(m, sender, primary);
         clusterMapMoveSlots(m, sender, primary);
         if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
     } else {
@@ -145,6 +148,7 @@ static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules
 static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, const uint8_t *slots,
                        const topologyRules *rules, topologyActs *acts) {
     clusterNode *own = clusterNodePrimary(m->myself);
+    const clusterNode *replaced = NULL; /* by a failover */
     bool lost = false;
     check(claimer->flags & NODE_PRIMARY);
     for (int word = 0; word < SLOT_WORDS; word++) {
@@ -157,8 +161,11 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             lost |= isOwn(m, owner);
             acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);
+            openSlotsOwnerChanged(m, slot, owner);
+            if (owner && clusterNodesShareShard(owner, claimer)) replaced = owner;
         }
     }
+    if (replaced) openSlotsReplace(m, replaced, claimer);
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 

@@ -19,6 +19,7 @@ commandProc aclSetuserCommand;
 commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;
 commandProc appendCommand;
+commandProc askingCommand;
 commandProc authCommand;
 commandProc bgrewriteaofCommand;
 commandProc bgsaveCommand;
@@ -80,6 +81,7 @@ commandProc clusterReplicateCommand;
 commandProc clusterResetCommand;
 commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
+commandProc clusterSetslotCommand;
 commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotStatsCommand;
@@ -1315,6 +1317,23 @@ static const commandArg args_cluster_set_config_epoch[] = {
     {.name = "config-epoch", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandHistory history_cluster_setslot[] = {
+    {"8.0.0", "Added the `TIMEOUT` option."},
+};
+
+static const commandArg args_cluster_setslot_subcommand[] = {
+    {.name = "importing", .display = "node-id", .token = "IMPORTING", .type = ARG_STRING, .key_spec = -1},
+    {.name = "migrating", .display = "node-id", .token = "MIGRATING", .type = ARG_STRING, .key_spec = -1},
+    {.name = "node", .display = "node-id", .token = "NODE", .type = ARG_STRING, .key_spec = -1},
+    {.name = "stable", .token = "STABLE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_cluster_setslot[] = {
+    {.name = "slot", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "subcommand", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_cluster_setslot_subcommand},
+    {.name = "timeout", .token = "TIMEOUT", .since = "8.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandHistory history_cluster_shards[] = {
     {"9.1.0", "Added shard level `id` field and node level `availability-zone` field."},
 };
@@ -1628,6 +1647,18 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(1)",
      .since = "3.0.0",
      .args = args_cluster_set_config_epoch, .arg_count = 1},
+    {.name = "setslot",
+     .proc = clusterSetslotCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Binds a hash slot to a node.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .history = history_cluster_setslot, .history_count = 1,
+     .args = args_cluster_setslot, .arg_count = 3},
     {.name = "shards",
      .proc = clusterShardsCommand,
      .arity = 2,
@@ -4462,6 +4493,16 @@ const commandSpec serverCommands[] = {
      .since = "2.0.0",
      .key_specs = keys_append, .key_spec_count = 1,
      .args = args_append, .arg_count = 2},
+    {.name = "asking",
+     .proc = askingCommand,
+     .arity = 1,
+     .flags = CMD_FAST | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Signals that a cluster client is following an -ASK redirect.",
+     .complexity = "O(1)",
+     .since = "3.0.0"},
     {.name = "auth",
      .proc = authCommand,
      .arity = -2,
@@ -4689,7 +4730,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 29},
+     .subs = subs_cluster, .sub_count = 30},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,
@@ -7684,4 +7725,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 256;
+const int serverCommandCount = 257;

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cluster/set_slot.h and cluster/open_slots.h: orders, their refusals, how they are undone, and
+ * what becomes of the marks. */
+#include "cluster_test.h"
+
+#include "cluster/open_slots.h"
+#include "cluster/set_slot.h"
+
+static clusterMap map;
+static clusterNode *a, *b, *replica_of_a;
+static uint8_t claim[SLOT_BYTES];
+static topologyRules rules;
+static bool tells;
+
+/* This node and a with slots 0-9 and 10-19 and epochs 1 and 2, b without slots, a replica of a. */
+static int setup(void **state) {
+    clusterMapInit(&map, 1000);
+    clusterMapSetId(&map, map.myself, idOf(5).text);
+    a = addNode(&map, 1);
+    b = addNode(&map, 9);
+    replica_of_a = addNode(&map, 2);
+    clusterMapSetPrimary(&map, replica_of_a, a);
+    for (int slot = 0; slot < 20; slot++)
+        clusterMapSetOwner(&map, slot, slot < 10 ? map.myself : a);
+    clusterMapSetNodeEpoch(&map, map.myself, 1);
+    clusterMapSetNodeEpoch(&map, a, 2);
+    clusterMapSetEpochs(&map, 2, 0);
+    memset(claim, 0, sizeof(claim));
+    rules.replica_migration = true;
+    return 0;
+}
+
+static int teardown(void **state) {
+    assert_map_valid(&map);
+    clusterMapClear(&map);
+    return 0;
+}
+
+static topologyActs order(setSlotAction action, int slot, const clusterNode *n, bool has_keys) {
+    const setSlotOrder o = {action, slot, n ? clusterNodeId(n) : SLICE("")};
+    return setSlotApply(&map, &o, has_keys, &rules, &tells);
+}
+
+static const char *refusal(setSlotAction action, int slot, slice id, bool has_keys) {
+    static reason why;
+    const setSlotOrder o = {action, slot, id};
+    return setSlotIsRefused(&map, &o, has_keys, &why) ? why.text : "";
+}
+
+static topologyActs receive(clusterNode *from, const clusterNode *primary, uint64_t epoch) {
+    const messageHeader h = {.sender = from->id,
+                             .primary = primary ? primary->id : NULL,
+                             .epoch = epoch,
+                             .current_epoch = epoch,
+                             .slots = claim};
+    return topologyHeader(&map, from, &h, &rules);
+}
+
+static void claimSlots(int first, int last) {
+    for (int slot = first; slot <= last; slot++) claim[slot / 8] |= (uint8_t)(1 << slot % 8);
+}
+
+#define MARK(kind, slot) clusterMapOpenSlot(&map, SLOT_##kind, slot)
+
+static void wrong_orders_are_refused(void **state) {
+    const slice me = clusterNodeId(map.myself), other = clusterNodeId(a), nobody = SLICE("x");
+    assert_string_equal(refusal(SET_SLOT_MIGRATING, 10, nobody, false),
+                        "I'm not the owner of hash slot 10");
+    assert_string_equal(refusal(SET_SLOT_MIGRATING, 0, nobody, false), "I don't know about node x");
+    assert_string_equal(refusal(SET_SLOT_MIGRATING, 0, me, false), "Target node is myself");
+    assert_string_equal(refusal(SET_SLOT_MIGRATING, 0, clusterNodeId(replica_of_a), false),
+                        "Target node is not a master");
+    assert_string_equal(refusal(SET_SLOT_IMPORTING, 0, other, false),
+                        "I'm already the owner of hash slot 0");
+    assert_string_equal(refusal(SET_SLOT_IMPORTING, 10, me, false), "Target node is myself");
+    assert_string_equal(refusal(SET_SLOT_NODE, 0, nobody, false), "Unknown node x");
+    assert_string_equal(refusal(SET_SLOT_NODE, 0, clusterNodeId(replica_of_a), false),
+                        "Target node is not a master");
+    assert_string_equal(refusal(SET_SLOT_NODE, 0, other, true),
+                        "Can't assign hashslot 0 to a different node while I still hold keys for "
+                        "this hash slot.");
+    assert_string_equal(refusal(SET_SLOT_NODE, 0, other, false), "");
+    assert_string_equal(refusal(SET_SLOT_NODE, 0, me, true), "");
+    assert_string_equal(refusal(SET_SLOT_STABLE, 10, SLICE(""), true), "");
+}
+
+static void marks_are_set_and_cleared(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    assert_ptr_equal(MARK(MIGRATING, 0), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
+    assert_false(clusterMapIsSettled(&map, 0));
+    assert_true(clusterMapIsSettled(&map, 1));
+    (void)order(SET_SLOT_STABLE, 0, NULL, true);
+    (void)order(SET_SLOT_STABLE, 10, NULL, true);
+    assert_false(clusterMapHasOpenSlots(&map));
+    assert_true(clusterMapIsSettled(&map, 0));
+}
+
+static void the_source_keeps_its_mark_while_it_has_keys(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_NODE, 0, map.myself, true);
+    assert_ptr_equal(MARK(MIGRATING, 0), a);
+    topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_null(MARK(MIGRATING, 0));
+    assert_true(acts.lost_slots);
+    assert_null(acts.follow);
+    assert_ptr_equal(clusterMapOwner(&map, 0), a);
+}
+
+static void the_target_takes_the_greatest_epoch(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    topologyActs acts = order(SET_SLOT_NODE, 10, map.myself, true);
+    assert_true(tells);
+    assert_false(acts.lost_slots);
+    assert_int_equal(map.myself->epoch, 3);
+    assert_null(MARK(IMPORTING, 10));
+    /* Without a mark it is an assignment only. */
+    (void)order(SET_SLOT_NODE, 11, map.myself, false);
+    assert_false(tells);
+    assert_int_equal(map.myself->epoch, 3);
+}
+
+static void who_loses_the_last_slot_follows_or_is_empty(void **state) {
+    for (int slot = 1; slot < 10; slot++) clusterMapSetOwner(&map, slot, a);
+    rules.replica_migration = false;
+    topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_true(acts.is_emptied);
+    assert_null(acts.follow);
+    clusterMapSetOwner(&map, 0, map.myself);
+    rules.replica_migration = true;
+    acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_ptr_equal(acts.follow, a);
+    assert_ptr_equal(map.myself->primary, a);
+}
+
+static void a_replica_takes_no_epoch_and_follows_nobody_else(void **state) {
+    for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, slot ? a : b);
+    topologyFollow(&map, b);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_NODE, 10, b, true);
+    assert_false(tells);
+    assert_null(MARK(IMPORTING, 10));
+    assert_ptr_equal(clusterMapOwner(&map, 10), b);
+    assert_int_equal(map.current_epoch, 2);
+    (void)order(SET_SLOT_NODE, 10, a, true);
+    topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_true(acts.lost_slots);
+    assert_null(acts.follow);
+    assert_ptr_equal(map.myself->primary, b);
+}
+
+/* Applied to the state before, an order and its undoing orders change nothing. */
+static void an_order_is_undone(void **state) {
+    static const setSlotAction actions[] = {SET_SLOT_MIGRATING, SET_SLOT_IMPORTING, SET_SLOT_STABLE,
+                                            SET_SLOT_NODE};
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]) * 2; i++) {
+        int slot = i % 2 ? 10 : 0;
+        const setSlotOrder o = {actions[i / 2], slot, clusterNodeId(b)};
+        setSlotOrder back[SET_SLOT_UNDO_MAX];
+        bool unassign;
+        str before = STR_EMPTY, after = STR_EMPTY;
+        openSlotsPrint(&map, &before);
+        const clusterNode *owner = clusterMapOwner(&map, slot);
+        int count = setSlotUndo(&map, &o, back, &unassign);
+        assert_false(unassign);
+        (void)order(o.action, slot, b, false);
+        for (int k = 0; k < count; k++)
+            (void)order(back[k].action, slot, clusterMapFind(&map, back[k].id), true);
+        openSlotsPrint(&map, &after);
+        assert_string_equal(strText(&after), strText(&before));
+        assert_ptr_equal(clusterMapOwner(&map, slot), owner);
+        strFree(&before);
+        strFree(&after);
+    }
+}
+
+static void an_unassigned_slot_is_unassigned_again(void **state) {
+    const setSlotOrder o = {SET_SLOT_NODE, 100, clusterNodeId(a)};
+    setSlotOrder back[SET_SLOT_UNDO_MAX];
+    bool unassign;
+    assert_int_equal(setSlotUndo(&map, &o, back, &unassign), 1);
+    assert_true(unassign);
+    assert_int_equal(back[0].action, SET_SLOT_STABLE);
+}
+
+/* ------------------------------------------------------------------ other nodes */
+
+static void a_failover_of_the_other_side_moves_the_marks(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    claimSlots(10, 19);
+    (void)receive(replica_of_a, NULL, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 10), replica_of_a);
+    assert_ptr_equal(MARK(MIGRATING, 0), replica_of_a);
+    assert_ptr_equal(MARK(IMPORTING, 10), replica_of_a);
+}
+
+static void so_does_the_old_primary_if_it_tells_first(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    claimSlots(10, 19);
+    (void)receive(a, replica_of_a, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 10), replica_of_a);
+    assert_ptr_equal(MARK(MIGRATING, 0), replica_of_a);
+    assert_ptr_equal(MARK(IMPORTING, 10), replica_of_a);
+}
+
+static void the_claim_of_the_target_ends_migrating(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_MIGRATING, 1, a, true);
+    claimSlots(10, 19);
+    claimSlots(0, 0);
+    topologyActs acts = receive(a, NULL, 3);
+    assert_true(acts.lost_slots);
+    assert_null(MARK(MIGRATING, 0));
+    assert_ptr_equal(MARK(MIGRATING, 1), a);
+}
+
+static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_IMPORTING, 11, a, false);
+    claimSlots(10, 10);
+    (void)receive(b, NULL, 3);
+    assert_null(MARK(IMPORTING, 10));
+    assert_ptr_equal(MARK(IMPORTING, 11), a);
+}
+
+static void a_promoted_replica_goes_on_with_the_marks(void **state) {
+    clusterMapSetOwner(&map, 0, b);
+    for (int slot = 1; slot < 10; slot++) clusterMapSetOwner(&map, slot, a);
+    topologyFollow(&map, b);
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    topologyPromote(&map, 3);
+    assert_ptr_equal(MARK(MIGRATING, 0), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
+    assert_false(clusterMapIsSettled(&map, 0));
+}
+
+static void who_joins_another_shard_has_no_marks(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, a);
+    topologyFollow(&map, b);
+    assert_false(clusterMapHasOpenSlots(&map));
+}
+
+/* ------------------------------------------------------------------ text */
+
+static void the_text_has_all_marks(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_MIGRATING, 9, b, true);
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    str text = STR_EMPTY, again = STR_EMPTY;
+    openSlotsPrint(&map, &text);
+    openSlotsClear(&map);
+    assert_true(openSlotsParse(&map, strSlice(&text)));
+    openSlotsPrint(&map, &again);
+    assert_string_equal(strText(&again), strText(&text));
+    assert_memory_equal(text.ptr, "10<1111", 7);
+    strFree(&text);
+    strFree(&again);
+    /* Nodes that are not known are left out, and so is this one. */
+    const char *others =
+        "1>3333333333333333333333333333333333333333,2>5555555555555555555555555555555555555555,"
+        "3>9999999999999999999999999999999999999999";
+    assert_true(openSlotsParse(&map, sliceOf(others)));
+    assert_null(MARK(MIGRATING, 1));
+    assert_null(MARK(MIGRATING, 2));
+    assert_ptr_equal(MARK(MIGRATING, 3), b);
+}
+
+static void wrong_texts_are_refused(void **state) {
+    static const char *const texts[] = {"x",
+                                        ",",
+                                        "1>",
+                                        "1>999999999999999999999999999999999999999",
+                                        "1=9999999999999999999999999999999999999999",
+                                        "16384>9999999999999999999999999999999999999999",
+                                        "-1>9999999999999999999999999999999999999999",
+                                        ">9999999999999999999999999999999999999999",
+                                        "1>999999999999999999999999999999999999999X",
+                                        "1>9999999999999999999999999999999999999999,,"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        (void)order(SET_SLOT_MIGRATING, 0, a, true);
+        assert_false(openSlotsParse(&map, sliceOf(texts[i])));
+        assert_false(clusterMapHasOpenSlots(&map));
+    }
+    assert_true(openSlotsParse(&map, SLICE("")));
+}
+
+int test_set_slot(void);
+int test_set_slot(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(wrong_orders_are_refused),
+        T(marks_are_set_and_cleared),
+        T(the_source_keeps_its_mark_while_it_has_keys),
+        T(the_target_takes_the_greatest_epoch),
+        T(who_loses_the_last_slot_follows_or_is_empty),
+        T(a_replica_takes_no_epoch_and_follows_nobody_else),
+        T(an_order_is_undone),
+        T(an_unassigned_slot_is_unassigned_again),
+        T(a_failover_of_the_other_side_moves_the_marks),
+        T(so_does_the_old_primary_if_it_tells_first),
+        T(the_claim_of_the_target_ends_migrating),
+        T(a_slot_that_goes_elsewhere_is_not_imported),
+        T(a_promoted_replica_goes_on_with_the_marks),
+        T(who_joins_another_shard_has_no_marks),
+        T(the_text_has_all_marks),
+        T(wrong_texts_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
