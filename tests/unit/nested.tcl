@@ -6,20 +6,26 @@
 source $::tests_dir/support/raw_replica.tcl
 
 # Scripts that return 1 as soon as the number of keys changes under them. The first one ends only by SCRIPT KILL, the
-# second one after `n` looks, with what `then` does.
+# second one when a client watches a key (tell_script), which it sees in INFO, with what `then` does; or after a minute.
 set watching {
     local before = redis.call('dbsize')
     while redis.call('dbsize') == before do end
     return 1
 }
 
-proc watching_for {n then} {
-    return "local before = redis.call('dbsize')
-        for i = 1, $n do
+proc watching_until_told {then} {
+    return "local before, ends = redis.call('dbsize'), redis.call('time')\[1\] + 60
+        while not string.find(redis.call('info', 'clients'), 'watching_clients:1', 1, true) do
             if redis.call('dbsize') ~= before then return 1 end
+            if tonumber(redis.call('time')\[1\]) > ends then return 2 end
         end
         $then
         return 0"
+}
+
+proc tell_script {} {
+    set teller [connect]
+    $teller watch none
 }
 
 proc is_busy {} {
@@ -89,9 +95,11 @@ start_server {tags {nested tls:skip} overrides {repl-diskless-sync-delay 0}} {
             $mover -send migrate [srv -1 host] [srv -1 port] "" 0 60000 keys a b
             wait_for_condition 500 5 {[string match *blocked_clients:1* [r info clients]]}
             set scripter [connect]
-            $scripter -send eval [watching_for [scaled 200000] {redis.call('set', 'a', 'new')}] 0
+            $scripter -send eval [watching_until_told {redis.call('set', 'a', 'new')}] 0
             is_busy
             r -1 client unpause
+            wait_for_condition 500 5 {[r -1 dbsize] == 2}
+            tell_script
             assert_equal 0 [$scripter -read]
             assert_equal OK [$mover -read]
             assert_equal 0 [r dbsize]
@@ -106,8 +114,9 @@ start_server {tags {nested} overrides {maxmemory-policy allkeys-lru busy-reply-t
         set used [info_field used_memory]
         r config set maxmemory [expr {$used + 5000000}]
         set scripter [connect]
-        $scripter -send eval "redis.call('set', 'big', string.rep('x', 10000000)) [watching_for [scaled 200000] {}]" 0
+        $scripter -send eval "redis.call('set', 'big', string.rep('x', 10000000)) [watching_until_told {}]" 0
         is_busy
+        tell_script
         assert_equal 0 [$scripter -read]
         r ping
         assert {[r dbsize] < 101}
