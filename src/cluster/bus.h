@@ -68,8 +68,12 @@ typedef struct busLink {
     /* Private. */
     str input; /* the beginning of a message */
     listNode all;
-    bool is_closed;  /* freed at the end of the call */
-    bool is_greeted; /* a full message has arrived: light ones may be used */
+    bool is_closed;   /* freed at the end of the call */
+    bool is_greeted;  /* a full message has arrived: light ones may be used */
+    bool takes_short; /* the other end understands the short form */
+    /* The last full PING or PONG that was sent: the hash of its slots. */
+    bool has_told;
+    uint64_t told_hash;
 } busLink;
 
 /* The links of a node, and how they are opened. */
@@ -81,6 +85,10 @@ typedef struct nodeLinks {
     bool tells_other;       /* its last PONG told another address than the known one */
     int64_t complained_ms;  /* when its second server was last told of */
     seekTimer seek;         /* while it is lost: when its host name is looked up */
+    /* The short form of messages: this node needs the full one, for which it last asked then; the
+     * other one does, until then. */
+    bool wants_full;
+    int64_t asked_full_ms, full_until_ms;
 } nodeLinks;
 
 /* What the owner decides; all of it can change at any time between two calls. */
@@ -148,7 +156,7 @@ typedef struct clusterBus {
     /* For tests: messages of this type, or by BUS_DROP_..., are ignored; and end their link. */
     int dropped_type;
     bool drop_closes;
-    bool never_reconnects, never_pings_random;
+    bool never_reconnects, never_pings_random, never_short;
     /* Private. */
     list links; /* busLink.all */
     int64_t now_ms, started_ms, ticked_ms, pinged_ms;

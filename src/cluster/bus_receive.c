@@ -49,6 +49,7 @@ static bool completeHandshake(clusterBus *b, busLink *l, clusterNode *known, con
     }
     clusterMapSetId(b->map, n, m->header.sender);
     clusterMapSetFlags(b->map, n, 0, NODE_HANDSHAKE | NODE_MEET);
+    n->moved_ms = b->now_ms;
     logDebug("Handshake with node %s completed.", clusterNodeLabel(n).text);
     return true;
 }
@@ -133,14 +134,45 @@ static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
     gossipReadExtensions(b->map, sender, m, b->now_ms);
 }
 
+/* ------------------------------------------------------------------ the short form */
+
+/* The slots that the sender of a message in the short form claims, if this node knows them. */
+static bool findSlots(const clusterMap *map, const message *m, uint64_t slots[SLOT_WORDS]) {
+    const char *id = m->header.primary ? m->header.primary : m->header.sender;
+    const clusterNode *claimer = clusterMapFind(map, sliceMake(id, NODE_ID_LEN));
+    check(m->is_short);
+    if (!claimer) return false;
+    memcpy(slots, clusterNodeSlots(claimer), SLOT_BYTES);
+    for (int word = 0; word < SLOT_WORDS; word++) slots[word] &= ~map->unclaimed[word];
+    return messageHashSlots(slots) == m->header.slots_hash;
+}
+
+/* What the two ends need of each other. `is_known`: the slots of the message are known. */
+static void agreeOnForm(clusterBus *b, clusterNode *sender, const message *m, bool is_known) {
+    nodeLinks *links = busLinksOf(sender);
+    bool asks = !is_known && b->now_ms - links->asked_full_ms >= BUS_TICK_MS;
+    links->wants_full = !is_known;
+    if (asks) links->asked_full_ms = b->now_ms;
+    if (m->header.own_flags & MESSAGE_WANTS_FULL) {
+        links->full_until_ms = b->now_ms + b->rules.timeout_ms;
+        if (m->type == MESSAGE_PONG) busPongTo(b, sender);
+    }
+    if (asks && m->type == MESSAGE_PONG) busPing(b, sender); /* else the PONG asks */
+}
+
 static void takeTopology(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
+    uint64_t slots[SLOT_WORDS];
+    message whole = *m;
+    bool is_known = !m->is_short || findSlots(b->map, m, slots);
+    if (m->is_short && is_known) whole.header.slots = (const uint8_t *)slots;
+    if (sender && sender != b->map->myself) agreeOnForm(b, sender, m, is_known);
     if (m->type != MESSAGE_PONG) takeOwnAddress(b, l, m);
     if (m->type == MESSAGE_MEET && !sender) takeMeet(b, l, &m->header);
     if (m->type == MESSAGE_PONG && !l->is_inbound && !takePong(b, l, &sender, m)) return;
     if (m->type != MESSAGE_PONG) busPong(b, l, sender);
     if (!sender) return;
     if (m->type != MESSAGE_PONG && l->is_inbound) takePing(b, l, sender, m);
-    takeClaims(b, sender, m);
+    if (is_known) takeClaims(b, sender, &whole);
 }
 
 /* ------------------------------------------------------------------ others */
@@ -268,7 +300,12 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
         }
     } else {
         if (!findSender(b, l, m, &sender)) return;
+        if (m->is_short && (!l->node || !l->is_greeted)) { /* it comes after a full one only */
+            busEndLink(b, l);
+            return;
+        }
         l->is_greeted = true;
+        if (!m->is_short) l->takes_short = m->header.own_flags & MESSAGE_TAKES_SHORT;
     }
     if (!l->is_inbound && !l->node) {
         if (m->type == MESSAGE_PONG) busTakeProbed(b, l, sender, m);

@@ -64,7 +64,7 @@ void busProbeOpened(clusterBus *b, busLink *l) {
     check(!l->node);
     check(l->is_open);
     gossipRules rules = busGossipRules(b);
-    gossipWrite(&bytes, b->map, &rules, MESSAGE_PING, NULL);
+    gossipWrite(&bytes, b->map, &rules, MESSAGE_PING, NULL, false);
     busSend(b, l, MESSAGE_PING, &bytes);
     strFree(&bytes);
 }

@@ -24,15 +24,33 @@ messageHeader busHeader(clusterBus *b) {
 
 /* ------------------------------------------------------------------ PING, PONG, MEET */
 
-static void write(clusterBus *b, str *out, messageType type, const clusterNode *to) {
+static uint64_t hashOwnSlots(const clusterMap *m) {
+    const clusterNode *n = m->myself;
+    return messageHashSlots(clusterNodeSlots(n->primary ? n->primary : n));
+}
+
+/* Writes a message to a node, or NULL: to an unknown one, over that link. It has the short form if
+ * a full one before it on this link had the same slots, and the receiver has not asked for another
+ * one. */
+static void write(clusterBus *b, str *out, busLink *l, messageType type, const clusterNode *to) {
     gossipRules rules = busGossipRules(b);
+    const nodeLinks *links = to ? to->links : NULL;
+    bool is_short = false;
     busTakeOffset(b);
-    gossipWrite(out, b->map, &rules, type, to);
+    if (l->takes_short && l->is_open && type != MESSAGE_MEET && !b->never_short) {
+        uint64_t hash = hashOwnSlots(b->map);
+        is_short = l->has_told && l->told_hash == hash && !rules.flags && links &&
+                   b->now_ms >= links->full_until_ms;
+        l->told_hash = hash;
+        l->has_told = true;
+    }
+    if (links && links->wants_full) rules.own_flags |= MESSAGE_WANTS_FULL;
+    gossipWrite(out, b->map, &rules, type, to, is_short);
 }
 
 static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
     str bytes = STR_EMPTY;
-    write(b, &bytes, type, to);
+    if (to->links && to->links->to) write(b, &bytes, to->links->to, type, to);
     logDebug("Sending %s packet to node %s on outbound link", messageTypeName(type),
              clusterNodeLabel(to).text);
     failurePinged(to, b->now_ms);
@@ -52,7 +70,7 @@ void busMeetAgain(clusterBus *b, clusterNode *to) {
 
 void busPong(clusterBus *b, busLink *l, const clusterNode *to) {
     str bytes = STR_EMPTY;
-    write(b, &bytes, MESSAGE_PONG, to);
+    write(b, &bytes, l, MESSAGE_PONG, to);
     busSend(b, l, MESSAGE_PONG, &bytes);
     strFree(&bytes);
 }

@@ -32,6 +32,7 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
                            .node_flags = (uint16_t)(n->flags | rules->supported),
                            .state = !rules->cluster_ok,
                            .flags = rules->flags,
+                           .own_flags = rules->own_flags,
                            .current_epoch = m->current_epoch,
                            .epoch = primary->epoch,
                            .offset = (uint64_t)n->offset,
@@ -41,11 +42,11 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
                            .ip = rules->announces_ip ? strSlice(&n->ip) : SLICE("")};
 }
 
-static void writeEntry(messageWriter *w, const clusterNode *n, bool tls) {
+static void writeEntry(messageWriter *w, const clusterNode *n, bool tls, bool with_address) {
     const gossipEntry entry = {.id = n->id,
                                .ping_sent_s = (uint32_t)(n->ping_sent_ms / 1000),
                                .pong_s = (uint32_t)(n->pong_ms / 1000),
-                               .ip = strSlice(&n->ip),
+                               .ip = with_address ? strSlice(&n->ip) : SLICE(""),
                                .port = firstPort(n, tls),
                                .other_port = otherPort(n, tls),
                                .bus_port = (uint16_t)n->bus_port,
@@ -59,22 +60,23 @@ static bool isTold(const clusterMap *m, const clusterNode *n, const clusterNode 
     return n->ip.len && (n->is_connected || n->slot_count > 0);
 }
 
-/* Consecutive nodes from a random one: each is told equally often, and none twice in a message. */
+/* Consecutive nodes from a random one: each is told equally often, and none twice in a message. In
+ * the short form most have no address: receivers know it, and new ones are told to all. */
 static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRules *rules,
                          const clusterNode *to) {
     int wanted = m->node_count * rules->percent / 100;
     if (wanted < ENTRIES_MIN) wanted = ENTRIES_MIN;
     if (wanted > m->node_count - 2) wanted = m->node_count - 2;
-    int moved = 0, start = (int)randomUniform((uint64_t)m->node_count);
+    int told = 0, moved = 0, start = (int)randomUniform((uint64_t)m->node_count);
     for (int i = 0; i < m->node_count; i++) {
         const clusterNode *n = m->nodes[(start + i) % m->node_count];
         if (!isTold(m, n, to)) continue;
         /* All that may be failing are told, so that reports reach the majority soon. */
-        bool always = n->flags & NODE_MAYBE_FAILED;
-        if (n->is_connected && n->moved_ms && n->moved_ms >= rules->moved_since_ms)
-            always |= moved++ < MOVED_MAX;
-        if (always || wanted > 0) writeEntry(w, n, rules->tls);
-        if (!always) wanted--;
+        bool fails = n->flags & NODE_MAYBE_FAILED;
+        bool is_new = n->is_connected && n->moved_ms && n->moved_ms >= rules->moved_since_ms &&
+                      moved++ < MOVED_MAX;
+        if (!fails && !is_new && wanted-- <= 0) continue;
+        writeEntry(w, n, rules->tls, !w->is_short || is_new || told++ < ENTRIES_MIN);
     }
 }
 
@@ -91,19 +93,20 @@ static messageExtensions extensionsOf(const clusterNode *n) {
 
 /* `e`: for receivers that understand it. */
 static void writeMessage(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                         const clusterNode *to, const messageExtensions *e) {
+                         const clusterNode *to, const messageExtensions *e, bool is_short) {
     messageHeader h = gossipHeader(m, rules);
     h.flags |= MESSAGE_HAS_EXTENSIONS;
-    messageWriter w = messageBegin(out, type, &h);
+    if (is_short) h.slots_hash = messageHashSlots(h.slots);
+    messageWriter w = is_short ? messageBeginShort(out, type, &h) : messageBegin(out, type, &h);
     writeEntries(&w, m, rules, to);
     if (to && to->flags & NODE_HAS_EXTENSIONS) messageAddExtensions(&w, e);
     messageEnd(&w);
 }
 
 void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                 const clusterNode *to) {
+                 const clusterNode *to, bool is_short) {
     const messageExtensions e = extensionsOf(m->myself);
-    writeMessage(out, m, rules, type, to, &e);
+    writeMessage(out, m, rules, type, to, &e, is_short);
 }
 
 void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
@@ -113,7 +116,7 @@ void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
     check(ttl_ms >= 0);
     e.forgotten[e.forgotten_count++] =
         (forgottenNode){.id = id.ptr, .ttl_s = (uint64_t)ttl_ms / 1000};
-    writeMessage(out, m, rules, MESSAGE_PING, to, &e);
+    writeMessage(out, m, rules, MESSAGE_PING, to, &e, false);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -133,6 +136,7 @@ static void addNode(clusterMap *m, const gossipEntry *entry, bool tls, int64_t n
     clusterNode *n = clusterMapAdd(m, entry->id, now_ms);
     setAddress(m, n, tls, entry->ip, entry->port, entry->other_port, entry->bus_port);
     clusterMapSetFlags(m, n, entry->node_flags & taken, 0);
+    n->moved_ms = now_ms;
 }
 
 static bool mayBeAdded(clusterMap *m, const gossipEntry *entry, int64_t now_ms) {
@@ -160,8 +164,10 @@ static void takeAddress(clusterMap *m, clusterNode *about, const gossipEntry *en
 
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
                 const gossipRules *rules, int64_t now_ms) {
+    char id[NODE_ID_LEN];
+    size_t at = 0;
     for (int i = 0; i < msg->gossip_count; i++) {
-        gossipEntry entry = messageGossip(msg, i);
+        gossipEntry entry = messageNextGossip(msg, &at, id);
         clusterNode *about = clusterMapFind(m, sliceMake(entry.id, NODE_ID_LEN));
         if (about) {
             failureGossip(m, from, about, &entry, failure, now_ms);

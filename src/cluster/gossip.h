@@ -15,9 +15,10 @@ typedef struct gossipRules {
     bool cluster_ok;        /* the state of the cluster */
     bool announces_ip;      /* else receivers use the address of the connection */
     uint8_t flags;          /* enum messageFlag */
+    uint8_t own_flags;      /* enum messageOwnFlag */
     uint16_t supported;     /* enum nodeFlag: NODE_HAS_... */
     int percent;            /* of the nodes in each message */
-    int64_t moved_since_ms; /* nodes whose address has changed since then are told to all */
+    int64_t moved_since_ms; /* nodes whose address is known since then are told to all */
     /* Whether the address that others tell about the node may be newer than the known one.
      * `is_lost`: the node is marked as failing, or has no address. */
     bool (*mayMove)(void *arg, const clusterNode *n, bool is_lost);
@@ -28,9 +29,9 @@ typedef struct gossipRules {
 
 /* The header of a message of this node. It refers to the map. */
 messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules);
-/* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. */
+/* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. `is_short`: in the short form. */
 void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                 const clusterNode *to);
+                 const clusterNode *to, bool is_short);
 /* Appends a PING that tells a node to forget another one for so long. It is sent to all after
  * CLUSTER FORGET. */
 void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,

@@ -53,7 +53,7 @@ struct clusterNode {
     int64_t orphaned_ms; /* since when a primary has no replica that works */
     /* Since when all connections to its bus port are refused, and when the last one was. */
     int64_t refused_ms, last_refused_ms;
-    int64_t moved_ms;    /* when its address has changed */
+    int64_t moved_ms;    /* when its address has become known, since the start */
     failReport *reports; /* map_reports.c */
     int report_count;
     /* Of the bus: its connections to this node, and whether the outbound one is up. */

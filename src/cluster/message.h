@@ -6,7 +6,12 @@
  *
  * A message has a full header of 2256 bytes, then gossip entries and extensions (PING, PONG, MEET)
  * or data of its type; or, for what clients and modules send, a light header of 16 bytes. All
- * numbers are big-endian. */
+ * numbers are big-endian.
+ *
+ * PING and PONG also have a short form, which Valkey does not know: it is sent to nodes that have
+ * told that they understand it. A hash of the slots replaces their bitmap, and entries of gossip
+ * are packed, and need no address. A receiver that does not know the same slots of the sender asks
+ * for the full form. */
 #ifndef CLUSTER_MESSAGE_H
 #define CLUSTER_MESSAGE_H
 
@@ -58,8 +63,15 @@ enum messageFlag {
     MESSAGE_HAS_EXTENSIONS = 1u << 2, /* the sender understands them */
 };
 
+/* Also flags, which Valkey ignores. */
+enum messageOwnFlag {
+    MESSAGE_TAKES_SHORT = 1u << 0, /* the sender understands the short form */
+    MESSAGE_WANTS_FULL = 1u << 1,  /* it needs the full form of the receiver */
+};
+
 enum {
     MESSAGE_HEADER_BYTES = 2256,
+    MESSAGE_SHORT_BYTES = MESSAGE_HEADER_BYTES - SLOT_BYTES + 8, /* a header of the short form */
     MESSAGE_LIGHT_BYTES = 16,
     MESSAGE_PEEK_BYTES = 14, /* what messagePeek() needs */
     GOSSIP_BYTES = 104,
@@ -74,12 +86,14 @@ typedef struct messageHeader {
     uint16_t node_flags; /* enum nodeFlag */
     uint8_t state;       /* 0: the cluster is ok, 1: it is not */
     uint8_t flags;       /* enum messageFlag */
+    uint8_t own_flags;   /* enum messageOwnFlag */
     uint64_t current_epoch;
     uint64_t epoch;       /* of the slots: a replica sends its primary's epoch and slots */
     uint64_t offset;      /* of replication */
     const char *sender;   /* NODE_ID_LEN bytes */
     const char *primary;  /* the same; NULL: the sender is a primary */
-    const uint8_t *slots; /* SLOT_BYTES */
+    const uint8_t *slots; /* SLOT_BYTES; NULL in a message of the short form */
+    uint64_t slots_hash;  /* of the short form: messageHashSlots() */
     slice ip;             /* empty: the address of the connection */
 } messageHeader;
 
@@ -110,9 +124,10 @@ typedef struct messageExtensions {
 /* A message that was read. Pointers and slices refer to its bytes. */
 typedef struct message {
     uint16_t type; /* messageType, or larger: a type that is not known */
-    bool is_light;
-    messageHeader header; /* of a full message */
+    bool is_light, is_short;
+    messageHeader header; /* unless it is light */
     int gossip_count;
+    size_t gossip_bytes;
     int extension_count;
     slice body;           /* after the header */
     const char *id;       /* FAIL: the failed node; UPDATE: the node that it is about */
@@ -138,8 +153,9 @@ status messagePeek(slice bytes, size_t *size) MUST_USE;
 status messageRead(slice bytes, message *out, reason *why) MUST_USE;
 /* The type of a message that messagePeek() accepted. */
 unsigned messageTypeOf(slice bytes);
-/* An entry of a PING, PONG or MEET. */
-gossipEntry messageGossip(const message *m, int index);
+/* The entry at *at of a PING, PONG or MEET, and moves *at, which begins with 0, to the next one; to
+ * be called `gossip_count` times. The entry may refer to `id`. */
+gossipEntry messageNextGossip(const message *m, size_t *at, char id[NODE_ID_LEN]);
 /* The extensions of a PING, PONG or MEET. */
 void messageReadExtensions(const message *m, messageExtensions *out);
 
@@ -149,10 +165,17 @@ void messageReadExtensions(const message *m, messageExtensions *out);
 typedef struct messageWriter {
     str *out;
     size_t start;
+    bool is_short;
     uint16_t gossip_count, extension_count;
 } messageWriter;
 
 messageWriter messageBegin(str *out, messageType type, const messageHeader *h);
+/* A PING or PONG in the short form; `slots_hash` is used, and `slots` not. */
+messageWriter messageBeginShort(str *out, messageType type, const messageHeader *h);
+/* Two sets of slots have the same number only if they are equal, for all that can happen by
+ * chance. All nodes compute the same one. `slots`: SLOT_BYTES as in messages. */
+uint64_t messageHashSlots(const void *slots);
+/* In the short form an entry without `ip` takes least. The id must be one of hex digits. */
 void messageAddGossip(messageWriter *w, const gossipEntry *g);
 /* Adds all extensions that are set. Gossip cannot follow. */
 void messageAddExtensions(messageWriter *w, const messageExtensions *e);

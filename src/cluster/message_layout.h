@@ -12,6 +12,7 @@
 enum {
     MESSAGE_VERSION = 1,
     MESSAGE_LIGHT_BIT = 0x8000, /* of the type */
+    MESSAGE_SHORT_BIT = 0x4000, /* the same, with PING and PONG */
 
     AT_LENGTH = 4,
     AT_VERSION = 8,
@@ -31,6 +32,22 @@ enum {
     AT_NODE_FLAGS = 2250,
     AT_STATE = 2252,
     AT_FLAGS = 2253,
+    AT_OWN_FLAGS = 2254,
+
+    /* In the short form a number is where the slots begin, and what follows them is before its
+     * usual offset by so much. */
+    SHORT_SHIFT = SLOT_BYTES - 8,
+    /* Its gossip entries: without an address, and what an address has before its text. */
+    PACKED_AT_PING = NODE_ID_LEN / 2,
+    PACKED_AT_PONG = PACKED_AT_PING + 4,
+    PACKED_AT_FLAGS = PACKED_AT_PONG + 4,
+    PACKED_BYTES = PACKED_AT_FLAGS + 2,
+    PACKED_HAS_ADDRESS = 0x8000, /* of the flags */
+    PACKED_AT_PORT = PACKED_BYTES,
+    PACKED_AT_BUS_PORT = PACKED_AT_PORT + 2,
+    PACKED_AT_OTHER_PORT = PACKED_AT_BUS_PORT + 2,
+    PACKED_AT_IP_LEN = PACKED_AT_OTHER_PORT + 2,
+    PACKED_ADDRESS_BYTES = PACKED_AT_IP_LEN + 1,
 
     /* In a gossip entry. */
     GOSSIP_AT_PING = 40,
@@ -76,6 +93,9 @@ static inline void storeBig32(void *p, uint32_t v) { storeU32(p, __builtin_bswap
 static inline void storeBig64(void *p, uint64_t v) { storeU64(p, __builtin_bswap64(v)); }
 
 static inline bool messageHasGossip(unsigned type) { return type <= MESSAGE_MEET; }
+static inline bool messageMayBeShort(unsigned type) {
+    return type == MESSAGE_PING || type == MESSAGE_PONG;
+}
 static inline bool messageMayBeLight(unsigned type) {
     return type == MESSAGE_PUBLISH || type == MESSAGE_PUBLISH_SHARD || type == MESSAGE_MODULE;
 }

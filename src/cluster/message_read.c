@@ -12,18 +12,29 @@ const char *messageTypeName(unsigned type) {
     return type < MESSAGE_TYPES ? names[type] : "unknown";
 }
 
-unsigned messageTypeOf(slice bytes) {
-    check(bytes.len >= MESSAGE_PEEK_BYTES);
-    return loadBig16(bytes.ptr + AT_TYPE) & ~(unsigned)MESSAGE_LIGHT_BIT;
+static bool isLight(slice bytes) { return loadBig16(bytes.ptr + AT_TYPE) & MESSAGE_LIGHT_BIT; }
+
+static bool isShort(slice bytes) {
+    unsigned type = loadBig16(bytes.ptr + AT_TYPE);
+    return type & MESSAGE_SHORT_BIT && messageMayBeShort(type & ~(unsigned)MESSAGE_SHORT_BIT);
 }
 
-static bool isLight(slice bytes) { return loadBig16(bytes.ptr + AT_TYPE) & MESSAGE_LIGHT_BIT; }
+unsigned messageTypeOf(slice bytes) {
+    check(bytes.len >= MESSAGE_PEEK_BYTES);
+    unsigned form = isShort(bytes) ? MESSAGE_SHORT_BIT : MESSAGE_LIGHT_BIT;
+    return loadBig16(bytes.ptr + AT_TYPE) & ~form;
+}
+
+static size_t headerBytes(slice bytes) {
+    if (isShort(bytes)) return MESSAGE_SHORT_BYTES;
+    return isLight(bytes) ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES;
+}
 
 status messagePeek(slice bytes, size_t *size) {
     if (bytes.len < MESSAGE_PEEK_BYTES) return ERR_AGAIN;
     if (memcmp(bytes.ptr, MESSAGE_SIGNATURE, 4) != 0) return ERR_SYNTAX;
     uint32_t length = loadBig32(bytes.ptr + AT_LENGTH);
-    if (length < (isLight(bytes) ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES)) return ERR_SYNTAX;
+    if (length < headerBytes(bytes)) return ERR_SYNTAX;
     *size = length;
     return OK;
 }
@@ -35,38 +46,45 @@ static slice textIn(const char *field, size_t size) {
     return sliceMake(field, strnlen(field, size));
 }
 
-static void readHeader(const char *from, messageHeader *h) {
+static void readHeader(const char *from, bool is_short, messageHeader *h) {
     static const char none[NODE_ID_LEN];
+    const size_t before = AT_PRIMARY; /* offsets of the fields from here on are of the full form */
+    const char *tail = from + before - (is_short ? SHORT_SHIFT : 0);
     h->port = loadBig16(from + AT_PORT);
-    h->other_port = loadBig16(from + AT_OTHER_PORT);
-    h->bus_port = loadBig16(from + AT_BUS_PORT);
-    h->node_flags = loadBig16(from + AT_NODE_FLAGS);
-    h->state = (uint8_t)from[AT_STATE];
-    h->flags = (uint8_t)from[AT_FLAGS];
+    h->other_port = loadBig16(tail + (AT_OTHER_PORT - before));
+    h->bus_port = loadBig16(tail + (AT_BUS_PORT - before));
+    h->node_flags = loadBig16(tail + (AT_NODE_FLAGS - before));
+    h->state = (uint8_t)tail[AT_STATE - before];
+    h->flags = (uint8_t)tail[AT_FLAGS - before];
+    h->own_flags = (uint8_t)tail[AT_OWN_FLAGS - before];
     h->current_epoch = loadBig64(from + AT_CURRENT_EPOCH);
     h->epoch = loadBig64(from + AT_EPOCH);
     h->offset = loadBig64(from + AT_OFFSET);
     h->sender = from + AT_SENDER;
-    h->primary = memcmp(from + AT_PRIMARY, none, NODE_ID_LEN) ? from + AT_PRIMARY : NULL;
-    h->slots = (const uint8_t *)from + AT_SLOTS;
-    h->ip = textIn(from + AT_IP, NODE_IP_MAX);
+    h->primary = memcmp(tail, none, NODE_ID_LEN) ? tail : NULL;
+    h->slots = is_short ? NULL : (const uint8_t *)from + AT_SLOTS;
+    h->slots_hash = is_short ? loadBig64(from + AT_SLOTS) : 0;
+    h->ip = textIn(tail + (AT_IP - before), NODE_IP_MAX);
 }
 
 /* ------------------------------------------------------------------ data by type */
 
+static size_t wholeBytes(const message *m) {
+    if (m->is_short) return m->body.len + MESSAGE_SHORT_BYTES;
+    return m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES);
+}
+
 static status invalid(const message *m, const char *what, reason *why) {
     return reasonSet(why, ERR_SYNTAX,
                      "Received invalid %s packet with %s that exceeds total packet length (%zu)",
-                     messageTypeName(m->type), what,
-                     m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES));
+                     messageTypeName(m->type), what, wholeBytes(m));
 }
 
 static status expectLength(const message *m, size_t expected, reason *why) {
     if (m->body.len == expected) return OK;
-    return reasonSet(why, ERR_SYNTAX,
-                     "Received invalid %s packet of length %zu but expected length %zu",
-                     messageTypeName(m->type), m->body.len + MESSAGE_HEADER_BYTES,
-                     expected + MESSAGE_HEADER_BYTES);
+    return reasonSet(
+        why, ERR_SYNTAX, "Received invalid %s packet of length %zu but expected length %zu",
+        messageTypeName(m->type), wholeBytes(m), wholeBytes(m) - m->body.len + expected);
 }
 
 /* The least size of the data of an extension. */
@@ -98,17 +116,42 @@ static status checkExtensions(const message *m, size_t at, reason *why) {
     return expectLength(m, at, why);
 }
 
+/* The size of the entry at `at` of the short form; 0: it is cut, or invalid. */
+static size_t packedBytes(const message *m, size_t at) {
+    size_t left = m->body.len - at;
+    check(m->is_short);
+    if (left < PACKED_BYTES) return 0;
+    const char *from = m->body.ptr + at;
+    if (!(loadBig16(from + PACKED_AT_FLAGS) & PACKED_HAS_ADDRESS)) return PACKED_BYTES;
+    if (left < PACKED_ADDRESS_BYTES) return 0;
+    size_t ip = (uint8_t)from[PACKED_AT_IP_LEN];
+    return ip < NODE_IP_MAX && ip <= left - PACKED_ADDRESS_BYTES ? PACKED_ADDRESS_BYTES + ip : 0;
+}
+
+/* More than the body if an entry is not whole. */
+static size_t gossipBytes(const message *m) {
+    if (!m->is_short) return (size_t)m->gossip_count * GOSSIP_BYTES;
+    size_t at = 0;
+    for (int i = 0; i < m->gossip_count; i++) {
+        size_t size = packedBytes(m, at);
+        if (!size) return m->body.len + 1;
+        at += size;
+    }
+    check(at <= m->body.len);
+    return at;
+}
+
 static status readGossip(message *m, const char *from, reason *why) {
     m->gossip_count = loadBig16(from + AT_COUNT);
-    size_t size = (size_t)m->gossip_count * GOSSIP_BYTES;
+    size_t size = m->gossip_bytes = gossipBytes(m);
     if (size > m->body.len)
         return reasonSet(
             why, ERR_SYNTAX,
             "Received invalid %s packet with gossip count %d that exceeds total packet "
             "length (%zu)",
-            messageTypeName(m->type), m->gossip_count, m->body.len + MESSAGE_HEADER_BYTES);
+            messageTypeName(m->type), m->gossip_count, wholeBytes(m));
     if (m->header.flags & MESSAGE_HAS_EXTENSIONS)
-        m->extension_count = loadBig16(from + AT_EXTENSIONS);
+        m->extension_count = loadBig16(from + AT_EXTENSIONS - (m->is_short ? SHORT_SHIFT : 0));
     return checkExtensions(m, size, why);
 }
 
@@ -181,18 +224,39 @@ status messageRead(slice bytes, message *out, reason *why) {
                          "packet as invalid.",
                          messageTypeName(out->type), out->type);
     if (loadBig16(bytes.ptr + AT_VERSION) != MESSAGE_VERSION) return ERR_DENIED;
-    size_t header = out->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES;
+    size_t header = headerBytes(bytes);
+    out->is_short = isShort(bytes);
     out->body = sliceMake(bytes.ptr + header, size - header);
-    if (!out->is_light) readHeader(bytes.ptr, &out->header);
+    if (!out->is_light) readHeader(bytes.ptr, out->is_short, &out->header);
     return readData(out, bytes.ptr, why);
 }
 
 /* ------------------------------------------------------------------ gossip and extensions */
 
-gossipEntry messageGossip(const message *m, int index) {
-    check(index >= 0);
-    check(index < m->gossip_count);
-    const char *from = m->body.ptr + (size_t)index * GOSSIP_BYTES;
+static gossipEntry packedGossip(const message *m, size_t *at, char id[NODE_ID_LEN]) {
+    static const char digits[] = "0123456789abcdef";
+    const char *from = m->body.ptr + *at;
+    gossipEntry entry = {.id = id, .ip = SLICE("")};
+    uint16_t flags = loadBig16(from + PACKED_AT_FLAGS);
+    *at += packedBytes(m, *at);
+    for (int i = 0; i < NODE_ID_LEN; i++)
+        id[i] = digits[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    entry.ping_sent_s = loadBig32(from + PACKED_AT_PING);
+    entry.pong_s = loadBig32(from + PACKED_AT_PONG);
+    entry.node_flags = flags & (uint16_t)~PACKED_HAS_ADDRESS;
+    if (!(flags & PACKED_HAS_ADDRESS)) return entry;
+    entry.port = loadBig16(from + PACKED_AT_PORT);
+    entry.bus_port = loadBig16(from + PACKED_AT_BUS_PORT);
+    entry.other_port = loadBig16(from + PACKED_AT_OTHER_PORT);
+    entry.ip = textIn(from + PACKED_ADDRESS_BYTES, (uint8_t)from[PACKED_AT_IP_LEN]);
+    return entry;
+}
+
+gossipEntry messageNextGossip(const message *m, size_t *at, char id[NODE_ID_LEN]) {
+    check(*at < m->gossip_bytes);
+    if (m->is_short) return packedGossip(m, at, id);
+    const char *from = m->body.ptr + *at;
+    *at += GOSSIP_BYTES;
     return (gossipEntry){.id = from,
                          .ping_sent_s = loadBig32(from + GOSSIP_AT_PING),
                          .pong_s = loadBig32(from + GOSSIP_AT_PONG),
@@ -228,7 +292,7 @@ void messageReadExtensions(const message *m, messageExtensions *out) {
     out->unknown_type = -1;
     out->hostname = out->human_name = out->availability_zone = SLICE("");
     out->client_ipv4 = out->client_ipv6 = SLICE("");
-    const char *at = m->body.ptr + (size_t)m->gossip_count * GOSSIP_BYTES;
+    const char *at = m->body.ptr + m->gossip_bytes;
     for (int i = 0; i < m->extension_count; i++) {
         uint32_t size = loadBig32(at); /* messageRead() has checked it */
         readExtension(loadBig16(at + 4), at + EXTENSION_BYTES, size - EXTENSION_BYTES, out);

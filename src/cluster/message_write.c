@@ -2,6 +2,7 @@
  *
  * Writing of messages. All bytes that have no meaning are zero. */
 #include "base/base.h"
+#include "base/hash.h"
 #include "cluster/message_layout.h"
 
 /* `size` zeroed bytes at the end of the message. */
@@ -22,33 +23,61 @@ static void putText(char *to, size_t size, slice text) {
     putBytes(to, text);
 }
 
-static void putHeader(char *to, const messageHeader *h) {
+static void putHeader(char *to, const messageHeader *h, bool is_short) {
+    const size_t before = AT_PRIMARY;
+    char *tail = to + before - (is_short ? SHORT_SHIFT : 0);
     storeBig16(to + AT_PORT, h->port);
-    storeBig16(to + AT_OTHER_PORT, h->other_port);
-    storeBig16(to + AT_BUS_PORT, h->bus_port);
-    storeBig16(to + AT_NODE_FLAGS, h->node_flags);
-    to[AT_STATE] = (char)h->state;
-    to[AT_FLAGS] = (char)h->flags;
+    storeBig16(tail + (AT_OTHER_PORT - before), h->other_port);
+    storeBig16(tail + (AT_BUS_PORT - before), h->bus_port);
+    storeBig16(tail + (AT_NODE_FLAGS - before), h->node_flags);
+    tail[AT_STATE - before] = (char)h->state;
+    tail[AT_FLAGS - before] = (char)h->flags;
+    tail[AT_OWN_FLAGS - before] = (char)h->own_flags;
     storeBig64(to + AT_CURRENT_EPOCH, h->current_epoch);
     storeBig64(to + AT_EPOCH, h->epoch);
     storeBig64(to + AT_OFFSET, h->offset);
     memcpy(to + AT_SENDER, h->sender, NODE_ID_LEN);
-    if (h->primary) memcpy(to + AT_PRIMARY, h->primary, NODE_ID_LEN);
-    memcpy(to + AT_SLOTS, h->slots, SLOT_BYTES);
-    putText(to + AT_IP, NODE_IP_MAX, h->ip);
+    if (h->primary) memcpy(tail, h->primary, NODE_ID_LEN);
+    if (is_short) {
+        storeBig64(to + AT_SLOTS, h->slots_hash);
+    } else {
+        memcpy(to + AT_SLOTS, h->slots, SLOT_BYTES);
+    }
+    putText(tail + (AT_IP - before), NODE_IP_MAX, h->ip);
+}
+
+static char *beginBytes(messageWriter *w, unsigned type, size_t header) {
+    char *to = extend(w, header);
+    memcpy(to, MESSAGE_SIGNATURE, 4);
+    storeBig16(to + AT_VERSION, MESSAGE_VERSION);
+    storeBig16(to + AT_TYPE, (uint16_t)type);
+    return to;
 }
 
 /* `h` NULL: a light header. */
 static messageWriter begin(str *out, messageType type, const messageHeader *h) {
     check(type < MESSAGE_TYPES);
-    if (!h) check(messageMayBeLight(type));
     messageWriter w = {.out = out, .start = out->len};
-    char *to = extend(&w, h ? MESSAGE_HEADER_BYTES : MESSAGE_LIGHT_BYTES);
-    memcpy(to, MESSAGE_SIGNATURE, 4);
-    storeBig16(to + AT_VERSION, MESSAGE_VERSION);
-    storeBig16(to + AT_TYPE, (uint16_t)(h ? type : type | MESSAGE_LIGHT_BIT));
-    if (h) putHeader(to, h);
+    if (h) {
+        putHeader(beginBytes(&w, type, MESSAGE_HEADER_BYTES), h, false);
+    } else {
+        check(messageMayBeLight(type));
+        (void)beginBytes(&w, type | MESSAGE_LIGHT_BIT, MESSAGE_LIGHT_BYTES); /* that is all */
+    }
     return w;
+}
+
+messageWriter messageBeginShort(str *out, messageType type, const messageHeader *h) {
+    check(messageMayBeShort(type));
+    messageWriter w = {.out = out, .start = out->len, .is_short = true};
+    putHeader(beginBytes(&w, type | MESSAGE_SHORT_BIT, MESSAGE_SHORT_BYTES), h, true);
+    return w;
+}
+
+uint64_t messageHashSlots(const void *slots) {
+    static const uint8_t key[16] = "slots of a node";
+    check(slots);
+    return hashSip13(slots, SLOT_BYTES, key);
 }
 
 messageWriter messageBegin(str *out, messageType type, const messageHeader *h) {
@@ -63,13 +92,39 @@ void messageEnd(messageWriter *w) {
     check(size <= UINT32_MAX);
     storeBig32(header + AT_LENGTH, (uint32_t)size);
     if (w->gossip_count) storeBig16(header + AT_COUNT, w->gossip_count);
-    if (w->extension_count) storeBig16(header + AT_EXTENSIONS, w->extension_count);
+    size_t at = AT_EXTENSIONS - (w->is_short ? SHORT_SHIFT : 0);
+    if (w->extension_count) storeBig16(header + at, w->extension_count);
+}
+
+static uint8_t hexValue(char digit) {
+    return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10) & 15;
+}
+
+static void addPacked(messageWriter *w, const gossipEntry *g) {
+    check(!(g->node_flags & PACKED_HAS_ADDRESS));
+    check(g->ip.len < NODE_IP_MAX);
+    char *to = extend(w, g->ip.len ? PACKED_ADDRESS_BYTES + g->ip.len : PACKED_BYTES);
+    for (int i = 0; i < NODE_ID_LEN / 2; i++)
+        to[i] = (char)(hexValue(g->id[2 * i]) << 4 | hexValue(g->id[2 * i + 1]));
+    storeBig32(to + PACKED_AT_PING, g->ping_sent_s);
+    storeBig32(to + PACKED_AT_PONG, g->pong_s);
+    storeBig16(to + PACKED_AT_FLAGS, g->node_flags | (g->ip.len ? PACKED_HAS_ADDRESS : 0));
+    if (!g->ip.len) return;
+    storeBig16(to + PACKED_AT_PORT, g->port);
+    storeBig16(to + PACKED_AT_BUS_PORT, g->bus_port);
+    storeBig16(to + PACKED_AT_OTHER_PORT, g->other_port);
+    to[PACKED_AT_IP_LEN] = (char)g->ip.len;
+    putBytes(to + PACKED_ADDRESS_BYTES, g->ip);
 }
 
 void messageAddGossip(messageWriter *w, const gossipEntry *g) {
     check(w->extension_count == 0);
     check(w->gossip_count < UINT16_MAX);
     w->gossip_count++;
+    if (w->is_short) {
+        addPacked(w, g);
+        return;
+    }
     char *to = extend(w, GOSSIP_BYTES);
     memcpy(to, g->id, NODE_ID_LEN);
     storeBig32(to + GOSSIP_AT_PING, g->ping_sent_s);

@@ -419,6 +419,7 @@ static void chooseRules(void) {
     strict = !oneIn(3);
     sim_replica_migration = oneIn(2);
     sim_has_seeds = oneIn(2);
+    sim_full_percent = oneIn(2) ? 0 : oneIn(4) ? 100 : 30;
     sim_refused_timeout_ms = oneIn(4) ? REFUSED_TIMEOUT_MS : 0;
     memset(winner_of, 0, sizeof(winner_of));
     memset(voted_in, 0, sizeof(voted_in));
@@ -455,6 +456,7 @@ static void report(void) {
     const simNodeCounts *c = &node_counts;
     printf("%llu messages (%llu MB)", (unsigned long long)c->messages,
            (unsigned long long)c->bytes >> 20);
+    print("short", c->short_messages);
     print("UPDATE", c->updates);
     print("FAIL", c->fails);
     print("links", c->links);

@@ -10,6 +10,7 @@ int sim_node_count;
 simNodeCounts node_counts;
 bool sim_replica_migration;
 bool sim_has_seeds;
+int sim_full_percent;
 int64_t sim_refused_timeout_ms;
 
 int64_t simNodeClock(const simNode *n) {
@@ -63,6 +64,7 @@ static void countMessage(const simNode *n, slice bytes) {
     unsigned type = messageTypeOf(bytes);
     node_counts.messages++;
     node_counts.bytes += bytes.len;
+    node_counts.short_messages += type <= MESSAGE_PONG && bytes.len < MESSAGE_HEADER_BYTES;
     node_counts.updates += type == MESSAGE_UPDATE;
     node_counts.fails += type == MESSAGE_FAIL;
     node_counts.elections += type == MESSAGE_AUTH_REQUEST;
@@ -265,6 +267,7 @@ static void startBus(simNode *n) {
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
+    n->bus.never_short = randomUniform(100) < (uint64_t)sim_full_percent;
     n->paused_until_ms = 0;
     n->by_takeover = false;
     n->ordered_from = -1;

@@ -81,13 +81,15 @@ simNode *simNodeOf(const clusterNode *node);
 typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
         elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,
-        forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes;
+        forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes,
+        short_messages;
 } simNodeCounts;
 extern simNodeCounts node_counts;
 
 /* What the rules of all nodes of a run have in common. */
 extern bool sim_replica_migration;
 extern bool sim_has_seeds;
+extern int sim_full_percent; /* of the nodes, which do not know the short form of messages */
 extern int64_t sim_refused_timeout_ms;
 
 #endif

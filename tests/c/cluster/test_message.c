@@ -59,9 +59,12 @@ static void writeAgain(const message *m, str *out) {
     const messageHeader *h = m->is_light ? NULL : &m->header;
     if (m->type <= MESSAGE_MEET) {
         messageExtensions e;
-        messageWriter w = messageBegin(out, (messageType)m->type, h);
+        messageWriter w = m->is_short ? messageBeginShort(out, (messageType)m->type, h)
+                                      : messageBegin(out, (messageType)m->type, h);
+        char id[NODE_ID_LEN];
+        size_t at = 0;
         for (int i = 0; i < m->gossip_count; i++) {
-            gossipEntry g = messageGossip(m, i);
+            gossipEntry g = messageNextGossip(m, &at, id);
             messageAddGossip(&w, &g);
         }
         messageReadExtensions(m, &e);
@@ -119,8 +122,10 @@ static void recorded_ping_has_all_nine_extensions(void **state) {
     assert_int_equal(e.forgotten_count, 1);
     assert_in_range(e.forgotten[0].ttl_s, 1, 60);
     assert_non_null(e.shard_id);
+    char id[NODE_ID_LEN];
+    size_t at = 0;
     for (int i = 0; i < m.gossip_count; i++) {
-        gossipEntry g = messageGossip(&m, i);
+        gossipEntry g = messageNextGossip(&m, &at, id);
         assert_true(sliceEqual(g.ip, SLICE("127.0.0.1")));
         assert_int_equal(g.bus_port - g.port, 200);
         assert_false(g.node_flags & NODE_MYSELF);
@@ -321,12 +326,135 @@ static void messages_cut_at_every_byte(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------ the short form */
+
+/* A PONG with all extensions, entries with and without an address. */
+static str shortMessage(void) {
+    str bytes = STR_EMPTY;
+    testId sender = idOf(10), primary = idOf(11), other = idOf(12);
+    messageHeader h = {.sender = sender.text,
+                       .primary = primary.text,
+                       .port = 7000,
+                       .other_port = 7001,
+                       .bus_port = 17000,
+                       .node_flags = NODE_REPLICA | NODE_HAS_EXTENSIONS,
+                       .state = 1,
+                       .flags = MESSAGE_HAS_EXTENSIONS,
+                       .own_flags = MESSAGE_TAKES_SHORT | MESSAGE_WANTS_FULL,
+                       .current_epoch = 9,
+                       .epoch = 8,
+                       .offset = 12345,
+                       .slots_hash = UINT64_C(0x1122334455667788),
+                       .ip = SLICE("10.0.0.1")};
+    const gossipEntry with = {.id = other.text,
+                              .ping_sent_s = 5,
+                              .pong_s = 6,
+                              .ip = SLICE("fd00::1"),
+                              .port = 1,
+                              .other_port = 2,
+                              .bus_port = 3,
+                              .node_flags = NODE_PRIMARY | NODE_FAILED};
+    gossipEntry without = with;
+    without.ip = SLICE("");
+    const messageExtensions e = {
+        .hostname = SLICE("host.example"), .client_tcp_port = 80, .shard_id = sender.text};
+    messageWriter w = messageBeginShort(&bytes, MESSAGE_PONG, &h);
+    messageAddGossip(&w, &without);
+    messageAddGossip(&w, &with);
+    messageAddGossip(&w, &without);
+    messageAddExtensions(&w, &e);
+    messageEnd(&w);
+    return bytes;
+}
+
+static void the_short_form_is_read_as_written(void **state) {
+    message m;
+    messageExtensions e;
+    str bytes = shortMessage(), again = STR_EMPTY;
+    testId other = idOf(12);
+    char id[NODE_ID_LEN];
+    size_t at = 0;
+    assert_in_range(bytes.len, MESSAGE_SHORT_BYTES, 512);
+    readWhole(&bytes, &m);
+    assert_true(m.is_short);
+    assert_int_equal(m.type, MESSAGE_PONG);
+    assert_null(m.header.slots);
+    assert_int_equal(m.header.slots_hash, UINT64_C(0x1122334455667788));
+    assert_int_equal(m.header.own_flags, MESSAGE_TAKES_SHORT | MESSAGE_WANTS_FULL);
+    assert_int_equal(m.header.bus_port, 17000);
+    assert_int_equal(m.header.other_port, 7001);
+    assert_int_equal(m.header.offset, 12345);
+    assert_int_equal(m.header.state, 1);
+    assert_true(sliceEqual(m.header.ip, SLICE("10.0.0.1")));
+    assert_int_equal(m.gossip_count, 3);
+    for (int i = 0; i < 3; i++) {
+        gossipEntry g = messageNextGossip(&m, &at, id);
+        assert_memory_equal(g.id, other.text, NODE_ID_LEN);
+        assert_int_equal(g.pong_s, 6);
+        assert_int_equal(g.node_flags, NODE_PRIMARY | NODE_FAILED);
+        assert_true(sliceEqual(g.ip, i == 1 ? SLICE("fd00::1") : SLICE("")));
+        assert_int_equal(g.bus_port, i == 1 ? 3 : 0);
+    }
+    messageReadExtensions(&m, &e);
+    assert_true(sliceEqual(e.hostname, SLICE("host.example")));
+    assert_int_equal(e.client_tcp_port, 80);
+    writeAgain(&m, &again);
+    assert_true(sliceEqual(strSlice(&again), strSlice(&bytes)));
+    strFree(&bytes);
+    strFree(&again);
+}
+
+static void the_short_form_cut_at_every_byte_is_refused(void **state) {
+    str bytes = shortMessage();
+    for (size_t len = 0; len < bytes.len; len++) {
+        message m;
+        reason why;
+        size_t size;
+        char *copy = memDup(bytes.ptr, len);
+        if (len >= MESSAGE_PEEK_BYTES) storeBig32(copy + AT_LENGTH, (uint32_t)len);
+        status st = messagePeek(sliceMake(copy, len), &size);
+        assert_int_equal(st, len < MESSAGE_PEEK_BYTES    ? ERR_AGAIN
+                             : len < MESSAGE_SHORT_BYTES ? ERR_SYNTAX
+                                                         : OK);
+        if (st == OK) assert_int_equal(messageRead(sliceMake(copy, len), &m, &why), ERR_SYNTAX);
+        memFree(copy);
+    }
+    strFree(&bytes);
+}
+
+/* The bit means nothing with other types, which Valkey would not know with it, either. */
+static void other_types_have_no_short_form(void **state) {
+    for (unsigned type = MESSAGE_MEET; type < MESSAGE_TYPES; type++) {
+        size_t size;
+        str bytes = shortMessage();
+        storeBig16(bytes.ptr + AT_TYPE, (uint16_t)(type | MESSAGE_SHORT_BIT));
+        assert_int_equal(messagePeek(strSlice(&bytes), &size), ERR_SYNTAX);
+        assert_int_equal(messageTypeOf(strSlice(&bytes)), type | MESSAGE_SHORT_BIT);
+        strFree(&bytes);
+    }
+}
+
+static void the_hash_tells_sets_of_slots_apart(void **state) {
+    uint8_t slots[SLOT_BYTES] = {0};
+    uint64_t none = messageHashSlots(slots);
+    for (int i = 0; i < SLOT_COUNT; i++) {
+        slots[i / 8] ^= (uint8_t)(1 << i % 8);
+        assert_int_not_equal(messageHashSlots(slots), none);
+        slots[i / 8] ^= (uint8_t)(1 << i % 8);
+    }
+    assert_int_equal(messageHashSlots(slots), none);
+}
+
 int test_message(void);
 int test_message(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_messages_are_written_again_byte_by_byte),
         cmocka_unit_test(recorded_ping_has_all_nine_extensions),
         cmocka_unit_test(recorded_message_of_each_type_has_its_data),
+        cmocka_unit_test(the_short_form_is_read_as_written),
+        cmocka_unit_test(the_short_form_cut_at_every_byte_is_refused),
+        cmocka_unit_test(other_types_have_no_short_form),
+        cmocka_unit_test(the_hash_tells_sets_of_slots_apart),
         cmocka_unit_test_setup(header_is_read_as_written, setup),
         cmocka_unit_test_setup(several_messages_follow_each_other, setup),
         cmocka_unit_test_setup(what_is_no_message_is_refused_after_14_bytes, setup),
