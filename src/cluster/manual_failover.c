@@ -60,6 +60,7 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
     electionReset(e);
     if (order == MANUAL_TAKEOVER) return (manualActs){.promoted = topologyTakeOver(m)};
     begin(f, order == MANUAL_PLAIN ? MANUAL_ASKED : MANUAL_READY, primary, now_ms + timeout_ms);
+    f->has_data = m->myself->offset != 0;
     return (manualActs){.ask_primary = order == MANUAL_PLAIN,
                         .start_election = order != MANUAL_PLAIN};
 }
@@ -105,8 +106,11 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
 /* Whether both nodes still have the roles with which it began. */
 static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     const clusterNode *peer = peerOf(f, m);
+    /* A replica that was forgotten meanwhile may be elected nevertheless. */
+    if (f->step == MANUAL_PAUSED) return !peer || peer->primary == m->myself;
     if (!peer) return false;
-    if (f->step == MANUAL_PAUSED) return peer->primary == m->myself;
+    /* A synchronisation has begun since: a promotion would lose all keys. */
+    if (f->has_data && !m->myself->offset) return false;
     /* A primary that was replaced in the meantime, and is back, has accepted writes since. */
     if (f->primary_epoch && peer->epoch != f->primary_epoch) return false;
     return m->myself->primary == peer;

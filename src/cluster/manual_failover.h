@@ -54,6 +54,7 @@ typedef struct manualFailover {
     int64_t pinged_ms;       /* of the last PING for it */
     uint64_t primary_offset; /* at which the primary has paused */
     uint64_t primary_epoch;  /* its epoch then; 0: it has not told that it has paused */
+    bool has_data;           /* the replica had data when it got the order */
 } manualFailover;
 
 typedef enum manualOrder {

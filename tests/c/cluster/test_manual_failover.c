@@ -171,6 +171,18 @@ static void it_ends_when_the_primary_was_replaced_and_is_back(void **state) {
 
 /* ------------------------------------------------------------------ the primary */
 
+static void it_ends_when_a_synchronisation_begins(void **state) {
+    follow();
+    (void)order(MANUAL_FORCE, 1000);
+    map.myself->offset = 0;
+    (void)manualFailoverTick(&f, &map, 0, 1100);
+    assert_int_equal(f.step, MANUAL_IDLE);
+    /* Who orders it without data knows what that costs. */
+    (void)order(MANUAL_FORCE, 1200);
+    (void)manualFailoverTick(&f, &map, 0, 1300);
+    assert_int_equal(f.step, MANUAL_READY);
+}
+
 static void primary_pauses_and_tells_its_replica(void **state) {
     manualActs acts = manualFailoverRequested(&f, &map, replica, M, 1000);
     assert_int_equal(acts.pause_ms, 0); /* not its replica */
@@ -197,11 +209,14 @@ static void primary_resumes_when_it_is_replaced(void **state) {
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
-static void primary_resumes_when_the_replica_is_forgotten(void **state) {
+/* It may still be elected by the others until then. */
+static void primary_stays_paused_when_the_replica_is_forgotten(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
     clusterMapRemove(&map, replica);
-    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001).resume);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1000 + M).resume);
+    assert_null(manualFailoverTick(&f, &map, map.myself->offset, 1000 + M).ping);
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001 + M).resume);
 }
 
 int test_manual_failover(void);
@@ -219,7 +234,8 @@ int test_manual_failover(void) {
         CASE(it_ends_when_the_primary_was_replaced_and_is_back),
         CASE(primary_pauses_and_tells_its_replica),
         CASE(primary_resumes_when_it_is_replaced),
-        CASE(primary_resumes_when_the_replica_is_forgotten),
+        CASE(it_ends_when_a_synchronisation_begins),
+        CASE(primary_stays_paused_when_the_replica_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
