@@ -20,7 +20,7 @@
 /* Who has sent the request, for the log; the caller frees it. Empty without a connection. */
 static str clientOf(const ctx *c) {
     str client = STR_EMPTY;
-    (void)netDescribeForLog(c->who, &client);
+    (void)netDescribeOrderer(c->who, &client);
     return client;
 }
 
@@ -164,7 +164,7 @@ void clusterFailoverCommand(ctx *c) {
     const char *error = NULL;
     if (!for_other) {
         str client = STR_EMPTY;
-        (void)netDescribeForLog(c->who, &client); /* scripts have no connection */
+        (void)netDescribeOrderer(c->who, &client); /* scripts have no connection */
         serverBusTakeRules();
         error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
         strFree(&client);

@@ -11,6 +11,7 @@
 #include "cluster/server_role.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
+#include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
@@ -74,7 +75,10 @@ void clusterResetCommand(ctx *c) {
     } else if (serverMap.myself->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
         replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
     } else {
-        logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);
+        str client = STR_EMPTY;
+        (void)netDescribeOrderer(c->who, &client); /* empty without a connection */
+        logNotice("Cluster reset (user request from '%s').", strText(&client));
+        strFree(&client);
         if (serverMap.myself->flags & NODE_REPLICA) serverRoleEmpty();
         busReset(&serverBus, hard);
         logReset(hard);

@@ -107,6 +107,9 @@ void clientAppendPeer(const client *cl, str *out);
 void clientDescribe(const client *cl, str *out);
 /* Like clientDescribe() for a log: omits user data if hide-user-data-from-log is on. */
 void clientDescribeForLog(const client *cl, str *out);
+/* Who a client is, without what it does, as Valkey logs it with an order. `hides`: without the
+ * names that it and its user have. */
+void clientDescribeShort(const client *cl, bool hides, str *out);
 
 /* Functions of clientCarrier: see sessionCarrier. */
 bool converseWriteAll(session *s);

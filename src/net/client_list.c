@@ -236,6 +236,21 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "tot-cmds", (int64_t)s->commands);
 }
 
+void clientDescribeShort(const client *cl, bool hides, str *out) {
+    hotCheck(threadIsMain());
+    const session *s = &cl->session;
+    char address[ADDRESS_MAX];
+    const slice hidden = SLICE("*redacted*");
+    strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
+    appendField(out, "addr", addressOf(cl, true, address));
+    appendField(out, "laddr", addressOf(cl, false, address));
+    appendNumber(out, "fd", cl->conn.fd);
+    appendField(out, "name", hides ? hidden : sessionName(s));
+    appendField(out, "user", hides ? hidden : userNameOf(s));
+    appendField(out, "lib-name", libNameOf(s));
+    appendField(out, "lib-ver", libVersionOf(s));
+}
+
 /* ------------------------------------------------------------------ parsing filters */
 
 static bool wantType(ctx *c, slice value, clientCondition *condition) {

@@ -182,6 +182,12 @@ bool netDescribeForLog(const session *s, str *out) {
     return true;
 }
 
+bool netDescribeOrderer(const session *s, str *out) {
+    if (!s || s->carrier != &clientCarrier) return false;
+    clientDescribeShort((const client *)s, engineHidesUserData(), out);
+    return true;
+}
+
 int netBindAddresses(const char *const **addrs) {
     *addrs = (const char *const *)netConf.bind;
     return netConf.bind_count;

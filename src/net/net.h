@@ -58,6 +58,8 @@ void netCloseAll(void);
 void netDescribeClients(int most, bool for_log, str *out);
 /* The line of one session for a log, without a line end; false if it has no connection. */
 bool netDescribeForLog(const session *s, str *out);
+/* The same in short, for the log of an order to this server: "(user request from '...')". */
+bool netDescribeOrderer(const session *s, str *out);
 /* bind-source-addr, for connections that this server opens; "" if it is not set. */
 const char *netSourceAddress(void);
 /* max-new-connections-per-cycle, or that of TLS. */

@@ -12,7 +12,7 @@
 
 static void logRequest(const ctx *c, const char *what) {
     str client = STR_EMPTY;
-    if (!netDescribeForLog(c->who, &client)) strAppendText(&client, "internal");
+    if (!netDescribeOrderer(c->who, &client)) strAppendText(&client, "internal");
     logNotice("%s enabled (user request from '%s')", what, strText(&client));
     strFree(&client);
 }

@@ -46,7 +46,7 @@ static void __attribute__((noreturn)) finish(void) {
 /* Logs who requested the shutdown: a client or a signal. */
 static void announce(void) {
     str line = STR_EMPTY;
-    if (engineHot.current && netDescribeForLog(engineHot.current->who, &line)) {
+    if (engineHot.current && netDescribeOrderer(engineHot.current->who, &line)) {
         logNotice("User requested shutdown... (user request from '%s')", strText(&line));
     } else {
         logNotice("User requested shutdown...");

@@ -30,6 +30,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes enable-debug-command
         assert_equal 2 [cluster_field cluster_known_nodes]
         assert_match "* 127.0.0.1:1@1 handshake - * 0 0 disconnected*" [r cluster nodes]
         assert_equal 1 [llength [r cluster shards]]
+        assert_match "*Cluster meet 127.0.0.1:1 (user request from 'id=* addr=* laddr=* fd=* name=\\*redacted\\* user=\\*redacted\\* lib-name=* lib-ver=*').*" [server_log]
     }
 
     test {DEBUG about the bus refuses wrong words} {

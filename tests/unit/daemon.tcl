@@ -264,7 +264,7 @@ foreach {hides shown} {yes {name=\*redacted\* * user=\*redacted\*} no {name=bobb
             r client setname bobby
             catch {r shutdown nosave}
             wait_for_condition 1000 10 {[process_ended [srv pid]]}
-            assert_match "*User requested shutdown... (user request from 'id=* $shown *')*" [server_log]
+            assert_match "*User requested shutdown... (user request from 'id=* [string map {{ * user} { user}} $shown] lib-name= lib-ver=')*" [server_log]
         }
     }
 }
