@@ -25,6 +25,7 @@ make=${MAKE:-make}
 gate() { made debug benches && made release gate && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
 snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
+bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
@@ -62,6 +63,7 @@ others() {
     phase "fuzz smoke" fuzz
     phase "C tests hostile" c_tests hostile
     phase "snapshots without a fork" snapshots
+    phase "hostile messages of the bus" bus
     phase "C tests asan" c_tests asan
 }
 phase "programs in src/" made release all

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "cluster/bus_names.h"
 #include "cluster/bus_secret.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/redirect.h"
@@ -270,7 +271,8 @@ static void connected(conn *c) {
 static busConnect connectTo(void *arg, busLink *l) {
     (void)arg; /* there is one bus */
     reason why;
-    const char *ip = l->peer_ip;
+    const char *ip = busNameAddress(l->peer_ip, serverBusNowMs());
+    if (!ip) return BUS_IMPOSSIBLE;
     int fd = netConnectTcp(ip, l->peer_port, netSourceAddress(), false, &why);
     if (fd < 0) {
         if (errno == ECONNREFUSED) return BUS_REFUSED;
@@ -280,7 +282,7 @@ static busConnect connectTo(void *arg, busLink *l) {
     busConn *bc = newConn(fd, CONN_CONNECTING);
     bc->link = l;
     l->carrier = bc;
-    if (netTlsForCluster() && netTlsConnect(&bc->conn, ip) != OK) goto fail;
+    if (netTlsForCluster() && netTlsConnect(&bc->conn, l->peer_ip) != OK) goto fail;
     if (connOnWrite(&bc->conn, connected) != OK) goto fail;
     return BUS_CONNECTING;
 fail:

@@ -29,13 +29,13 @@ static void applyRole(void) {
     check(!engineHot.current);
     check(serverMap.myself);
     const clusterNode *myself = serverMap.myself, *primary = myself->primary;
+    int port = primary ? clusterNodePort(primary, netTlsForReplication()) : 0;
     pending.role = false;
     if (myself->flags & NODE_PRIMARY) {
         if (!replIsReplica()) return;
         replPromote();
         serverSlotsVerify();
-    } else if (primary && primary->ip.len) {
-        int port = clusterNodePort(primary, netTlsForReplication());
+    } else if (primary && primary->ip.len && port > 0) { /* else its address follows */
         redirectBlocked(); /* the others are told that the role has changed */
         (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
     }
