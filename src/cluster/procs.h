@@ -38,6 +38,7 @@ commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotStatsCommand;
 commandProc clusterSlotsCommand;
+commandProc clusterscanCommand;
 commandProc migrateCommand;
 commandProc readonlyCommand;
 commandProc readwriteCommand;

@@ -195,6 +195,16 @@ void redirectBlocked(void) {
     blockEach(&keys, endIfMoved, NULL);
 }
 
+/* ------------------------------------------------------------------ commands */
+
+void redirectAsk(ctx *c, int slot) {
+    str text = STR_EMPTY;
+    check(clusterMapOpenSlot(&serverMap, SLOT_MIGRATING, slot));
+    explain(&text, ASK, slot, c->who);
+    replyError(c, strSlice(&text));
+    strFree(&text);
+}
+
 /* ------------------------------------------------------------------ the gate */
 
 /* What is not a request with one key, of a slot of this node, in a cluster that is up. */

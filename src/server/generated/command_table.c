@@ -86,6 +86,7 @@ commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotStatsCommand;
 commandProc clusterSlotsCommand;
+commandProc clusterscanCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
 commandProc commandDocsCommand;
@@ -1709,6 +1710,24 @@ static const commandSpec subs_cluster[] = {
      .since = "3.0.0",
      .tips = tips_client_info, .tip_count = 1,
      .history = history_cluster_slots, .history_count = 3},
+};
+
+static const char *const tips_clusterscan[] = {
+    "nondeterministic_output",
+    "request_policy:special",
+    "response_policy:special",
+};
+
+static const keySpec keys_clusterscan[] = {
+    {.flags = KEY_NOT_KEY, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_clusterscan[] = {
+    {.name = "cursor", .type = ARG_STRING, .key_spec = -1},
+    {.name = "match-pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "type", .token = "TYPE", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "slot", .token = "SLOT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const char *const tips_command_docs[] = {
@@ -3472,12 +3491,6 @@ static const commandArg args_sadd[] = {
     {.name = "member", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
-static const char *const tips_scan[] = {
-    "nondeterministic_output",
-    "request_policy:special",
-    "response_policy:special",
-};
-
 static const commandHistory history_scan[] = {
     {"6.0.0", "Added the `TYPE` subcommand."},
 };
@@ -3824,10 +3837,6 @@ static const commandHistory history_spop[] = {
 static const commandArg args_spop[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "count", .since = "3.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
-};
-
-static const keySpec keys_spublish[] = {
-    {.flags = KEY_NOT_KEY, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_spublish[] = {
@@ -4731,6 +4740,20 @@ const commandSpec serverCommands[] = {
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
      .subs = subs_cluster, .sub_count = 30},
+    {.name = "clusterscan",
+     .proc = clusterscanCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(KEYSPACE) | CAT(READ) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "cluster",
+     .summary = "Iterates over the keys in the cluster.",
+     .complexity = "O(N) where N is the number of elements returned.",
+     .since = "9.1.0",
+     .tips = tips_clusterscan, .tip_count = 3,
+     .key_specs = keys_clusterscan, .key_spec_count = 1,
+     .args = args_clusterscan, .arg_count = 5},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,
@@ -6517,7 +6540,7 @@ const commandSpec serverCommands[] = {
      .summary = "Iterates over the key names in the database.",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
-     .tips = tips_scan, .tip_count = 3,
+     .tips = tips_clusterscan, .tip_count = 3,
      .history = history_scan, .history_count = 1,
      .args = args_scan, .arg_count = 4},
     {.name = "scard",
@@ -6826,7 +6849,7 @@ const commandSpec serverCommands[] = {
      .summary = "Posts a message to a shard channel.",
      .complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel.",
      .since = "7.0.0",
-     .key_specs = keys_spublish, .key_spec_count = 1,
+     .key_specs = keys_clusterscan, .key_spec_count = 1,
      .args = args_spublish, .arg_count = 2},
     {.name = "srandmember",
      .proc = srandmemberCommand,
@@ -7725,4 +7748,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 257;
+const int serverCommandCount = 258;

@@ -10,6 +10,7 @@ int test_server_file(void);
 int test_bus_secret(void);
 int test_message(void);
 int test_topology(void);
+int test_scan_cursor(void);
 int test_set_slot(void);
 int test_failure(void);
 int test_election(void);
@@ -28,6 +29,7 @@ int main(void) {
     failed += test_bus_secret();
     failed += test_message();
     failed += test_topology();
+    failed += test_scan_cursor();
     failed += test_set_slot();
     failed += test_failure();
     failed += test_election();
