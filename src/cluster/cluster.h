@@ -9,6 +9,8 @@
 extern const feature clusterFeature;
 /* Redirects requests to the node that serves their slot; armed if the cluster is enabled. */
 extern const gate clusterRedirectGate;
+/* Refuses keys of other slots on a connection over which slots are imported; armed for those. */
+extern const gate slotImportGate;
 
 /* Whether cluster-enabled is set, and the number of databases in cluster mode. */
 bool clusterIsEnabled(void);

@@ -45,6 +45,7 @@ typedef struct clusterConfig {
     /* Slot migration. */
     int64_t cluster_slot_migration_log_max_len;
     int64_t slot_migration_max_failover_repl_bytes; /* -1: no limit */
+    int64_t slot_migration_pause_ms;
 } clusterConfig;
 
 extern clusterConfig clusterConf;

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/slot_migration.h"
 #include "engine/lifecycle.h"
 
 static void dropMessages(int64_t type) {
@@ -32,7 +33,9 @@ static const engineClusterProcs procs = {.links = serverBusLinkCount,
                                          .close_at_drop = closeAtDrop,
                                          .set_reconnects = setReconnects,
                                          .set_random_pings = setRandomPings,
-                                         .kill_links = killLinks};
+                                         .kill_links = killLinks,
+                                         .slot_links_memory = slotMigrationMemory,
+                                         .hold_slots = slotMigrationHold};
 
 void debugBusInit(void) {
     check(serverBus.map);

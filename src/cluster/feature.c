@@ -14,6 +14,9 @@
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
 #include "cluster/shutdown.h"
+#include "cluster/slot_export.h"
+#include "cluster/slot_import.h"
+#include "cluster/slot_migration.h"
 #include "cluster/slot_stats.h"
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
@@ -26,7 +29,9 @@ bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
 int clusterDatabases(void) { return clusterConf.cluster_databases; }
 
 void clusterAfterLoad(void) {
-    if (clusterIsEnabled()) serverSlotsVerify();
+    if (!clusterIsEnabled()) return;
+    slotMigrationAfterLoad();
+    serverSlotsVerify();
 }
 
 static void printCluster(str *out) {
@@ -69,6 +74,7 @@ static status init(reason *why) {
     if (st != OK) return st;
     serverRoleChanged(); /* the file may say that this node is a replica */
     debugBusInit();
+    slotMigrationInit();
     replSetCluster(&repl_cluster);
     slotStatesSetKeeper(&slot_states);
     serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
@@ -85,6 +91,7 @@ static void tickBus(int64_t budget_us) {
 /* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
 static void applyChanges(void) {
     if (!clusterIsEnabled()) return;
+    slotMigrationStep();
     serverBusStep();
     serverMapApplyChanges();
 }
@@ -109,16 +116,22 @@ static void onChild(childEvent e, int kind, int exit_code, int signal) {
     if (e == CHILD_IN_CHILD) serverFileInChild();
 }
 
+static void onDb(const dbEvent *e) {
+    migrateDbEvent(e);
+    slotMigrationDbEvent(e);
+}
+
 static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsEnabled},
                                 {"migrate-idle", 1000, migrateCloseIdle, NULL},
+                                {"slot-migration", 100, slotMigrationTick, slotMigrationIsBusy},
                                 {0}};
 static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};
 static const commandObserver *const command_observers[] = {&slotStatsObserver,
                                                            &openRequestsObserver, NULL};
-static const sink *const sinks[] = {&slotStatsSink, NULL};
-static const gate *const gates[] = {&clusterRedirectGate, NULL};
+static const sink *const sinks[] = {&slotStatsSink, &slotExportSink, NULL};
+static const gate *const gates[] = {&clusterRedirectGate, &slotImportGate, NULL};
 
 static const infoSection sections[] = {
     {"cluster", "# Cluster", INFO_NORMAL, INFO_CLUSTER, printCluster},
@@ -137,7 +150,8 @@ const feature clusterFeature = {.name = "cluster",
                                 .observers = observers,
                                 .command_observers = command_observers,
                                 .sinks = sinks,
-                                .on_db = migrateDbEvent,
+                                .on_db = onDb,
+                                .on_session = slotMigrationSessionEvent,
                                 .on_child = onChild,
                                 .on_stats_reset = resetStats,
                                 .on_shutdown = clusterBeforeShutdown,

@@ -92,6 +92,9 @@ typedef struct clusterMap {
     int open_count[SLOT_OPEN_KINDS];
     struct forbiddenNode *forbidden; /* map_blacklist.c */
     int forbidden_count;
+    /* True if this node has granted the slot to another one, whose claim is good whatever its epoch
+     * is; may be NULL. */
+    bool (*is_granted)(const clusterNode *to, int slot);
     /* Called before a node is removed; may be NULL. */
     void (*on_remove)(void *arg, clusterNode *n);
     void *on_remove_arg;

@@ -148,5 +148,6 @@ const configOption clusterOptions[] = {
                1000, 0, INT64_MAX),
     CONFIG_MEMORY("slot-migration-max-failover-repl-bytes",
                   clusterConf.slot_migration_max_failover_repl_bytes, 0, -1, INT64_MAX),
+    CONFIG_INT("slot-migration-pause-ms", clusterConf.slot_migration_pause_ms, 500, 1, 60000),
     CONFIG_END,
 };

@@ -157,7 +157,9 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
         for (uint64_t news = claimed & ~has; news;) {
             int slot = messageTakeSlot(&news, word);
             clusterNode *owner = clusterMapOwner(m, slot);
-            if (owner && clusterMapIsClaimed(m, slot) && owner->epoch >= epoch) continue;
+            bool granted = owner == m->myself && m->is_granted && m->is_granted(claimer, slot);
+            if (owner && clusterMapIsClaimed(m, slot) && owner->epoch >= epoch && !granted)
+                continue;
             lost |= isOwn(m, owner);
             acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);

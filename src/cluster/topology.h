@@ -11,8 +11,8 @@
  *     of a node of its shard                   ignored if older than what is known, unless it says
  *                                              so again and again; else its slots go to that node
  *     of another node                          its slots are unassigned
- *   a slot without owner, one that its owner does not claim, or one whose owner has a lower epoch
- *                                              gets it
+ *   a slot without owner, one that its owner does not claim, one whose owner has a lower epoch, or
+ *   one that this node has granted to it       gets it
  *   a slot whose owner has a greater epoch     is told by an UPDATE
  *   a lower epoch than it is known to have     is told its epoch by an UPDATE, and takes it
  *   not a slot that it owns here               the slot is marked as unclaimed

@@ -9,10 +9,12 @@
 #include "engine/reply.h"
 
 /* An argument that is true if it is a number other than 0. */
-static bool flagArg(const ctx *c) {
+static bool flagAt(const ctx *c, int i) {
     int64_t number;
-    return numberParseInt(c->argv[2], &number) && number != 0;
+    return numberParseInt(c->argv[i], &number) && number != 0;
 }
+
+static bool flagArg(const ctx *c) { return flagAt(c, 2); }
 
 void debugDropClusterPackets(ctx *c) {
     hotCheck(c->argc == 3);
@@ -62,4 +64,15 @@ void debugClusterLink(ctx *c) {
     } else {
         replyOk(c);
     }
+}
+
+void debugSlotMigration(ctx *c) {
+    hotCheck(c->argc == 4);
+    bool pause = ctxArgIs(c, 2, "prevent-pause");
+    if (!pause && !ctxArgIs(c, 2, "prevent-failover")) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    if (engineCluster()) engineCluster()->hold_slots(pause, flagAt(c, 3));
+    replyOk(c);
 }

@@ -40,6 +40,7 @@ void debugCloseClusterLink(ctx *c);
 void debugDisableClusterReconnection(ctx *c);
 void debugDisableClusterPing(ctx *c);
 void debugClusterLink(ctx *c);
+void debugSlotMigration(ctx *c);
 void debugDelayRdbClientFree(ctx *c);
 void debugPauseAfterFork(ctx *c);
 

@@ -74,6 +74,10 @@ typedef struct engineClusterProcs {
     /* CLUSTERLINK KILL: the links to a node and from it. ERR_NOT_FOUND: the node is not known;
      * ERR_DENIED: it is this one. */
     status (*kill_links)(slice node_id, bool to, bool from);
+    /* Memory of the connections over which slots are moved: from this node, or to it. */
+    size_t (*slot_links_memory)(bool exports);
+    /* SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
+    void (*hold_slots)(bool before_pause, bool on);
 } engineClusterProcs;
 void engineSetClusterProcs(const engineClusterProcs *procs);
 const engineClusterProcs *engineCluster(void);

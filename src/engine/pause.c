@@ -19,6 +19,7 @@ static struct {
         engineTimer timer;
     } pauses[PAUSE_REASONS];
     pauseScope scope; /* the strongest scope */
+    pauseSelectProc *selects;
     list held;
     bool released; /* the held sessions may continue */
 } pause;
@@ -59,6 +60,12 @@ void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
     refresh();
 }
 
+void pauseSelect(pauseSelectProc *selects) {
+    check(selects);
+    pause.selects = selects;
+    if (heldList()->count) pause.released = true;
+}
+
 void pauseEnd(pauseReason reason) {
     hotCheck(threadIsMain());
     pause.pauses[reason].scope = PAUSE_NONE;
@@ -87,9 +94,12 @@ int64_t pauseEndMs(void) {
 }
 
 const char *pauseReasonName(void) {
-    static const char *const names[PAUSE_REASONS] = {
-        "client_pause", "shutdown_in_progress", "failover_in_progress",
-        "slot_migration_in_progress", "snapshot_in_progress"};
+    static const char *const names[PAUSE_REASONS] = {"client_pause",
+                                                     "shutdown_in_progress",
+                                                     "failover_in_progress",
+                                                     "slot_migration_in_progress",
+                                                     "slot_migration_in_progress",
+                                                     "snapshot_in_progress"};
     int reason = longest();
     return reason < 0 ? "none" : names[reason];
 }
@@ -140,6 +150,7 @@ static gateVerdict hold(ctx *c) {
         return pause.pauses[PAUSE_BY_COMMAND].scope != PAUSE_NONE ? pauseHold(s) : GATE_PASS;
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
+    if (pause.scope == PAUSE_SOME && !pause.selects(c)) return GATE_PASS;
     return pauseHold(s);
 }
 

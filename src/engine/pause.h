@@ -17,11 +17,13 @@ typedef enum pauseReason {
     PAUSE_FOR_SHUTDOWN, /* until replicas have caught up */
     PAUSE_FOR_FAILOVER,
     PAUSE_FOR_SLOT_MIGRATION,
-    PAUSE_FOR_SNAPSHOT, /* which cannot be written as fast as keys change */
+    PAUSE_FOR_SLOT_HANDOVER, /* to another node, of slots that it is about to own */
+    PAUSE_FOR_SNAPSHOT,      /* which cannot be written as fast as keys change */
     PAUSE_REASONS,
 } pauseReason;
 
-typedef enum pauseScope { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL } pauseScope;
+/* PAUSE_SOME: writes that a function selects: pauseSelect(). */
+typedef enum pauseScope { PAUSE_NONE, PAUSE_SOME, PAUSE_WRITES, PAUSE_ALL } pauseScope;
 
 /* Holds requests back; evaluated after all other gates except the one that queues commands in
  * MULTI. */
@@ -30,6 +32,10 @@ extern const gate pauseGate;
 /* Starts a pause or extends the one of that reason: its end is never moved forward and its scope
  * never weakened. `end_ms` is wall time. */
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms);
+/* Which requests that may write PAUSE_SOME holds back. What it holds back may have changed: held
+ * requests are asked about again. There must be one before PAUSE_SOME begins. */
+typedef bool pauseSelectProc(ctx *c);
+void pauseSelect(pauseSelectProc *selects);
 /* Ends the pause of that reason. */
 void pauseEnd(pauseReason reason);
 /* The strongest scope of all pauses. */

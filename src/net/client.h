@@ -122,7 +122,8 @@ extern const sessionCarrier clientCarrier;
 typedef struct netStatistics {
     uint64_t connections, rejected;
     uint64_t bytes_in, bytes_out;
-    uint64_t repl_in, repl_out; /* from a primary and to replicas; part of the two above */
+    uint64_t repl_in, repl_out;   /* from a primary and to replicas; part of the two above */
+    uint64_t slots_in, slots_out; /* of slots that are moved; part of them, too */
     uint64_t reads, writes;
     uint64_t input_limit_closed, output_limit_closed, evicted;
     uint64_t recent_input_max, recent_output_max;

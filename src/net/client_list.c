@@ -82,6 +82,8 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         {s->flags & SESSION_NO_TOUCH, 'T'},
         {s->flags & SESSION_IMPORT_SOURCE, 'I'},
         {s->flags & SESSION_READONLY, 'r'},
+        {s->flags & SESSION_SLOT_EXPORT, 'E'},
+        {s->origin == ORIGIN_IMPORT, 'i'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;
@@ -226,7 +228,9 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
-    appendField(out, "user", s->flags & SESSION_PRIMARY ? SLICE("(superuser)") : userNameOf(s));
+    bool is_super =
+        s->flags & (SESSION_PRIMARY | SESSION_SLOT_EXPORT) || s->origin == ORIGIN_IMPORT;
+    appendField(out, "user", is_super ? SLICE("(superuser)") : userNameOf(s));
     appendNumber(out, "redir", report.redirect);
     appendNumber(out, "resp", s->proto);
     appendField(out, "lib-name", libNameOf(s));

@@ -104,7 +104,7 @@ static void printClients(str *out) {
     appendCount(out, "total_watched_keys", watchedKeyCount());
     appendCount(out, "total_blocking_keys", blockedKeyCount());
     appendCount(out, "total_blocking_keys_on_nokey", blockedKeyWhenGoneCount());
-    static const char *const actions[] = {"none", "write", "all"};
+    static const char *const actions[] = {"none", "write", "write", "all"};
     int64_t left_ms = pauseEndMs() - clockWallMs();
     strAppendFormat(out, "paused_reason:%s\r\npaused_actions:%s\r\n", pauseReasonName(),
                     actions[pauseNow()]);
@@ -122,9 +122,8 @@ static void printStats(str *out) {
     appendCount(out, "total_net_output_bytes", stats->bytes_out);
     appendCount(out, "total_net_repl_input_bytes", stats->repl_in);
     appendCount(out, "total_net_repl_output_bytes", stats->repl_out);
-    /* Slots cannot be migrated as a whole yet. */
-    appendCount(out, "total_net_cluster_slot_import_bytes", 0);
-    appendCount(out, "total_net_cluster_slot_export_bytes", 0);
+    appendCount(out, "total_net_cluster_slot_import_bytes", stats->slots_in);
+    appendCount(out, "total_net_cluster_slot_export_bytes", stats->slots_out);
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
     appendRate(out, "instantaneous_input_repl_kbps", &samples.repl_input);

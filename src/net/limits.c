@@ -68,7 +68,8 @@ void netLimitReplica(session *s, size_t held, size_t backlog_limit) {
 bool limitsCheckOutput(client *cl) {
     session *s = &cl->session;
     if (s->flags & SESSION_CLOSE_NOW) return true;
-    if (s->flags & (SESSION_INTERNAL | SESSION_REPLAY | SESSION_REPLICA)) return false;
+    const uint64_t others = SESSION_INTERNAL | SESSION_REPLAY | SESSION_REPLICA;
+    if (s->flags & (others | SESSION_SLOT_EXPORT)) return false;
     bool over = isOverLimit(cl, limitOf(s), sessionOutputMemory(s));
     if (!sessionIsAuthenticated(s) && outbufPending(&s->out) > UNAUTHENTICATED_OUTPUT_MAX)
         over = true;

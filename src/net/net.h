@@ -38,6 +38,8 @@ void netListenPorts(int *tcp, int *tls);
 status netFitDescriptors(reason *why);
 /* INFO's listenerN lines. */
 void netPrintListeners(str *out);
+/* Memory of one client that has a connection, in bytes. */
+size_t netClientMemory(const session *s);
 /* Memory of all clients but replicas in bytes. */
 size_t netClientsMemory(void);
 

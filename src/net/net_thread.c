@@ -22,6 +22,8 @@ void netThreadFold(netThread *t) {
     all->bytes_out += own->bytes_out;
     all->repl_in += own->repl_in;
     all->repl_out += own->repl_out;
+    all->slots_in += own->slots_in;
+    all->slots_out += own->slots_out;
     all->reads += own->reads;
     all->writes += own->writes;
     if (own->recent_input_max > all->recent_input_max)

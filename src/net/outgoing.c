@@ -52,5 +52,7 @@ void netOutgoingStart(session *s, slice received) {
     if (readerStart(cl) != OK) clientCloseLater(cl);
 }
 
+size_t netClientMemory(const session *s) { return clientMemory((const client *)s); }
+
 conn *netOutgoingConn(session *s) { return &clientOf(s)->conn; }
 size_t netOutgoingWaiting(session *s) { return clientOf(s)->in_len; }

@@ -455,7 +455,9 @@ void readerCount(client *cl, ssize_t n) {
     cl->session.active_ms = engineHot.now_ms;
     netStatistics *counted = &netThreadOf(cl)->counted;
     counted->bytes_in += (uint64_t)n;
-    if (unlikely(cl->session.flags & SESSION_PRIMARY)) counted->repl_in += (uint64_t)n;
+    if (unlikely(cl->session.flags & SESSION_REPLAY))
+        *(cl->session.flags & SESSION_PRIMARY ? &counted->repl_in : &counted->slots_in) +=
+            (uint64_t)n;
     counted->reads++;
 }
 

@@ -84,7 +84,9 @@ void writerWrite(client *cl) {
             return;
         }
         writerSent(cl, (size_t)written);
-        if (unlikely(s->flags & SESSION_REPLICA)) counted->repl_out += (uint64_t)written;
+        if (unlikely(s->flags & (SESSION_REPLICA | SESSION_SLOT_EXPORT)))
+            *(s->flags & SESSION_REPLICA ? &counted->repl_out : &counted->slots_out) +=
+                (uint64_t)written;
         written_now += (size_t)written;
         pending -= (size_t)written;
         if (written_now >= thread->write_bytes_max) break;

@@ -352,8 +352,8 @@ void aofRewritePrintInfo(str *out) {
     aofPrintStatus(out);
     strAppendFormat(out,
                     "aof_last_cow_size:%llu\r\nmodule_fork_in_progress:0\r\n"
-                    "module_fork_last_cow_size:0\r\nslot_migration_fork_in_progress:0\r\n",
-                    (unsigned long long)rewrite.last_copied);
+                    "module_fork_last_cow_size:0\r\nslot_migration_fork_in_progress:%d\r\n",
+                    (unsigned long long)rewrite.last_copied, childAlive() == CHILD_SLOT_EXPORT);
     if (!on) return;
     strAppendFormat(out,
                     "aof_current_size:%lld\r\naof_base_size:%lld\r\naof_pending_rewrite:%d\r\n",

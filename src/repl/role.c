@@ -42,6 +42,12 @@ int64_t replOffset(void) {
 int64_t replOffsetOf(const session *s) { return replicasOffsetOf(s); }
 
 void replWantAcks(void) { primaryWantAcks(replicasThis()); }
+void replCredentials(slice *user_name, slice *password) {
+    *user_name = strSlice(&replConf.primaryuser);
+    *password = strSlice(&replConf.primaryauth);
+}
+
+int64_t replTimeoutMs(void) { return (int64_t)replConf.repl_timeout * 1000; }
 
 int64_t replPingMs(void) { return (int64_t)replConf.repl_ping_replica_period * 1000; }
 

@@ -42,6 +42,11 @@ void replForward(int db_id, const slice *spans, int count, int db_after);
 int64_t replOffsetOf(const session *s);
 /* Asks the replicas of this server to acknowledge what they have, in this turn. */
 void replWantAcks(void);
+/* How this server logs in at another one: primaryuser, primaryauth; both empty: not. Borrowed until
+ * the configuration changes. */
+void replCredentials(slice *user_name, slice *password);
+/* repl-timeout in ms. */
+int64_t replTimeoutMs(void);
 /* repl-ping-replica-period in ms. */
 int64_t replPingMs(void);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)

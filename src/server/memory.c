@@ -71,6 +71,10 @@ static uint64_t systemMemory(void) {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static size_t slotLinksMemory(bool exports) {
+    return engineCluster() ? engineCluster()->slot_links_memory(exports) : 0;
+}
+
 static void printRatio(str *out, const char *name, size_t whole, size_t part) {
     strAppendFormat(out, "%s_ratio:%.2f\r\n%s_bytes:%lld\r\n", name, ratio(whole, part), name,
                     (long long)whole - (long long)part);
@@ -105,7 +109,8 @@ void infoPrintMemory(str *out) {
                     f.stream.replicas);
     strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
     strAppendFormat(out, "mem_cluster_links:%zu\r\n", f.links);
-    strAppendText(out, "mem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
+    strAppendFormat(out, "mem_cluster_slot_import:%zu\r\nmem_cluster_slot_export:%zu\r\n",
+                    slotLinksMemory(false), slotLinksMemory(true));
     strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
     strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
@@ -154,7 +159,6 @@ static int replyProcess(ctx *c, const memoryFigures *f) {
 
 /* MEMORY STATS. Reply: a map of values. */
 void memoryStatsCommand(ctx *c) {
-    static const char *const absent[] = {"cluster.slot_import", "cluster.slot_export"};
     memoryFigures f = measure();
     respDeferred map = respDeferBegin(c->out);
     int fields = 0;
@@ -167,11 +171,12 @@ void memoryStatsCommand(ctx *c) {
     replyIntField(c, "clients.normal", (int64_t)f.clients);
     replyIntField(c, "cluster.links", (int64_t)f.links);
     fields += 8;
-    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyIntField(c, absent[i], 0);
+    replyIntField(c, "cluster.slot_import", (int64_t)slotLinksMemory(false));
+    replyIntField(c, "cluster.slot_export", (int64_t)slotLinksMemory(true));
     replyIntField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
     replyIntField(c, "lua.caches", (int64_t)scriptCacheBytes());
     replyIntField(c, "functions.caches", (int64_t)scriptLibraryBytes());
-    fields += 3 + replyDatabases(c);
+    fields += 5 + replyDatabases(c);
     replyIntField(c, "overhead.db.hashtable.lut", (int64_t)f.tables);
     replyIntField(c, "overhead.db.hashtable.rehashing", 0);
     replyIntField(c, "overhead.total", (int64_t)f.overhead);

@@ -68,6 +68,7 @@ const gate *const serverGateOrder[] = {
     &aclKeyGate,
     &aclChannelGate,
     &clusterRedirectGate,
+    &slotImportGate,
     &replicaStreamGate,
     &replicaDiskGate,
     &replicaRedirectGate,

@@ -59,6 +59,7 @@ commandProc clientUnpauseCommand;
 commandProc clusterAddslotsCommand;
 commandProc clusterAddslotsrangeCommand;
 commandProc clusterBumpepochCommand;
+commandProc clusterCancelslotmigrationsCommand;
 commandProc clusterCountFailureReportsCommand;
 commandProc clusterCountkeysinslotCommand;
 commandProc clusterDelslotsCommand;
@@ -68,11 +69,13 @@ commandProc clusterFlushslotCommand;
 commandProc clusterFlushslotsCommand;
 commandProc clusterForgetCommand;
 commandProc clusterGetkeysinslotCommand;
+commandProc clusterGetslotmigrationsCommand;
 commandProc clusterHelpCommand;
 commandProc clusterInfoCommand;
 commandProc clusterKeyslotCommand;
 commandProc clusterLinksCommand;
 commandProc clusterMeetCommand;
+commandProc clusterMigrateslotsCommand;
 commandProc clusterMyidCommand;
 commandProc clusterMyshardidCommand;
 commandProc clusterNodesCommand;
@@ -86,6 +89,7 @@ commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotStatsCommand;
 commandProc clusterSlotsCommand;
+commandProc clusterSyncslotsCommand;
 commandProc clusterscanCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
@@ -1287,6 +1291,17 @@ static const commandArg args_cluster_meet[] = {
     {.name = "cluster-bus-port", .since = "4.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_cluster_migrateslots_migration_group[] = {
+    {.name = "slotsrange-token", .token = "SLOTSRANGE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_cluster_addslotsrange_range},
+    {.name = "node-token", .token = "NODE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "node-id", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_cluster_migrateslots[] = {
+    {.name = "migration-group", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 4, .args = args_cluster_migrateslots_migration_group},
+};
+
 static const commandHistory history_cluster_replicate[] = {
     {"9.0.0", "Added support of 'NO ONE' arg instead of <node-id> resulting into detaching replica from primary node."},
 };
@@ -1404,6 +1419,16 @@ static const commandSpec subs_cluster[] = {
      .complexity = "O(1)",
      .since = "3.0.0",
      .tips = tips_client_info, .tip_count = 1},
+    {.name = "cancelslotmigrations",
+     .proc = clusterCancelslotmigrationsCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Cancel all current ongoing slot migration operations.",
+     .complexity = "O(N), where N is the number of slot migration operations being cancelled.",
+     .since = "9.0.0"},
     {.name = "count-failure-reports",
      .proc = clusterCountFailureReportsCommand,
      .arity = 3,
@@ -1505,6 +1530,16 @@ static const commandSpec subs_cluster[] = {
      .since = "3.0.0",
      .tips = tips_client_info, .tip_count = 1,
      .args = args_cluster_getkeysinslot, .arg_count = 2},
+    {.name = "getslotmigrations",
+     .proc = clusterGetslotmigrationsCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "cluster",
+     .summary = "Gets the status of ongoing and recently finished slot import and export operations.",
+     .complexity = "O(N), where N is the number of active slot import and export jobs.",
+     .since = "9.0.0"},
     {.name = "help",
      .proc = clusterHelpCommand,
      .arity = 2,
@@ -1560,6 +1595,17 @@ static const commandSpec subs_cluster[] = {
      .since = "3.0.0",
      .history = history_cluster_meet, .history_count = 1,
      .args = args_cluster_meet, .arg_count = 3},
+    {.name = "migrateslots",
+     .proc = clusterMigrateslotsCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Migrate the given slots from this node to the specified nodes.",
+     .complexity = "O(N) where N is the total number of the slots between all start slot and end slot arguments.",
+     .since = "9.0.0",
+     .args = args_cluster_migrateslots, .arg_count = 1},
     {.name = "myid",
      .proc = clusterMyidCommand,
      .arity = 2,
@@ -1710,6 +1756,16 @@ static const commandSpec subs_cluster[] = {
      .since = "3.0.0",
      .tips = tips_client_info, .tip_count = 1,
      .history = history_cluster_slots, .history_count = 3},
+    {.name = "syncslots",
+     .proc = clusterSyncslotsCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_STALE | CMD_NO_ASYNC_LOADING | CMD_INTERNAL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "cluster",
+     .summary = "A container for internal slot migration commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "9.0.0"},
 };
 
 static const char *const tips_clusterscan[] = {
@@ -4739,7 +4795,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 30},
+     .subs = subs_cluster, .sub_count = 34},
     {.name = "clusterscan",
      .proc = clusterscanCommand,
      .arity = -2,

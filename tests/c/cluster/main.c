@@ -17,6 +17,7 @@ int test_election(void);
 int test_manual_failover(void);
 int test_orphans(void);
 int test_seeds(void);
+int test_slot_job(void);
 
 int main(void) {
     int failed = 0;
@@ -36,5 +37,6 @@ int main(void) {
     failed += test_manual_failover();
     failed += test_orphans();
     failed += test_seeds();
+    failed += test_slot_job();
     return failed != 0;
 }

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connection of an export (slot_export_priv.h). Until the target has accepted the job it is
+ * read here, line by line; then it becomes a client, whose requests are the words of the target.
+ * Invariant: at most one of `connection` and `who` is set. */
+#include <errno.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "cluster/server_map.h"
+#include "cluster/slot_export.h"
+#include "cluster/slot_export_priv.h"
+#include "cluster/slot_migration.h"
+#include "engine/deliver.h"
+#include "engine/hot.h"
+#include "io/net_addr.h"
+#include "net/net.h"
+#include "resp/resp.h"
+
+enum { REPLY_MAX = 4096 };
+
+/* The job with this connection. */
+static slotJob *jobOfConn(const conn *c) {
+    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
+        slotJob *job = slotJobOf(n);
+        if (!job->is_import && job->work && exportOf(job)->connection == c) return job;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ output */
+
+void exportLinkSend(slotJob *job, slice bytes) {
+    hotCheck(bytes.len > 0);
+    hotCheck(job->work);
+    exportWork *w = exportOf(job);
+    if (!w->who) return; /* it was lost */
+    sessionDeliver(w->who, DELIVER_PUSH, bytes);
+    sessionWantWrite(w->who);
+    w->sent_any_ms = engineHot.now_ms;
+}
+
+/* A request of the handshake: a few hundred bytes, which the buffer of a new socket takes. */
+static void sendFirst(slotJob *job, slice bytes) {
+    exportWork *w = exportOf(job);
+    struct iovec all = {.iov_base = (void *)(uintptr_t)bytes.ptr, .iov_len = bytes.len};
+    check(w->connection);
+    if (connWritev(w->connection, &all, 1) == (ssize_t)bytes.len) {
+        slotExportOn(job, JOB_SENT);
+    } else {
+        exportFail(job, "Unable to write to target node");
+    }
+}
+
+void exportLinkAuth(slotJob *job, slice user_name, slice password) {
+    check(password.len > 0);
+    slice words[3] = {SLICE("AUTH")};
+    int count = 1;
+    if (user_name.len) words[count++] = user_name;
+    words[count++] = password;
+    size_t len;
+    char *bytes = respRequest(count, words, &len);
+    sendFirst(job, sliceMake(bytes, len));
+    memFree(bytes);
+}
+
+void exportLinkEstablish(slotJob *job) {
+    str bytes = STR_EMPTY;
+    size_t count = 0;
+    slice *words = memNewArray(slice, 6 + 2 * job->ranges.count);
+    char(*digits)[NUMBER_TEXT_MAX] = memAlloc(2 * job->ranges.count * sizeof(*digits));
+    words[count++] = SLICE("ESTABLISH");
+    words[count++] = SLICE("SOURCE");
+    words[count++] = sliceMake(job->source, NODE_ID_LEN);
+    words[count++] = SLICE("NAME");
+    words[count++] = sliceMake(job->name, SLOT_IMPORT_NAME_LEN);
+    words[count++] = SLICE("SLOTSRANGE");
+    for (size_t i = 0; i < 2 * job->ranges.count; i++) {
+        const slotRange *r = &job->ranges.items[i / 2];
+        words[count++] =
+            sliceMake(digits[i], numberPrintInt(digits[i], i % 2 ? r->last : r->first));
+    }
+    check(count == 6 + 2 * job->ranges.count);
+    slotWordsAppend(&bytes, (int)count, words);
+    sendFirst(job, strSlice(&bytes));
+    memFree(digits);
+    memFree(words);
+    strFree(&bytes);
+}
+
+/* ------------------------------------------------------------------ the handshake */
+
+/* The target has accepted the job: from now on it sends requests, and gets the stream. */
+static void adopt(slotJob *job, slice rest) {
+    exportWork *w = exportOf(job);
+    session *s;
+    if (netOutgoingAdopt(w->connection, &s) != OK) {
+        exportFail(job, "The connection to the target cannot be watched");
+        return;
+    }
+    w->connection = NULL;
+    w->who = s;
+    s->flags |= SESSION_SLOT_EXPORT;
+    sessionSetAuthenticated(s, NULL, true);
+    slotExportOn(job, JOB_REPLIED_OK);
+    str copy = strNew(rest);
+    netOutgoingStart(s, strSlice(&copy));
+    strFree(&copy);
+}
+
+static void takeReply(slotJob *job, slice line, slice rest) {
+    check(line.len > 0);
+    bool is_ok = line.len >= 3 && !memcmp(line.ptr, "+OK", 3);
+    bool is_auth = job->state == JOB_READING_AUTH;
+    str message = STR_EMPTY;
+    if (is_ok && is_auth) {
+        logNotice("Successfully authenticated slot migration %s", slotJobLabelOf(job).text);
+        slotExportOn(job, JOB_REPLIED_OK);
+    } else if (is_ok) {
+        adopt(job, rest);
+    } else if (is_auth) {
+        line.len -= 2;
+        strAppendFormat(&message, "Failed to AUTH to target node: %.*s", (int)line.len, line.ptr);
+    } else {
+        strAppendFormat(&message, "Received error during handshake to target: %.*s", (int)line.len,
+                        line.ptr);
+    }
+    if (message.len) exportFail(job, strText(&message));
+    strFree(&message);
+}
+
+static void readable(conn *c) {
+    slotJob *job = jobOfConn(c);
+    check(job);
+    exportWork *w = exportOf(job);
+    ssize_t n = connRead(c, strReserve(&w->received, REPLY_MAX), REPLY_MAX);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n > 0) strGrow(&w->received, (size_t)n);
+    slice all = strSlice(&w->received);
+    const char *end = n > 0 ? memchr(all.ptr, '\n', all.len) : NULL;
+    if (n <= 0 || (!end && all.len > REPLY_MAX)) {
+        exportFail(job, n == 0 ? "Connection to target node closed" : connErrorText(c));
+    } else if (end) {
+        str received = w->received;
+        size_t len = (size_t)(end - all.ptr) + 1;
+        w->received = STR_EMPTY;
+        takeReply(job, sliceMake(all.ptr, len), sliceMake(all.ptr + len, all.len - len));
+        strFree(&received);
+    }
+}
+
+static void connectEnded(conn *c) {
+    if (c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING) return;
+    slotJob *job = jobOfConn(c);
+    check(job);
+    if (c->state == CONN_OPEN && connOnWrite(c, NULL) == OK && connOnRead(c, readable) == OK) {
+        logNotice("Slot migration %s connection established.", slotJobLabelOf(job).text);
+        slotExportOn(job, JOB_OPENED);
+        return;
+    }
+    str message = STR_EMPTY;
+    strAppendFormat(&message, "Unable to connect to target node: %s", connErrorText(c));
+    exportFail(job, strText(&message));
+    strFree(&message);
+}
+
+void exportLinkOpen(slotJob *job) {
+    exportWork *w = exportOf(job);
+    check(!w->connection);
+    check(!w->who);
+    const clusterNode *target = clusterMapFind(&serverMap, sliceMake(job->target, NODE_ID_LEN));
+    reason why = {{0}};
+    if (!target) {
+        exportFail(job, "Unable to connect to target node: it is not known any more");
+        return;
+    }
+    const char *ip = strText(&target->ip);
+    int port = clusterNodePort(target, netTlsForReplication());
+    logNotice("Connecting slot migration %s (ip: %s, port %d)", slotJobLabelOf(job).text, ip, port);
+    w->connection = netOutgoingOpen(ip, port, ip, false, &why);
+    if (w->connection) (void)netSetNoDelay(w->connection->fd, true); /* it works without */
+    if (w->connection && connOnWrite(w->connection, connectEnded) == OK) return;
+    str message = STR_EMPTY;
+    strAppendFormat(&message, "Unable to connect to target node: %s", why.text);
+    exportFail(job, strText(&message));
+    strFree(&message);
+}
+
+/* ------------------------------------------------------------------ end */
+
+void exportLinkClose(slotJob *job) {
+    check(job->work);
+    exportWork *w = exportOf(job);
+    if (w->connection) netOutgoingClose(w->connection);
+    w->connection = NULL;
+    session *s = w->who;
+    if (!s) return;
+    w->who = NULL;
+    sessionCloseNow(s);
+    if (job->state == JOB_GRANTED) exportLost(job, NULL);
+}
+
+void exportLinkLimit(slotJob *job) {
+    session *s = exportOf(job)->who;
+    check(s);
+    netLimitReplica(s, sessionOutputMemory(s), 0);
+}
+
+size_t exportLinkMemory(const slotJob *job) {
+    const exportWork *w = exportOf(job);
+    return sizeof(*w) + w->received.cap + (w->who ? netClientMemory(w->who) : 0);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What an export sends (slot_export_priv.h): the keys of the slots, and their changes. Invariant:
+ * whatever is executed here before FAILOVER-GRANTED and changes a slot of the job is sent before
+ * it, in the order of execution, in its database. */
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/number.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/server_map.h"
+#include "cluster/slot_export.h"
+#include "cluster/slot_export_priv.h"
+#include "cluster/slot_migration.h"
+#include "cluster/slot_walk.h"
+#include "engine/deliver.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "resp/resp.h"
+#include "store/store.h"
+
+enum { WALK_UNSENT_MAX = 1024 * 1024 };
+
+size_t slotExportUnsent(const slotJob *job) {
+    const exportWork *w = job->work;
+    if (job->is_import || !w) return 0;
+    size_t waiting = job->state == JOB_SNAPSHOTTING ? slotWalkPending() : 0;
+    return waiting + (w->who ? sessionOutputPending(w->who) : 0);
+}
+
+/* ------------------------------------------------------------------ the keys */
+
+static size_t room(void *arg) {
+    const exportWork *w = arg;
+    size_t unsent = w->who ? sessionOutputPending(w->who) : WALK_UNSENT_MAX;
+    return unsent < WALK_UNSENT_MAX ? WALK_UNSENT_MAX - unsent : 0;
+}
+
+static void send(void *arg, slice bytes) { exportLinkSend(((exportWork *)arg)->job, bytes); }
+
+static void ended(void *arg) {
+    exportWork *w = arg;
+    check(w->job->state == JOB_SNAPSHOTTING);
+    slotWalkProgress p = slotWalkCount();
+    w->db_id = slotWalkDb();
+    logNotice("Slot migration %s snapshot finished, starting streaming.",
+              slotJobLabelOf(w->job).text);
+    logNotice("Snapshot of slots without a fork: %llu keys, %.1f MB; %.1f ms of the main thread, "
+              "at most %.3f ms in one turn",
+              (unsigned long long)p.keys, (double)p.bytes / 1048576, (double)p.main_us / 1e3,
+              (double)p.longest_us / 1e3);
+    slotExportOn(w->job, JOB_SNAPSHOT_SENT);
+}
+
+static void stopped(void *arg) {
+    exportFail(((exportWork *)arg)->job, "Failed to perform snapshot");
+}
+
+static const slotWalkProcs walk_procs = {
+    .room = room, .send = send, .ended = ended, .stopped = stopped};
+
+void exportStreamBegin(slotJob *job) {
+    exportWork *w = exportOf(job);
+    check(w->who);
+    check(!w->streams);
+    slotMask slots = {{0}};
+    if (!slotWalkCanBegin() || sessionOutputPending(w->who)) return;
+    logNotice("Beginning snapshot of slot migration %s.", slotJobLabelOf(job).text);
+    slotRangesAddTo(&job->ranges, &slots);
+    w->streams = true;
+    w->began_ms = w->told_ms = engineHot.now_ms;
+    slotExportOn(job, JOB_SNAPSHOT_BEGINS);
+    slotWalkBegin(&slots, &walk_procs, w);
+    exportStreamUpdate();
+}
+
+void exportStreamEnd(slotJob *job) {
+    exportOf(job)->streams = false;
+    slotWalkStop(exportOf(job));
+}
+
+exportProgress exportStreamProgress(const slotJob *job) {
+    slotWalkProgress p = slotWalkCount();
+    double seconds = (double)(engineHot.now_ms - exportOf(job)->began_ms) / 1000;
+    double part = p.keys_total ? (double)p.keys / (double)p.keys_total : 1;
+    exportProgress out = {.percent = part * 100, .keys_total = p.keys_total};
+    if (out.percent > 100) out.percent = 100; /* new keys */
+    if (seconds > 0) out.bytes_per_second = (double)p.bytes / seconds;
+    if (part > 0 && part < 1) out.seconds_left = (int64_t)(seconds / part - seconds + 0.5);
+    return out;
+}
+
+/* ------------------------------------------------------------------ the changes */
+
+static void appendSelect(slotJob *job, int db_id) {
+    exportWork *w = exportOf(job);
+    char digits[NUMBER_TEXT_MAX];
+    if (db_id < 0 || db_id == w->db_id) return;
+    const slice words[] = {SLICE("SELECT"), sliceMake(digits, numberPrintInt(digits, db_id))};
+    size_t len;
+    char *bytes = respRequest(2, words, &len);
+    exportLinkSend(job, sliceMake(bytes, len));
+    memFree(bytes);
+    w->db_id = db_id;
+}
+
+static void sendChange(slotJob *job, int db_id, const slice *spans, int count) {
+    hotCheck(db_id >= 0);
+    hotCheck(count > 0);
+    if (job->state == JOB_GRANTED) {
+        logWarning("A change of slots that were granted to another node is not sent to it: %s",
+                   slotJobLabelOf(job).text);
+        return;
+    }
+    if (job->state == JOB_SNAPSHOTTING) {
+        slotWalkChange(db_id, spans, count);
+        return;
+    }
+    appendSelect(job, db_id);
+    for (int i = 0; i < count; i++) exportLinkSend(job, spans[i]);
+}
+
+/* The slot of CLUSTER FLUSHSLOT, which has no keys; -1: another command. */
+static int flushedSlot(const propagated *p) {
+    int64_t slot;
+    if (p->argc < 3 || !sliceIs(p->argv[0], "cluster") || !sliceIs(p->argv[1], "flushslot"))
+        return -1;
+    return numberParseInt(p->argv[2], &slot) && slot >= 0 && slot < SLOT_COUNT ? (int)slot : -1;
+}
+
+/* A library that is loaded here is needed there; one that is deleted here may be in use there. */
+static void forwardLibrary(slotJob *job, const propagated *p) {
+    bool loads = p->argc >= 3 && sliceIs(p->argv[0], "function") && sliceIs(p->argv[1], "load");
+    if (!loads) return;
+    const slice words[] = {SLICE("FUNCTION"), SLICE("LOAD"), SLICE("REPLACE"),
+                           p->argv[p->argc - 1]};
+    size_t len;
+    char *bytes = respRequest((int)COUNT_OF(words), words, &len);
+    slice span = sliceMake(bytes, len);
+    sendChange(job, p->db_id, &span, 1);
+    memFree(bytes);
+}
+
+static void take(const propagated *p) {
+    hotCheck(p->argc > 0);
+    int slot = p->slot >= 0 ? p->slot : flushedSlot(p);
+    if (p->db_id < 0) return; /* MULTI and EXEC: the target applies nothing in between */
+    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
+        slotJob *job = slotJobOf(n);
+        if (job->is_import || !job->work || !exportOf(job)->streams) continue;
+        if (slot < 0) {
+            forwardLibrary(job, p);
+        } else if (slotRangesHave(&job->ranges, slot)) {
+            sendChange(job, p->db_id, p->spans, p->span_count);
+        }
+    }
+}
+
+const sink slotExportSink = {.name = "slot export", .take = take, .targets = PROPAGATE_SLOT_EXPORT};
+
+void exportStreamUpdate(void) {
+    static bool armed;
+    bool any = false;
+    for (listNode *n = listFirst(&slotMigrations.jobs); n && !any;
+         n = listNext(&slotMigrations.jobs, n)) {
+        const slotJob *job = slotJobOf(n);
+        any = !job->is_import && job->work && exportOf(job)->streams;
+    }
+    if (any != armed) sinkArm(&slotExportSink, any);
+    armed = any;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The jobs of this server that move slots (slot_job.h): what its both sides share, and what the
+ * rest of the server calls. slot_export.h is this node as a source, slot_import.h as a target.
+ * Nothing of it costs anything while there is no job. Main thread only. */
+#ifndef CLUSTER_SLOT_MIGRATION_H
+#define CLUSTER_SLOT_MIGRATION_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "cluster/slot_job.h"
+#include "engine/ctx.h"
+#include "engine/hooks.h"
+
+extern slotLog slotMigrations;
+
+/* ------------------------------------------------------------------ for the server */
+
+void slotMigrationInit(void);
+/* Before the map is saved (STAGE_LOG): what follows from what has happened in this turn. */
+void slotMigrationStep(void);
+/* Every 100 ms. */
+void slotMigrationTick(int64_t budget_us);
+bool slotMigrationIsBusy(void);
+/* Implements on_db and on_session. */
+void slotMigrationDbEvent(const dbEvent *e);
+void slotMigrationSessionEvent(session *s, sessionEvent e);
+/* The dataset has been loaded at the start. */
+void slotMigrationAfterLoad(void);
+/* Memory of the links of exports, or of imports, in bytes. */
+size_t slotMigrationMemory(bool exports);
+/* DEBUG SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
+void slotMigrationHold(bool before_pause, bool on);
+typedef struct slotMigrationHolds {
+    bool before_pause, before_takeover;
+} slotMigrationHolds;
+slotMigrationHolds slotMigrationHeld(void);
+
+/* ------------------------------------------------------------------ for both sides */
+
+int64_t slotMigrationNowS(void);
+/* Changes the state, and logs it. */
+void slotMigrationSet(slotJob *job, slotJobState state);
+/* Ends a job; `message` may be NULL. */
+void slotMigrationEnd(slotJob *job, slotJobState state, const char *message);
+/* How a job is named in logs. */
+typedef struct slotJobLabel {
+    char text[1024];
+} slotJobLabel;
+slotJobLabel slotJobLabelOf(const slotJob *job);
+/* Appends CLUSTER SYNCSLOTS and the words as a request. */
+void slotWordsAppend(str *out, int count, const slice *words);
+/* The same for one word. */
+str slotWordsOf(const char *word);
+
+#endif
