@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/election.h"
 #include "cluster/endpoint.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
@@ -56,6 +57,24 @@ static void printTraffic(str *out) {
                     (unsigned long long)serverBusLimitExceeded());
 }
 
+static void countLink(void *arg, const busLink *l) {
+    int *counts = arg;
+    if (l->node && l->is_open) counts[l->is_inbound]++;
+}
+
+/* What Valkey does not have. */
+static void printOwnFields(str *out) {
+    int links[2] = {0, 0}, reports = 0;
+    busEachLink(&serverBus, countLink, links);
+    for (int i = 0; i < serverMap.node_count; i++)
+        reports += busCountReports(&serverBus, serverMap.nodes[i], serverBusNowMs());
+    strAppendFormat(out, "cluster_my_slots:%d\r\ncluster_unsynced_primaries_fail:%d\r\n",
+                    serverMap.myself->slot_count, electionCountUnsynced(&serverMap));
+    strAppendFormat(out, "cluster_failure_reports:%d\r\n", reports);
+    strAppendFormat(out, "cluster_links_outbound:%d\r\ncluster_links_inbound:%d\r\n", links[0],
+                    links[1]);
+}
+
 void clusterPrintInfo(str *out) {
     const clusterMap *m = &serverMap;
     int maybe = clusterMapCountSlots(m, NODE_MAYBE_FAILED);
@@ -75,6 +94,7 @@ void clusterPrintInfo(str *out) {
                     (unsigned long long)m->current_epoch,
                     (unsigned long long)(primary ? primary->epoch : 0));
     printTraffic(out);
+    printOwnFields(out);
 }
 
 /* ------------------------------------------------------------------ SLOTS */

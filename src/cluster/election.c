@@ -302,16 +302,10 @@ int electionCountUnsynced(const clusterMap *m) {
     int count = 0;
     for (int i = 0; i < m->node_count; i++) {
         const clusterNode *n = m->nodes[i];
-        int working = 0, synced = 0;
         if (!(n->flags & NODE_FAILED) || !clusterNodeVotes(n)) continue;
-        for (int k = 0; k < n->replica_count; k++) {
-            bool works = !(n->replicas[k]->flags & NODE_FAILED);
-            working += works;
-            synced += works && n->replicas[k]->offset;
-        }
-        check(synced <= working);
-        count += working && !synced;
+        count += clusterNodeIsUnsynced(n);
     }
+    check(count <= m->node_count);
     return count;
 }
 

@@ -21,6 +21,10 @@ static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
     check(isWatched(m, n));
     clusterMapSetFlags(m, n, NODE_FAILED, NODE_MAYBE_FAILED);
     n->failed_ms = now_ms;
+    if (clusterNodeVotes(n) && clusterNodeIsUnsynced(n))
+        logWarning("Primary %s has failed before any of its replicas has got its data: a failover "
+                   "loses all keys of its %d slots.",
+                   clusterNodeLabel(n).text, n->slot_count);
 }
 
 /* Marks the node as failed if the majority of voters agrees. */

@@ -180,6 +180,17 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
     n->flags = flags;
 }
 
+bool clusterNodeIsUnsynced(const clusterNode *n) {
+    int working = 0;
+    for (int i = 0; i < n->replica_count; i++) {
+        if (n->replicas[i]->flags & NODE_FAILED) continue;
+        if (n->replicas[i]->offset) return false;
+        working++;
+    }
+    check(working <= n->replica_count);
+    return working > 0;
+}
+
 int clusterMapCountVoters(const clusterMap *m) {
     int count = 0;
     for (int i = 0; i < m->node_count; i++) count += clusterNodeVotes(m->nodes[i]);

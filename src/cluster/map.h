@@ -150,6 +150,8 @@ int clusterMapCountVoters(const clusterMap *m);
 static inline bool clusterNodeVotes(const clusterNode *n) {
     return n->flags & NODE_PRIMARY && n->slot_count > 0;
 }
+/* True if the node has replicas that work, and none of them has got any data. */
+bool clusterNodeIsUnsynced(const clusterNode *n);
 static inline slice clusterNodeId(const clusterNode *n) { return sliceMake(n->id, NODE_ID_LEN); }
 
 /* ---- slots ---- */

@@ -162,6 +162,31 @@ static const metricName names[] = {
     {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
     {"master_link_status", "master_link_up", GAUGE},
     {"cluster_enabled", NULL, GAUGE},
+    {"cluster_state", NULL, GAUGE},
+    {"cluster_slots_assigned", NULL, GAUGE},
+    {"cluster_slots_ok", NULL, GAUGE},
+    {"cluster_slots_pfail", NULL, GAUGE},
+    {"cluster_slots_fail", NULL, GAUGE},
+    {"cluster_my_slots", NULL, GAUGE},
+    {"cluster_known_nodes", NULL, GAUGE},
+    {"cluster_size", NULL, GAUGE},
+    {"cluster_nodes_pfail", NULL, GAUGE},
+    {"cluster_nodes_fail", NULL, GAUGE},
+    {"cluster_voting_nodes_pfail", NULL, GAUGE},
+    {"cluster_voting_nodes_fail", NULL, GAUGE},
+    {"cluster_unsynced_primaries_fail", NULL, GAUGE},
+    {"cluster_failure_reports", NULL, GAUGE},
+    {"cluster_current_epoch", NULL, GAUGE},
+    {"cluster_my_epoch", NULL, GAUGE},
+    {"cluster_links_outbound", NULL, GAUGE},
+    {"cluster_links_inbound", NULL, GAUGE},
+    {"mem_cluster_links", "mem_cluster_links_bytes", GAUGE},
+    {"cluster_stats_messages_sent", "cluster_messages_sent_total", COUNTER},
+    {"cluster_stats_messages_received", "cluster_messages_received_total", COUNTER},
+    {"cluster_stats_bytes_sent", "cluster_bytes_sent_total", COUNTER},
+    {"cluster_stats_bytes_received", "cluster_bytes_received_total", COUNTER},
+    {"total_cluster_links_buffer_limit_exceeded", "cluster_links_buffer_limit_exceeded_total",
+     COUNTER},
     /* CPU. */
     {"used_cpu_sys", "cpu_sys_seconds_total", COUNTER},
     {"used_cpu_user", "cpu_user_seconds_total", COUNTER},
@@ -316,6 +341,26 @@ static void printLatencies(printer *p) {
     }
 }
 
+/* "cluster_stats_messages_ping_sent:5". The sums of all types have no type in their names. */
+static void printMessages(printer *p, const char *name, const char *ending) {
+    static const char prefix[] = "cluster_stats_messages_";
+    slice text = p->fields, infoField, value;
+    size_t prefix_len = sizeof(prefix) - 1, ending_len = strlen(ending);
+    bool has_type = false;
+    while (infoFieldsNext(&text, &infoField, &value)) {
+        if (infoField.len <= prefix_len + ending_len || !isNumber(value)) continue;
+        if (memcmp(infoField.ptr, prefix, prefix_len) ||
+            memcmp(infoField.ptr + infoField.len - ending_len, ending, ending_len))
+            continue;
+        if (!has_type) printType(p, name, COUNTER);
+        has_type = true;
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, "type",
+                    sliceMake(infoField.ptr + prefix_len, infoField.len - prefix_len - ending_len));
+        strAppendFormat(p->out, "} %.*s\n", (int)value.len, value.ptr);
+    }
+}
+
 static void printInstance(printer *p) {
     static const struct {
         const char *label, *info_field;
@@ -384,6 +429,8 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "commands_failed_calls_total", COUNTER, "cmdstat_", "cmd", "failed_calls", 1);
     printFamily(&p, "errors_total", COUNTER, "errorstat_", "err", "count", 1);
     printLatencies(&p);
+    printMessages(&p, "cluster_messages_by_type_sent_total", "_sent");
+    printMessages(&p, "cluster_messages_by_type_received_total", "_received");
     if (open_metrics) strAppendText(out, "# EOF\n");
     infoIndexClear(&p.index);
     strFree(&fields);
