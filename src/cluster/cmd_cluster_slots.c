@@ -51,9 +51,13 @@ void clusterGetkeysinslotCommand(ctx *c) {
     slotKeys k = {.c = c, .want = count};
     uint64_t cursor = 0;
     respDeferred head = respDeferBegin(c->out);
-    do {
-        cursor = dbScan(c->db, cursor, (int)slot, visitKey, &k);
-    } while (cursor && k.found < k.want);
+    if (storeSlotIsHidden(dbKeyspace(c->db), (int)slot)) {
+        dbEach(c->db, (int)slot, visitKey, &k); /* scans leave them out */
+    } else {
+        do {
+            cursor = dbScan(c->db, cursor, (int)slot, visitKey, &k);
+        } while (cursor && k.found < k.want);
+    }
     respDeferEnd(c->out, head, '*', c->proto, k.found);
 }
 

@@ -12,6 +12,7 @@
 #include "cluster/server_map.h"
 #include "cluster/server_slots.h"
 #include "cluster/set_slot.h"
+#include "cluster/slot_migration.h"
 #include "engine/block.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
@@ -211,6 +212,10 @@ void clusterSetslotCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
     if (serverMap.myself->flags & NODE_REPLICA && !is_stream) {
         replyError(c, SLICE("ERR Please use SETSLOT only with masters."));
+        return;
+    }
+    if (!is_stream && slotMigrationRuns()) {
+        replyErrorFormat(c, "ERR Slot %s in progress.", slotMigrationRuns());
         return;
     }
     if (!clusterSlotArg(c, 2, &order.slot) || !parseAction(c, &order)) return;

@@ -123,6 +123,18 @@ void slotMigrationTick(int64_t budget_us) {
 
 bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.active > 0; }
 
+const char *slotMigrationRuns(void) {
+    const char *found = NULL;
+    if (likely(!slotMigrations.active)) return NULL;
+    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
+        const slotJob *job = slotJobOf(n);
+        if (!slotJobIsActive(job)) continue;
+        if (job->is_import) return "import";
+        found = "export";
+    }
+    return found;
+}
+
 void slotMigrationDbEvent(const dbEvent *e) {
     if (!clusterIsEnabled()) return;
     if (e->kind == DB_LOAD_ENDED) {

@@ -23,6 +23,9 @@ void slotMigrationStep(void);
 /* Every 100 ms. */
 void slotMigrationTick(int64_t budget_us);
 bool slotMigrationIsBusy(void);
+/* "import" or "export" while there is such a job, which the slots of this node must not be moved by
+ * hand beside; else NULL. */
+const char *slotMigrationRuns(void);
 /* Implements on_db and on_session. */
 void slotMigrationDbEvent(const dbEvent *e);
 void slotMigrationSessionEvent(session *s, sessionEvent e);

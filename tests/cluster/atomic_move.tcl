@@ -2,25 +2,6 @@
 #
 # Atomic slot migration: MIGRATESLOTS between nodes of this server.
 
-# The job of a node with that name, as a dict; without a name the newest one.
-proc job_of {index {name {}}} {
-    foreach job [r -$index cluster getslotmigrations] {
-        if {$name eq {} || [dict get $job name] eq $name} {return $job}
-    }
-    return {}
-}
-
-proc wait_job {index state {name {}}} {
-    wait_for_condition 600 20 {[dict exists [job_of $index $name] state] && [dict get [job_of $index $name] state] eq $state} else {
-        fail "node $index: [job_of $index $name]"
-    }
-}
-
-proc move {from to args} {
-    assert_equal OK [r -$from cluster migrateslots slotsrange {*}$args node [cluster_id $to]]
-    return [dict get [job_of $from] name]
-}
-
 start_cluster {2 2 {tags {cluster}}} {
     test {MIGRATESLOTS moves keys of all types, their TTLs and fields with TTLs} {
         r set "{06S}s" hello
