@@ -35,6 +35,7 @@ gossipRules busGossipRules(clusterBus *b) {
                          .percent = b->rules.gossip_percent,
                          .moved_since_ms = b->now_ms - b->rules.timeout_ms,
                          .mayMove = mayMove,
+                         .now_ms = b->now_ms,
                          .moved = moved,
                          .arg = b};
 }
@@ -213,11 +214,9 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
     check(n != b->map->myself);
     check(n != b->map->myself->primary);
     busSetNow(b, now_ms);
-    char id[NODE_ID_LEN];
-    memcpy(id, n->id, NODE_ID_LEN);
     clusterMapForbid(b->map, clusterNodeId(n), now_ms + b->rules.forget_ms);
     clusterMapRemove(b->map, n);
-    busTellForgotten(b, sliceMake(id, NODE_ID_LEN));
+    busPingAll(b);
     busSweep(b);
 }
 

@@ -19,8 +19,9 @@
  *                                                            address
  *     open        PONG with the id of another known node     none; that one has the address now,
  *                                                            and the node is lost
- *     open        a PING is pending and nothing arrives for
- *                 half a timeout                             none
+ *     open        a PING is pending and nothing arrives from
+ *                 the node for half a timeout, or nothing
+ *                 on this link for a whole one               none
  *     any         in handshake for a timeout                 the node is removed
  *   inbound link
  *     unknown     a message of a known id                    of that node; its older one is closed
@@ -68,6 +69,7 @@ typedef struct busLink {
     /* Private. */
     str input; /* the beginning of a message */
     listNode all;
+    int64_t heard_ms;  /* when bytes have arrived on it */
     bool is_closed;   /* freed at the end of the call */
     bool is_greeted;  /* a full message has arrived: light ones may be used */
     bool takes_short; /* the other end understands the short form */

@@ -218,10 +218,13 @@ bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader 
 
 /* ------------------------------------------------------------------ periodically */
 
+/* Also if the node is heard on its own link: something between the nodes may have forgotten this
+ * connection alone, and requests for votes would be lost on it. */
 static bool isSilent(const clusterBus *b, const clusterNode *n, const busLink *l) {
-    int64_t half_ms = b->rules.timeout_ms / 2, now_ms = b->now_ms;
-    return now_ms - l->created_ms > b->rules.timeout_ms && n->ping_sent_ms &&
-           now_ms - n->ping_sent_ms > half_ms && now_ms - n->heard_ms > half_ms;
+    int64_t whole_ms = b->rules.timeout_ms, half_ms = whole_ms / 2, now_ms = b->now_ms;
+    if (now_ms - l->created_ms <= whole_ms || !n->ping_sent_ms) return false;
+    if (now_ms - n->ping_sent_ms > whole_ms && now_ms - l->heard_ms > whole_ms) return true;
+    return now_ms - n->ping_sent_ms > half_ms && now_ms - n->heard_ms > half_ms;
 }
 
 static int64_t retryMs(const clusterBus *b, const clusterNode *n) {
@@ -347,6 +350,7 @@ void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms) {
     check(!l->is_closed);
     check(l->is_open);
     busSetNow(b, now_ms);
+    l->heard_ms = now_ms;
     if (l->node) failureHeard(l->node, now_ms);
     if (l->input.len) {
         strAppendSlice(&l->input, bytes);

@@ -74,8 +74,8 @@ messageHeader busHeader(clusterBus *b);
 void busPing(clusterBus *b, clusterNode *to);
 /* The other voters learn at once whom this node suspects. */
 void busTellVoters(clusterBus *b);
-/* Tells all to forget a node. */
-void busTellForgotten(clusterBus *b, slice id);
+/* To all nodes that are connected. */
+void busPingAll(clusterBus *b);
 void busMeetAgain(clusterBus *b, clusterNode *to);
 /* On that link; `to` NULL: the sender is not known. */
 void busPong(clusterBus *b, busLink *l, const clusterNode *to);

@@ -17,10 +17,12 @@ static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
     logNotice("IP address for this node updated to %s", l->own_ip);
 }
 
-/* A MEET of a node that is not known: it is added, and introduces itself by its id later. */
+/* A MEET of a node that is not known: it is added, and introduces itself by its id later. One that
+ * was forgotten and does not know it asks again and again, as nobody connects to it. */
 static void takeMeet(clusterBus *b, const busLink *l, const messageHeader *h) {
     slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip);
     if (!validIsIp(ip) || !h->bus_port) return;
+    if (clusterMapIsForbidden(b->map, sliceMake(h->sender, NODE_ID_LEN), b->now_ms)) return;
     if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
     clusterNode *added = b->map->nodes[b->map->node_count - 1];
     clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);

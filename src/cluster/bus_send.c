@@ -96,17 +96,11 @@ void busTellVoters(clusterBus *b) {
     }
 }
 
-void busTellForgotten(clusterBus *b, slice id) {
-    gossipRules rules = busGossipRules(b);
-    check(!clusterMapFind(b->map, id));
+void busPingAll(clusterBus *b) {
+    check(b->map->node_count > 0);
     for (int i = 1; i < b->map->node_count; i++) {
         clusterNode *n = b->map->nodes[i];
-        if (!n->is_connected || n->flags & NODE_HANDSHAKE) continue;
-        str bytes = STR_EMPTY;
-        gossipWriteForget(&bytes, b->map, &rules, n, id, b->rules.forget_ms);
-        failurePinged(n, b->now_ms);
-        busSendTo(b, n, MESSAGE_PING, &bytes);
-        strFree(&bytes);
+        if (n->is_connected && !(n->flags & NODE_HANDSHAKE)) busPing(b, n);
     }
 }
 

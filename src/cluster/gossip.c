@@ -80,43 +80,38 @@ static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRule
     }
 }
 
-static messageExtensions extensionsOf(const clusterNode *n) {
-    return (messageExtensions){.hostname = strSlice(&n->hostname),
-                               .human_name = strSlice(&n->human_name),
-                               .availability_zone = strSlice(&n->availability_zone),
-                               .client_ipv4 = strSlice(&n->client_ipv4),
-                               .client_ipv6 = strSlice(&n->client_ipv6),
-                               .client_tcp_port = (uint16_t)n->client_tcp_port,
-                               .client_tls_port = (uint16_t)n->client_tls_port,
-                               .shard_id = n->shard_id};
+static messageExtensions extensionsOf(const clusterMap *m, const gossipRules *rules) {
+    const clusterNode *n = m->myself;
+    messageExtensions e = {.hostname = strSlice(&n->hostname),
+                           .human_name = strSlice(&n->human_name),
+                           .availability_zone = strSlice(&n->availability_zone),
+                           .client_ipv4 = strSlice(&n->client_ipv4),
+                           .client_ipv6 = strSlice(&n->client_ipv6),
+                           .client_tcp_port = (uint16_t)n->client_tcp_port,
+                           .client_tls_port = (uint16_t)n->client_tls_port,
+                           .shard_id = n->shard_id};
+    int64_t left_ms;
+    for (int i = 0; i < m->forbidden_count && e.forgotten_count < MESSAGE_FORGOTTEN_MAX; i++) {
+        const char *id = clusterMapForbidden(m, i, rules->now_ms, &left_ms);
+        if (left_ms >= 1000)
+            e.forgotten[e.forgotten_count++] =
+                (forgottenNode){.id = id, .ttl_s = (uint64_t)left_ms / 1000};
+    }
+    return e;
 }
 
-/* `e`: for receivers that understand it. */
-static void writeMessage(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                         const clusterNode *to, const messageExtensions *e, bool is_short) {
+void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
+                 const clusterNode *to, bool is_short) {
     messageHeader h = gossipHeader(m, rules);
     h.flags |= MESSAGE_HAS_EXTENSIONS;
     if (is_short) h.slots_hash = messageHashSlots(h.slots);
     messageWriter w = is_short ? messageBeginShort(out, type, &h) : messageBegin(out, type, &h);
     writeEntries(&w, m, rules, to);
-    if (to && to->flags & NODE_HAS_EXTENSIONS) messageAddExtensions(&w, e);
+    if (to && to->flags & NODE_HAS_EXTENSIONS) {
+        const messageExtensions e = extensionsOf(m, rules);
+        messageAddExtensions(&w, &e);
+    }
     messageEnd(&w);
-}
-
-void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
-                 const clusterNode *to, bool is_short) {
-    const messageExtensions e = extensionsOf(m->myself);
-    writeMessage(out, m, rules, type, to, &e, is_short);
-}
-
-void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
-                       const clusterNode *to, slice id, int64_t ttl_ms) {
-    messageExtensions e = extensionsOf(m->myself);
-    check(id.len == NODE_ID_LEN);
-    check(ttl_ms >= 0);
-    e.forgotten[e.forgotten_count++] =
-        (forgottenNode){.id = id.ptr, .ttl_s = (uint64_t)ttl_ms / 1000};
-    writeMessage(out, m, rules, MESSAGE_PING, to, &e, false);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -185,7 +180,8 @@ static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *
     if (!validIsId(id) || n == m->myself || n == from) return;
     if (n && n == m->myself->primary) return;
     int64_t ttl_s = f->ttl_s > TTL_MAX_S ? TTL_MAX_S : (int64_t)f->ttl_s;
-    clusterMapForbid(m, id, now_ms + ttl_s * 1000);
+    /* Repetitions that are late must not prolong it. */
+    if (!clusterMapIsForbidden(m, id, now_ms)) clusterMapForbid(m, id, now_ms + ttl_s * 1000);
     if (n) clusterMapRemove(m, n);
 }
 

@@ -18,6 +18,7 @@ typedef struct gossipRules {
     uint8_t own_flags;      /* enum messageOwnFlag */
     uint16_t supported;     /* enum nodeFlag: NODE_HAS_... */
     int percent;            /* of the nodes in each message */
+    int64_t now_ms;
     int64_t moved_since_ms; /* nodes whose address is known since then are told to all */
     /* Whether the address that others tell about the node may be newer than the known one.
      * `is_lost`: the node is marked as failing, or has no address. */
@@ -29,13 +30,11 @@ typedef struct gossipRules {
 
 /* The header of a message of this node. It refers to the map. */
 messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules);
-/* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. `is_short`: in the short form. */
+/* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. `is_short`: in the short form.
+ * It also tells which nodes were forgotten and for how long that lasts, as the receiver may have
+ * been away then. */
 void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
                  const clusterNode *to, bool is_short);
-/* Appends a PING that tells a node to forget another one for so long. It is sent to all after
- * CLUSTER FORGET. */
-void gossipWriteForget(str *out, const clusterMap *m, const gossipRules *rules,
-                       const clusterNode *to, slice id, int64_t ttl_ms);
 /* Takes the gossip of a message of a known node: reports of failures, and nodes that are not known
  * yet. */
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,

@@ -216,6 +216,8 @@ int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_
 
 void clusterMapForbid(clusterMap *m, slice id, int64_t until_ms);
 bool clusterMapIsForbidden(clusterMap *m, slice id, int64_t now_ms);
+/* The id with that index, and for how long it is still forbidden; 0 or less: not any more. */
+const char *clusterMapForbidden(const clusterMap *m, int index, int64_t now_ms, int64_t *left_ms);
 void clusterMapForbidNone(clusterMap *m);
 
 /* ---- map_file.c ---- */

@@ -38,6 +38,13 @@ bool clusterMapIsForbidden(clusterMap *m, slice id, int64_t now_ms) {
     return findForbidden(m, id) != NULL;
 }
 
+const char *clusterMapForbidden(const clusterMap *m, int index, int64_t now_ms, int64_t *left_ms) {
+    check(index >= 0);
+    check(index < m->forbidden_count);
+    *left_ms = m->forbidden[index].until_ms - now_ms;
+    return m->forbidden[index].id;
+}
+
 void clusterMapForbidNone(clusterMap *m) {
     memFree(m->forbidden);
     m->forbidden = NULL;
