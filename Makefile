@@ -16,6 +16,7 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
+#: make sim-faults       faults built into the cluster bus one by one are found by the simulation
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
@@ -163,7 +164,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim gate bench-gate trial install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults gate bench-gate trial install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -302,8 +303,23 @@ $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machi
                 $(call objects_of,base ds resp) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+# The same with faults that are switched on one by one, in changed copies of src/cluster (tests/sim/faults.py).
+sim_faulty := $(out)/tests/sim/faulty
+sim_changed := $(filter cluster/%,$(sim_machines))
+$(out)/faults/%.c: src/%.c tests/sim/faults.py
+	@mkdir -p $(@D)
+	@tests/sim/faults.py --write $(notdir $<) > $@
+$(sim_changed:%=$(out)/faults/%.o): %.o: %.c $(out)/flags
+	$(Q)$(CC) $(cc_flags) -Wno-parentheses -MMD -MP -c -o $@ $<
+$(sim_faulty): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_changed:%=$(out)/faults/%.o) \
+               $(filter-out $(sim_changed:%=$(out)/%.o),$(sim_machines:%=$(out)/%.o)) \
+               $(call objects_of,base ds resp) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 sim: $(sim_program)
 	@$< $(ARGS)
+sim-faults: $(sim_faulty)
+	@tests/sim/faults.py $(ARGS) $<
 # A program per adapter of the client library: of those whose library is installed, and of those that run on a stand-in.
 # Libraries that were not built for it confuse ThreadSanitizer.
 adapter_libraries := libevent libev libuv glib ivykis libsdevent $(if $(shell command -v $(CXX) 2>/dev/null),qt)

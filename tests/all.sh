@@ -34,6 +34,10 @@ sim() {
     made release $sim && $sim --scenario replication --seeds 1000 &&
         $sim --scenario cluster --seeds 10000 --jobs 2
 }
+sim_faults() {
+    faulty=build/release/tests/sim/faulty
+    made release $faulty && tests/sim/faults.py $faulty
+}
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 # Files about data, scripts and programs.
@@ -58,6 +62,7 @@ others() {
     phase "budgets of a request" gate
     phase "durability" durability
     phase "simulation" sim
+    phase "simulation of faults" sim_faults
     phase "subsystem added at run time" trial
     phase "C tests debug" c_tests debug
     phase "fuzz smoke" fuzz

@@ -69,7 +69,7 @@ typedef struct busLink {
     /* Private. */
     str input; /* the beginning of a message */
     listNode all;
-    int64_t heard_ms;  /* when bytes have arrived on it */
+    int64_t heard_ms; /* when bytes have arrived on it */
     bool is_closed;   /* freed at the end of the call */
     bool is_greeted;  /* a full message has arrived: light ones may be used */
     bool takes_short; /* the other end understands the short form */

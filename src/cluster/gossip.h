@@ -11,13 +11,13 @@
 
 /* What a node tells that is not in its map. */
 typedef struct gossipRules {
-    bool tls;               /* tls-cluster: the first port is that of TLS */
-    bool cluster_ok;        /* the state of the cluster */
-    bool announces_ip;      /* else receivers use the address of the connection */
-    uint8_t flags;          /* enum messageFlag */
-    uint8_t own_flags;      /* enum messageOwnFlag */
-    uint16_t supported;     /* enum nodeFlag: NODE_HAS_... */
-    int percent;            /* of the nodes in each message */
+    bool tls;           /* tls-cluster: the first port is that of TLS */
+    bool cluster_ok;    /* the state of the cluster */
+    bool announces_ip;  /* else receivers use the address of the connection */
+    uint8_t flags;      /* enum messageFlag */
+    uint8_t own_flags;  /* enum messageOwnFlag */
+    uint16_t supported; /* enum nodeFlag: NODE_HAS_... */
+    int percent;        /* of the nodes in each message */
     int64_t now_ms;
     int64_t moved_since_ms; /* nodes whose address is known since then are told to all */
     /* Whether the address that others tell about the node may be newer than the known one.

@@ -18,9 +18,11 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "cluster_cases.h"
 #include "cluster_data.h"
 #include "cluster_node.h"
 #include "cluster_operator.h"
+#include "cluster_rules.h"
 #include "sim.h"
 
 enum {
@@ -41,31 +43,10 @@ enum {
     /* The first election begins within a second; if votes are lost the next one four timeouts
      * later. */
     ELECT_MS = 6 * SIM_NODE_TIMEOUT_MS,
-    EPOCHS_MAX = 4096,
 };
 
-static bool faults, strict;
+static bool faults;
 static int primaries;
-static int winner_of[EPOCHS_MAX]; /* by epoch: host + 1 */
-static uint64_t voted_in[SIM_NODES_MAX][EPOCHS_MAX / 64];
-
-void simNodeVoted(const simNode *voter, uint64_t epoch) {
-    if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
-    uint64_t *word = &voted_in[voter->host][epoch / 64], bit = UINT64_C(1) << epoch % 64;
-    if (*word & bit && strict)
-        simFail("node %d has voted twice in epoch %llu", voter->host, (unsigned long long)epoch);
-    *word |= bit;
-    node_counts.votes++;
-}
-
-void simNodeWon(const simNode *winner, uint64_t epoch) {
-    if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
-    if (winner_of[epoch] && strict)
-        simFail("nodes %d and %d have won epoch %llu", winner_of[epoch] - 1, winner->host,
-                (unsigned long long)epoch);
-    winner_of[epoch] = winner->host + 1;
-    node_counts.wins++;
-}
 
 /* ------------------------------------------------------------------ faults */
 
@@ -99,9 +80,9 @@ static void restart(simNode *n) {
     if (oneIn(4)) stepClock(n->host);
     if (sim_has_seeds && oneIn(4)) simNodeMove(n);
     simFile file = SIM_FILE;
-    if (!strict && oneIn(6)) file = SIM_NO_FILE;
-    if (!strict && oneIn(6)) file = SIM_OLD_FILE;
-    if (file != SIM_FILE) memset(voted_in[n->host], 0, sizeof(voted_in[0]));
+    if (!rulesAreStrict() && oneIn(6)) file = SIM_NO_FILE;
+    if (!rulesAreStrict() && oneIn(6)) file = SIM_OLD_FILE;
+    if (file != SIM_FILE) rulesForgetVotes(n);
     simNodeStart(n, file);
     node_counts.restarts++;
     node_counts.lost_files += file == SIM_NO_FILE;
@@ -111,6 +92,7 @@ static void restart(simNode *n) {
 static void injectFaults(void) {
     wire *w = oneIn(100) ? wireAny() : NULL;
     if (w && oneIn(2)) wireCut(w);
+    if (w && oneIn(4)) wireSilence(w);
     if (w && !w->cut) wireStall(w, 6000);
     if (oneIn(300))
         networkPause(operatorAnyNode()->host, sim_now_ms + (int64_t)randomUniform(9000));
@@ -122,7 +104,7 @@ static void injectFaults(void) {
 static void reset(simNode *n) {
     if (!simNodeActs(n) || n->map.myself->slot_count) return;
     /* It may get another id, which has not voted. */
-    memset(voted_in[n->host], 0, sizeof(voted_in[0]));
+    rulesForgetVotes(n);
     operatorReset(n);
 }
 
@@ -133,33 +115,17 @@ static void giveOrders(void) {
     if (oneIn(700)) operatorReplicate(operatorAnyNode(), operatorAnyNode());
     if (faults && oneIn(900)) operatorForget(operatorAnyNode());
     if (faults && oneIn(1200)) reset(operatorAnyNode());
-    if (strict) return;
+    if (rulesAreStrict()) return;
     if (oneIn(200)) operatorTakeSlots(operatorAnyNode());
     if (oneIn(250)) operatorFailover(operatorAnyNode(), MANUAL_TAKEOVER);
 }
 
 /* ------------------------------------------------------------------ a step */
 
-/* No two nodes own a slot in the same epoch. */
-static void checkOwners(void) {
-    for (int i = 0; i < sim_node_count; i++) {
-        const clusterMap *a = &sim_nodes[i].map;
-        if (!sim_nodes[i].running || !a->myself->slot_count) continue;
-        for (int k = 0; k < i; k++) {
-            const clusterMap *b = &sim_nodes[k].map;
-            if (!sim_nodes[k].running || a->myself->epoch != b->myself->epoch) continue;
-            for (int word = 0; word < SLOT_WORDS; word++)
-                if (a->mine[word] & b->mine[word])
-                    simFail("nodes %d and %d own a slot in epoch %llu", k, i,
-                            (unsigned long long)a->myself->epoch);
-        }
-    }
-}
-
-static void step(void) {
+void clusterStep(void) {
     sim_now_ms += SIM_NODE_STEP_MS;
     simNodesStep();
-    if (strict) checkOwners();
+    rulesCheckOwners();
     wiresSweep();
 }
 
@@ -206,6 +172,7 @@ static const char *disagreement(void) {
             if (b->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) return "whether a node works";
             if ((a->flags & flags) != (b->flags & flags)) return "the role of a node";
             if (sameNode(&sim_nodes[k], a->primary) != b->primary) return "the primary of a node";
+            if (b->primary && b->primary->primary) return "the primary of a replica, which is one";
             if (a->flags & NODE_PRIMARY && a->epoch != b->epoch) return "the epoch of a primary";
             if (!clusterNodesShareShard(a, b)) return "the shard of a node";
         }
@@ -239,16 +206,18 @@ static void agree(int64_t bound_ms) {
             printMaps();
             simFail("the nodes do not agree on %s", differs);
         }
-        for (int i = 0; i < 25; i++) step();
+        for (int i = 0; i < 25; i++) clusterStep();
     }
     checkEpochsDiffer();
     verifyMaps();
 }
 
+void clusterAgree(void) { agree(RETURN_MS + AGREE_MS); }
+
 /* After healing: by themselves first, then with what operators do. */
 static void repair(void) {
     int64_t end_ms = sim_now_ms + REPAIR_MS;
-    for (int64_t t = 0; disagreement() && t < REPAIR_AFTER_MS; t += SIM_NODE_STEP_MS) step();
+    for (int64_t t = 0; disagreement() && t < REPAIR_AFTER_MS; t += SIM_NODE_STEP_MS) clusterStep();
     const char *last = NULL, *done;
     while ((done = operatorRepair()) != NULL || disagreement()) {
         if (done) last = done;
@@ -257,7 +226,7 @@ static void repair(void) {
             simFail("the nodes do not agree on %s; operators have %s", disagreement(),
                     last ? last : "had nothing to do");
         }
-        for (int64_t t = 0; t < REPAIR_PERIOD_MS; t += SIM_NODE_STEP_MS) step();
+        for (int64_t t = 0; t < REPAIR_PERIOD_MS; t += SIM_NODE_STEP_MS) clusterStep();
     }
     agree(AGREE_MS);
 }
@@ -279,7 +248,7 @@ static void fixSlots(void) {
     if (!to) simFail("there is no primary");
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (isClaimed(slot)) continue;
-        if (strict) simFail("no node regards slot %d as its own", slot);
+        if (rulesAreStrict()) simFail("no node regards slot %d as its own", slot);
         if (!found) (void)clusterMapBumpEpoch(&to->map); /* false: it has the greatest already */
         found = true;
         node_counts.fixed_slots++;
@@ -300,25 +269,36 @@ static const simNode *unusable(void) {
     return NULL;
 }
 
-static void awaitService(void) {
+void clusterAwaitService(void) {
     int64_t end_ms = sim_now_ms + SERVICE_MS;
     const simNode *n;
     while ((n = unusable()) != NULL) {
         if (sim_now_ms > end_ms)
             simFail("node %d does not %s", n->host,
                     n->state.ok ? "have the data of its primary" : "serve requests");
-        for (int i = 0; i < 25; i++) step();
+        for (int i = 0; i < 25; i++) clusterStep();
     }
 }
 
 /* ------------------------------------------------------------------ a run */
+
+/* Keys of a slot are with its owner only. A node that has lost its file may have some of a slot
+ * that it never knew to be its own. */
+static void checkKeys(void) {
+    if (!rulesAreStrict()) return;
+    for (int i = 0; i < sim_node_count; i++) {
+        int slot = dataForeignSlot(&sim_nodes[i]);
+        if (slot >= 0 && sim_nodes[i].map.myself->flags & NODE_PRIMARY)
+            simFail("node %d has keys of slot %d of another node", i, slot);
+    }
+}
 
 static void begin(void) {
     sim_now_ms = 1700000000000;
     bool large = oneIn(10);
     primaries = large ? 5 : 3;
     sim_node_count = large ? 15 : 6;
-    networkReset(sim_node_count, 1, oneIn(2) ? 2 : 1 + (int64_t)randomUniform(100));
+    networkReset(sim_node_count + 1, 1, oneIn(2) ? 2 : 1 + (int64_t)randomUniform(100));
     dataReset();
     for (int i = 0; i < sim_node_count; i++) {
         simNode *n = &sim_nodes[i];
@@ -335,7 +315,7 @@ static void begin(void) {
     for (int i = primaries; i < sim_node_count; i++)
         operatorReplicate(&sim_nodes[i], &sim_nodes[together ? 0 : i % primaries]);
     agree(AGREE_MS);
-    awaitService();
+    clusterAwaitService();
 }
 
 static void heal(void) {
@@ -355,8 +335,7 @@ static bool isGone(const clusterNode *n, int except, bool replaced) {
     return true;
 }
 
-/* A replica that may be elected: it has lost its primary only now. */
-static bool hasCurrentReplica(const clusterNode *primary) {
+bool clusterHasCurrentReplica(const clusterNode *primary) {
     for (int i = 0; i < primary->replica_count; i++) {
         int64_t age_ms = dataAge(simNodeOf(primary->replicas[i]));
         if (age_ms >= 0 && age_ms < SIM_NODE_TIMEOUT_MS) return true;
@@ -368,7 +347,7 @@ static bool hasCurrentReplica(const clusterNode *primary) {
 static void failOne(void) {
     simNode *n = operatorAnyNode();
     bool voted = clusterNodeVotes(n->map.myself),
-         replaced = voted && hasCurrentReplica(n->map.myself);
+         replaced = voted && clusterHasCurrentReplica(n->map.myself);
     int voters = clusterMapCountVoters(&n->map);
     if (voters - voted < voters / 2 + 1) return;
     clusterNode gone = *n->map.myself;
@@ -381,11 +360,13 @@ static void failOne(void) {
             simFail("node %d is stopped, and not marked as failed%s", n->host,
                     replaced ? " or not replaced" : "");
         }
-        step();
+        clusterStep();
     }
     node_counts.failures_found++;
     simNodeStart(n, SIM_FILE);
-    agree(RETURN_MS + AGREE_MS);
+    clusterAgree();
+    if (replaced && n->map.myself->flags & NODE_PRIMARY)
+        simFail("node %d was replaced, and follows nobody", n->host);
 }
 
 /* All nodes restart with new addresses, within less than a timeout. They have found each other 1.5
@@ -400,7 +381,7 @@ static void moveAll(void) {
         simNodeStart(&sim_nodes[i], SIM_FILE);
         left--;
         int64_t pause_ms = (int64_t)randomUniform(SIM_NODE_TIMEOUT_MS * 3 / 4) / sim_node_count;
-        for (int64_t t = 0; t < pause_ms; t += SIM_NODE_STEP_MS) step();
+        for (int64_t t = 0; t < pause_ms; t += SIM_NODE_STEP_MS) clusterStep();
     }
     int64_t end_ms = sim_now_ms + SIM_NODE_TIMEOUT_MS * 3 / 2;
     const simNode *n = NULL;
@@ -410,19 +391,17 @@ static void moveAll(void) {
             simFail("after a restart with new addresses the nodes %s",
                     disagreement() ? disagreement() : "do not serve requests");
         }
-        step();
+        clusterStep();
     }
 }
 
 static void chooseRules(void) {
     faults = !oneIn(4);
-    strict = !oneIn(3);
+    rulesReset(!oneIn(3));
     sim_replica_migration = oneIn(2);
     sim_has_seeds = oneIn(2);
     sim_full_percent = oneIn(2) ? 0 : oneIn(4) ? 100 : 30;
     sim_refused_timeout_ms = oneIn(4) ? REFUSED_TIMEOUT_MS : 0;
-    memset(winner_of, 0, sizeof(winner_of));
-    memset(voted_in, 0, sizeof(voted_in));
 }
 
 static void run(void) {
@@ -433,7 +412,7 @@ static void run(void) {
         if (faults) injectFaults();
         giveOrders();
         if (oneIn(8)) dataWrite(operatorAnyNode());
-        step();
+        clusterStep();
         if (i % 500 == 0) verifyMaps();
     }
     for (int i = 0; i < sim_node_count && !faults; i++)
@@ -441,7 +420,11 @@ static void run(void) {
     heal();
     repair();
     fixSlots();
-    awaitService();
+    clusterAwaitService();
+    checkKeys();
+    wiresHeal(); /* the times that follow are those of a network that works */
+    for (int i = 0; i < 50; i++) clusterStep();
+    if (oneIn(2)) casesRun();
     failOne();
     if (sim_has_seeds && sim_refused_timeout_ms == 0) moveAll();
     for (int i = 0; i < sim_node_count; i++) simNodeClear(&sim_nodes[i]);

@@ -12,10 +12,13 @@ static struct {
     int count;
 } versions;
 
+static uint64_t last_keys_id;
+
 void dataReset(void) {
     versions.count = 1;
     versions.parent[VERSION_EMPTY] = VERSION_NONE;
     versions.offset[VERSION_EMPTY] = 1; /* that of a stream that has begun */
+    last_keys_id = 0;
 }
 
 /* Later versions have greater numbers. */
@@ -47,6 +50,42 @@ int64_t dataAge(const simNode *n) {
 
 bool dataIsSame(const simNode *replica, const simNode *primary) {
     return replica->data.version == primary->data.version && replica->data.version != VERSION_NONE;
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static bool isForeign(const clusterMap *m, int slot) {
+    const clusterNode *owner = clusterMapOwner(m, slot);
+    return owner && owner != m->myself;
+}
+
+int dataForeignSlot(const simNode *n) {
+    for (int word = 0; word < SLOT_WORDS; word++)
+        for (uint64_t keys = n->data.keys[word]; keys;) {
+            int slot = messageTakeSlot(&keys, word);
+            if (isForeign(&n->map, slot)) return slot;
+        }
+    return -1;
+}
+
+void dataDropForeign(simNode *n) {
+    for (int slot; (slot = dataForeignSlot(n)) >= 0; n->data.keys_id = ++last_keys_id)
+        n->data.keys[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
+static void copyKeys(simData *to, const simData *from) {
+    if (to->keys_id == from->keys_id) return;
+    memcpy(to->keys, from->keys, sizeof(to->keys));
+    to->keys_id = from->keys_id;
+}
+
+static void addKey(simNode *n) {
+    int last, from = (int)randomUniform(SLOT_COUNT);
+    int slot = clusterNodeNextSlots(n->map.myself, from, &last);
+    if (slot < 0) slot = clusterNodeNextSlots(n->map.myself, 0, &last);
+    check(slot >= 0);
+    n->data.keys[slot / 64] |= UINT64_C(1) << slot % 64;
+    n->data.keys_id = ++last_keys_id;
 }
 
 /* ------------------------------------------------------------------ replication */
@@ -102,7 +141,9 @@ void dataStep(simNode *n) {
         d->version = from->data.version;
         if (oneIn(3)) d->confirmed = d->version; /* what WAIT counts */
     }
-    if (d->version != VERSION_NONE) d->same_ms = simNodeClock(n);
+    if (d->version == VERSION_NONE) return;
+    d->same_ms = simNodeClock(n);
+    if (d->version == from->data.version) copyKeys(d, &from->data);
 }
 
 void dataWrite(simNode *n) {
@@ -113,6 +154,7 @@ void dataWrite(simNode *n) {
     versions.parent[version] = n->data.version;
     versions.offset[version] = versions.offset[n->data.version] + WRITE_BYTES;
     n->data.version = version;
+    addKey(n);
     node_counts.writes++;
 }
 

@@ -21,6 +21,10 @@ void dataDisconnect(simNode *n);
 void dataStep(simNode *n);
 /* A write of a client, if the node accepts it. */
 void dataWrite(simNode *n);
+/* Deletes the keys of slots that other nodes own. */
+void dataDropForeign(simNode *n);
+/* A slot of another node of which a primary has keys; -1: none. */
+int dataForeignSlot(const simNode *n);
 /* Of its stream; 0 without data. */
 int64_t dataOffset(const simNode *n);
 /* True if the stream of its present primary arrives. */

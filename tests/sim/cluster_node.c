@@ -3,9 +3,10 @@
 
 #include "base/base.h"
 #include "cluster_data.h"
+#include "cluster_rules.h"
 #include "sim.h"
 
-simNode sim_nodes[SIM_NODES_MAX];
+simNode sim_nodes[SIM_NODES_MAX + 1];
 int sim_node_count;
 simNodeCounts node_counts;
 bool sim_replica_migration;
@@ -58,24 +59,30 @@ static busConnect connectLink(void *arg, busLink *l) {
     return BUS_CONNECTING;
 }
 
-static void countMessage(const simNode *n, slice bytes) {
+/* What elections and failures are checked by. */
+static void observe(const simNode *n, const busLink *l, unsigned type, slice bytes) {
     message m;
     reason why;
-    unsigned type = messageTypeOf(bytes);
-    node_counts.messages++;
-    node_counts.bytes += bytes.len;
-    node_counts.short_messages += type <= MESSAGE_PONG && bytes.len < MESSAGE_HEADER_BYTES;
-    node_counts.updates += type == MESSAGE_UPDATE;
-    node_counts.fails += type == MESSAGE_FAIL;
-    node_counts.elections += type == MESSAGE_AUTH_REQUEST;
-    if (type != MESSAGE_AUTH_ACK) return;
     if (messageRead(bytes, &m, &why) != OK) simFail("an invalid message: %s", why.text);
-    simNodeVoted(n, m.header.current_epoch);
+    switch (type) {
+    case MESSAGE_FAIL: rulesToldFailed(n, m.id); break;
+    case MESSAGE_AUTH_REQUEST: rulesAsked(n, &m.header); break;
+    case MESSAGE_AUTH_ACK: rulesVoted(n, simNodeOf(l->node), m.header.current_epoch); break;
+    default: break;
+    }
 }
 
 static void sendBytes(void *arg, busLink *l, const str *bytes) {
-    countMessage(arg, strSlice(bytes));
-    wireSend(l->carrier, sideOf(l), strSlice(bytes));
+    slice message = strSlice(bytes);
+    unsigned type = messageTypeOf(message);
+    node_counts.messages++;
+    node_counts.bytes += message.len;
+    node_counts.short_messages += type <= MESSAGE_PONG && message.len < MESSAGE_HEADER_BYTES;
+    node_counts.updates += type == MESSAGE_UPDATE;
+    node_counts.fails += type == MESSAGE_FAIL;
+    node_counts.elections += type == MESSAGE_AUTH_REQUEST;
+    if (type > MESSAGE_MEET) observe(arg, l, type, message);
+    wireSend(l->carrier, sideOf(l), message);
 }
 
 static void closeLink(void *arg, busLink *l) {
@@ -123,20 +130,20 @@ static int64_t ageOf(void *arg) { return dataAge(arg); }
 static bool isLinked(void *arg) { return dataIsLinked(arg); }
 
 static void follow(void *arg, clusterNode *primary) {
-    (void)primary; /* the dataset follows the map */
-    dataDisconnect(arg);
+    rulesFollow(arg, primary);
+    dataDisconnect(arg); /* it follows the map */
 }
 
 static void promoted(void *arg) {
     simNode *n = arg;
     node_counts.takeovers += n->by_takeover;
     if (!n->map.myself->slot_count) return; /* it is not that of an election */
-    if (!n->by_takeover) simNodeWon(n, n->map.myself->epoch);
+    if (!n->by_takeover) rulesWon(n, n->map.myself->epoch);
     dataPromoted(n);
     n->by_takeover = false;
 }
 
-static void slotsLost(void *arg) { (void)arg; }
+static void slotsLost(void *arg) { dataDropForeign(arg); }
 
 static void pauseWrites(void *arg, int64_t until_ms) {
     ((simNode *)arg)->paused_until_ms = until_ms;
@@ -192,29 +199,11 @@ static void save(simNode *n) {
     n->map.changed &= CLUSTER_MAP_STATE;
 }
 
-static void checkNode(simNode *n) {
-    const clusterMap *m = &n->map;
-    if (m->current_epoch < n->current_epoch)
-        simFail("node %d: the current epoch went back", n->host);
-    if (m->myself->epoch < n->own_epoch) simFail("node %d: its epoch went back", n->host);
-    if (m->vote_epoch < n->vote_epoch) simFail("node %d: the epoch of its vote went back", n->host);
-    if (m->myself->epoch > m->current_epoch)
-        simFail("node %d: its epoch is greater than the current one", n->host);
-    n->current_epoch = m->current_epoch;
-    n->own_epoch = m->myself->epoch;
-    n->vote_epoch = m->vote_epoch;
-    for (int i = 0; i < m->node_count; i++) {
-        const clusterNode *seen = m->nodes[i];
-        if (seen->flags & NODE_REPLICA && seen->slot_count)
-            simFail("node %d: replica %.40s has slots", n->host, seen->id);
-        n->failed_seen |= (seen->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) != 0;
-    }
-}
-
 void simNodeFinish(simNode *n) {
     check(n->running);
+    if (n->map.changed & CLUSTER_MAP_STATE) busStep(&n->bus, simNodeClock(n));
     save(n);
-    checkNode(n);
+    rulesCheck(n);
 }
 
 static void stepWires(void) {
@@ -269,8 +258,9 @@ static void startBus(simNode *n) {
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
     n->bus.never_short = randomUniform(100) < (uint64_t)sim_full_percent;
     n->paused_until_ms = 0;
-    n->by_takeover = false;
+    n->by_takeover = n->has_order = false;
     n->ordered_from = -1;
+    if (myself->flags & NODE_PRIMARY) dataDropForeign(n);
     n->running = true;
     networkSetUp(n->host, true);
 }

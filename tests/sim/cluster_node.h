@@ -9,7 +9,7 @@
 #include "network.h"
 
 enum {
-    SIM_NODES_MAX = 15,
+    SIM_NODES_MAX = 80,
     SIM_NODE_STEP_MS = 10,
     SIM_NODE_TIMEOUT_MS = 2000,
     SIM_MANUAL_TIMEOUT_MS = 5000,
@@ -25,6 +25,8 @@ typedef struct simData {
     int source;       /* the host whose stream arrives; -1: none */
     int64_t syncs_ms; /* a full synchronisation with `source` ends then; 0: none is under way */
     int64_t same_ms;  /* by the node's clock: when it last had the primary's data */
+    uint64_t keys[SLOT_WORDS]; /* the slots that have keys */
+    uint64_t keys_id;          /* of this set: a replica with the same one has the same set */
 } simData;
 
 typedef struct simNode {
@@ -44,18 +46,17 @@ typedef struct simNode {
     /* The last plain manual failover that it was ordered: when, and the host of its primary. */
     int64_t ordered_ms;
     int ordered_from;
-    bool by_takeover; /* what promotes it */
+    bool by_takeover;           /* what promotes it */
+    bool has_order;             /* an operator is giving it one */
+    char followed[NODE_ID_LEN]; /* the primary that it follows, zeros: none */
     /* The greatest that it had, over restarts. */
     uint64_t current_epoch, own_epoch, vote_epoch;
     bool failed_seen; /* it has marked a node as failing */
 } simNode;
 
-extern simNode sim_nodes[SIM_NODES_MAX];
+/* One more than a cluster has: cluster_cases.c. */
+extern simNode sim_nodes[SIM_NODES_MAX + 1];
 extern int sim_node_count;
-
-/* Called for every vote and every won election. */
-void simNodeVoted(const simNode *voter, uint64_t epoch);
-void simNodeWon(const simNode *winner, uint64_t epoch);
 
 /* A new node that knows nobody. */
 void simNodeInit(simNode *n, int host);

@@ -23,7 +23,9 @@ void operatorReplicate(simNode *n, const simNode *primary) {
     clusterNode *seen = seenBy(n, primary), *myself = n->map.myself;
     if (!seen || seen->flags & (NODE_REPLICA | NODE_HANDSHAKE) || seen == myself->primary) return;
     if (myself->flags & NODE_PRIMARY && myself->slot_count) return;
+    n->has_order = true;
     busFollow(&n->bus, seen, simNodeClock(n));
+    n->has_order = false;
     simNodeFinish(n);
 }
 

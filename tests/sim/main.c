@@ -4,9 +4,10 @@
  * simulated network (network.h), with virtual time. A seed reproduces a run exactly. See
  * tests/README.md.
  *
- *   sim [--scenario NAME] [--seeds N] [--first SEED] [--jobs N] [--verbose]
+ *   sim [--scenario NAME] [--seeds N] [--first SEED] [--jobs N] [--fault N] [--verbose]
  *
  * Without a name all scenarios run, each with N seeds, divided among the jobs. */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@
 
 static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario};
 
+int sim_fault;
+
 static uint64_t seed;
 static const simScenario *running;
 
@@ -33,6 +36,15 @@ void simFail(const char *format, ...) {
     printf("\n0 passed, 1 failed\n");
     va_end(args);
     exit(1);
+}
+
+/* An assertion of the code has failed. */
+static void aborted(int number) {
+    printf("FAILED %s seed %llu at %lld ms: a check\n0 passed, 1 failed\n", running->name,
+           (unsigned long long)seed, (long long)sim_now_ms);
+    fflush(stdout);
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* Ids are part of a run, too. */
@@ -92,6 +104,8 @@ int main(int argc, char **argv) {
             jobs = strtoull(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--scenario") && has_value) {
             name = argv[++i];
+        } else if (!strcmp(argv[i], "--fault") && has_value) {
+            sim_fault = (int)strtol(argv[++i], NULL, 10);
         } else if (!strcmp(argv[i], "--verbose")) {
             logSetLevel(LOG_DEBUG);
         } else {
@@ -100,6 +114,7 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    signal(SIGABRT, aborted);
     randomSetSecretSource(seededSecret);
     for (size_t i = 0; i < COUNT_OF(scenarios); i++)
         if (!name || !strcmp(name, scenarios[i]->name))

@@ -160,7 +160,7 @@ void wireClose(wire *w, wireSide side) {
 
 /* How many of the bytes on the way to `side` have arrived. */
 static size_t arrivedAt(const wire *w, wireSide side) {
-    if (sim_now_ms < w->stalled_until_ms[side] || isBlockedTowards(w, side)) return 0;
+    if (w->silent || sim_now_ms < w->stalled_until_ms[side] || isBlockedTowards(w, side)) return 0;
     size_t arrived = w->sent[side].len;
     for (int i = w->arrival_count[side] - 1; i >= 0; i--) {
         if (w->arrivals[side][i].at_ms <= sim_now_ms) break;
@@ -193,6 +193,7 @@ str wireReceive(wire *w, wireSide side) {
 }
 
 bool wireIsEnded(const wire *w, wireSide side) {
+    if (w->silent) return false;
     return (w->cut || !w->ends[!side]) && !w->sent[side].len && !isBlockedTowards(w, side);
 }
 
@@ -202,6 +203,12 @@ void wireCut(wire *w) {
         size_t len = w->sent[side].len;
         if (len && randomUniform(2) == 0) strCut(&w->sent[side], randomUniform(len + 1));
     }
+}
+
+void wireSilence(wire *w) { w->silent = true; }
+
+void wiresHeal(void) {
+    for (wire *w = network.first; w; w = w->next) w->silent = false;
 }
 
 void wireStall(wire *w, int64_t most_ms) {

@@ -18,7 +18,7 @@
 #include "base/slice.h"
 #include "base/str.h"
 
-enum { NETWORK_HOSTS_MAX = 32 };
+enum { NETWORK_HOSTS_MAX = 96 };
 
 /* The time by which the network runs. */
 extern int64_t sim_now_ms;
@@ -69,7 +69,8 @@ typedef struct wire {
     int64_t stalled_until_ms[2]; /* nothing arrives there */
     int64_t opens_ms;
     bool established;
-    bool cut; /* nothing more can be sent */
+    bool cut;    /* nothing more can be sent */
+    bool silent; /* nothing more arrives */
 } wire;
 
 wire *wireFirst(void);
@@ -90,6 +91,11 @@ str wireReceive(wire *w, wireSide side);
 bool wireIsEnded(const wire *w, wireSide side);
 /* Nothing more is sent; of what is on the way a part may be lost. */
 void wireCut(wire *w);
+/* Nothing arrives at either side any more, and neither notices: something between the hosts has
+ * forgotten the connection. Healing does not end that. */
+void wireSilence(wire *w);
+/* Ends that for all connections. */
+void wiresHeal(void);
 /* Nothing arrives at one of the sides for up to `most_ms`. */
 void wireStall(wire *w, int64_t most_ms);
 /* Frees connections whose ends are both closed. */

@@ -19,6 +19,9 @@ typedef struct simScenario {
 extern const simScenario clusterScenario;     /* cluster.c */
 extern const simScenario replicationScenario; /* replication.c */
 
+/* The fault that is switched on, 0: none. Only the program of faults.py has any. */
+extern int sim_fault;
+
 /* Fails the simulation: prints what is wrong with the seed, and ends the process. */
 void simFail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Cases that random faults seldom lead to: each is begun on purpose in a cluster that works, with
+ * random nodes, and has an expected end. */
+#ifndef TESTS_SIM_CLUSTER_CASES_H
+#define TESTS_SIM_CLUSTER_CASES_H
+
+#include "cluster_node.h"
+
+/* One of them, in a cluster of which all nodes agree and serve requests; they do so afterwards. */
+void casesRun(void);
+
+/* ---- cluster.c ---- */
+
+/* A step of the clock, with all checks. */
+void clusterStep(void);
+/* A replica of the primary that may be elected: it has lost it only now. */
+bool clusterHasCurrentReplica(const clusterNode *primary);
+/* Until all nodes have the same picture; fails if it takes longer. */
+void clusterAgree(void);
+/* Until all nodes serve requests, and replicas have the data of their primary. */
+void clusterAwaitService(void);
+
+#endif

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults that are built into the cluster bus one by one; the simulation has to find each.
+
+    faults.py --write FILE     prints src/cluster/FILE with its faults, for the program `faulty`
+    faults.py [--seeds N] [--only NAME] PROGRAM
+                               runs `faulty` with each fault until it fails, and prints the seed
+
+A fault is a change of the text of a file: FAULT in it is true in runs that have it switched on. If
+the text of a file is changed, the table here is to be changed with it. Nothing of this is in the
+server: `faulty` is the simulation (main.c) with changed copies of src/cluster. Both print "N passed,
+N failed" at the end."""
+import argparse
+import concurrent.futures
+import re
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2] / "src/cluster"
+RUN_SECONDS = 240
+
+Fault = namedtuple("Fault", "name file old new")
+
+FAULTS = [
+    # ---- elections
+    Fault("a second vote in an epoch", "election.c",
+          "if (m->vote_epoch == m->current_epoch)",
+          "if (!FAULT && m->vote_epoch == m->current_epoch)"),
+    Fault("a vote is not saved", "map_slots.c",
+          "void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {",
+          "void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {\n"
+          "    if (FAULT && current == m->current_epoch && vote != m->vote_epoch) {\n"
+          "        m->vote_epoch = vote;\n        return;\n    }"),
+    Fault("the vote is not read at the start", "map_file.c",
+          "clusterMapSetEpochs(r->map, current, vote)",
+          "clusterMapSetEpochs(r->map, current, FAULT ? 0 : vote)"),
+    Fault("one vote wins", "election.c",
+          "static int quorumOf(const clusterMap *m) { return ",
+          "static int quorumOf(const clusterMap *m) { return FAULT ? 1 : "),
+    Fault("a vote though the primary works", "election.c",
+          "if (!(candidate->primary->flags & NODE_FAILED) &&",
+          "if (!FAULT && !(candidate->primary->flags & NODE_FAILED) &&"),
+    Fault("a vote for an outdated claim", "election.c",
+          "if (owner && owner->epoch > h->epoch) return slot;",
+          "if (owner && owner->epoch > h->epoch && !FAULT) return slot;"),
+    Fault("an election without a new epoch", "election.c",
+          "uint64_t epoch = clusterMapNextEpoch(m);\n    if (epoch == m->current_epoch)",
+          "uint64_t epoch = FAULT ? m->current_epoch : clusterMapNextEpoch(m);\n"
+          "    if (epoch == m->current_epoch && !FAULT)"),
+    Fault("the winner votes in its own epoch", "election.c",
+          "if (m->vote_epoch < e->epoch) clusterMapSetEpochs",
+          "if (!FAULT && m->vote_epoch < e->epoch) clusterMapSetEpochs"),
+    Fault("a replica with old data is elected", "election.c",
+          "if (!rules->data_age_max_ms || ", "if (FAULT || !rules->data_age_max_ms || "),
+    Fault("a vote at once after the start", "election.c",
+          "if (now_ms - started_ms < SAFE_AFTER_MS)",
+          "if (!FAULT && now_ms - started_ms < SAFE_AFTER_MS)"),
+    Fault("a replica votes", "election.c",
+          "if (!clusterNodeVotes(m->myself)) return (electionVerdict){0};",
+          "if (!clusterNodeVotes(m->myself) && !FAULT) return (electionVerdict){0};"),
+    # ---- failure detection
+    Fault("a minority serves requests", "cluster_state.c",
+          "return reachable >= s->size / 2 + 1;", "return FAULT || reachable >= s->size / 2 + 1;"),
+    Fault("requests are served without some slots", "cluster_state.c",
+          "return m->slots_assigned == SLOT_COUNT &&", "return FAULT || m->slots_assigned == SLOT_COUNT &&"),
+    Fault("failed without a majority", "failure.c",
+          "int quorum = clusterMapCountVoters(m) / 2 + 1;",
+          "int quorum = FAULT ? 1 : clusterMapCountVoters(m) / 2 + 1;"),
+    Fault("reports count for ever", "map_reports.c", "max_age_ms) {",
+          "max_age_ms) {\n    if (FAULT) max_age_ms = INT64_MAX / 2;"),
+    Fault("a PONG does not end the suspicion", "failure.c",
+          "if (n->flags & NODE_MAYBE_FAILED) clusterMapSetFlags",
+          "if (!FAULT && n->flags & NODE_MAYBE_FAILED) clusterMapSetFlags"),
+    Fault("a failed replica stays failed", "failure.c",
+          "    if (!clusterNodeVotes(n)) {\n        logNotice(\"Clear",
+          "    if (FAULT && n->flags & NODE_REPLICA) return;\n"
+          "    if (!clusterNodeVotes(n)) {\n        logNotice(\"Clear"),
+    Fault("times of the future in gossip are believed", "failure.c",
+          "if (pong_ms <= now_ms + CLOCK_TOLERANCE_MS)",
+          "if (FAULT || pong_ms <= now_ms + CLOCK_TOLERANCE_MS)"),
+    Fault("a silent link is kept", "bus_links.c",
+          "isSilent(b, n, n->links->to)) busEndLink",
+          "isSilent(b, n, n->links->to) && !FAULT) busEndLink"),
+    # ---- epochs and owners of slots
+    Fault("an epoch collision stays", "topology.c",
+          "resolveCollision(m, sender, h);\n    return acts;",
+          "if (!FAULT) resolveCollision(m, sender, h);\n    return acts;"),
+    Fault("the current epoch is not taken over", "topology.c",
+          "if (current > m->current_epoch) clusterMapSetEpochs",
+          "if (!FAULT && current > m->current_epoch) clusterMapSetEpochs"),
+    Fault("UPDATE is ignored", "topology.c",
+          "if (!n || n->epoch >= update->epoch) return acts;",
+          "if (FAULT || !n || n->epoch >= update->epoch) return acts;"),
+    Fault("UPDATE is not sent", "bus_receive.c",
+          "if (acts.update) busUpdate", "if (acts.update && !FAULT) busUpdate"),
+    Fault("an older epoch gets slots", "topology.c",
+          "owner->epoch >= epoch", "owner->epoch >= epoch && !FAULT"),
+    Fault("a replica of a replica stays", "topology.c",
+          "if (m->myself->flags & NODE_REPLICA) leaveSubReplica",
+          "if (!FAULT && m->myself->flags & NODE_REPLICA) leaveSubReplica"),
+    Fault("a former primary stays without a primary", "topology.c",
+          "if (lost && own->slot_count == 0) loseLastSlot",
+          "if (!FAULT && lost && own->slot_count == 0) loseLastSlot"),
+    Fault("a takeover without a new epoch", "topology.c",
+          "    clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);\n"
+          "    topologyPromote(m, m->current_epoch);",
+          "    if (!FAULT) clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);\n"
+          "    topologyPromote(m, FAULT ? m->myself->primary->epoch : m->current_epoch);"),
+    Fault("keys of lost slots are kept", "bus.c",
+          "if (acts->lost_slots) b->procs->slotsLost",
+          "if (acts->lost_slots && !FAULT) b->procs->slotsLost"),
+    # ---- manual failover
+    Fault("a manual failover does not wait for the offset", "manual_failover.c",
+          "(uint64_t)offset != f->primary_offset)",
+          "((uint64_t)offset != f->primary_offset && !FAULT))"),
+    Fault("the primary does not pause writes", "manual_failover.c",
+          ".pause_ms = PAUSE_FACTOR * timeout_ms", ".pause_ms = FAULT ? 0 : PAUSE_FACTOR * timeout_ms"),
+    Fault("the primary resumes writes early", "manual_failover.c",
+          "begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);",
+          "begin(f, MANUAL_PAUSED, from, FAULT ? now_ms : now_ms + timeout_ms);"),
+    # ---- nodes
+    Fault("a forgotten node comes back by MEET", "bus_receive.c",
+          "if (clusterMapIsForbidden(b->map,", "if (!FAULT && clusterMapIsForbidden(b->map,"),
+    Fault("FORGET without a blacklist", "map_blacklist.c",
+          "return findForbidden(m, id) != NULL;", "return !FAULT && findForbidden(m, id) != NULL;"),
+    Fault("FORGET is not passed on", "gossip.c",
+          "for (int i = 0; i < e.forgotten_count; i++) forget",
+          "for (int i = 0; i < e.forgotten_count && !FAULT; i++) forget"),
+    Fault("migration takes the last replica", "orphans.c",
+          "if (most < 2 || working < most || working - 1 < rules->barrier) return NULL;",
+          "if (!FAULT && (most < 2 || working < most || working - 1 < rules->barrier)) return NULL;"),
+    Fault("a second server takes over a link", "bus_links.c",
+          "return elsewhere && isAlive(b, n);", "return !FAULT && elsewhere && isAlive(b, n);"),
+]
+
+
+def write(name):
+    text = (SOURCE / name).read_text()
+    before = f'extern int sim_fault;\n#line 1 "src/cluster/{name}"\n'
+    for number, fault in enumerate(FAULTS, 1):
+        if fault.file != name:
+            continue
+        switch = f"(sim_fault == {number})"
+        new = fault.new.replace("FAULT", switch)
+        count = text.count(fault.old)
+        if count != 1:
+            sys.exit(f"tests/sim/faults.py: {fault.name}: its text is {count} times in {name}")
+        text = text.replace(fault.old, new)
+    print(before + text, end="")
+
+
+def run(program, number, seeds):
+    """Returns the seed with which a fault is found, or None, and what the simulation printed."""
+    command = [program, "--fault", str(number), "--scenario", "cluster", "--seeds", str(seeds)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
+    found = re.search(r"^FAILED \S+ seed (\d+) at \d+ ms: (.*)", result.stdout, re.M)
+    return (int(found[1]), found[2]) if found else (None, result.stdout + result.stderr)
+
+
+def find(program, seeds, only):
+    """Runs all faults; returns the number of those that are not found."""
+    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or f.name == only]
+    missed = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for number, (seed, text) in zip(chosen, pool.map(lambda n: run(program, n, seeds), chosen)):
+            if seed is None:
+                missed += 1
+                print(f"FAILED  {FAULTS[number - 1].name}: not found in {seeds} seeds\n{text}")
+            else:
+                print(f"{FAULTS[number - 1].name}: found at seed {seed}: {text}")
+    print(f"{len(chosen) - missed} passed, {missed} failed")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", metavar="FILE")
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("program", nargs="?")
+    args = parser.parse_args()
+    if args.write:
+        write(args.write)
+    elif args.program:
+        sys.exit(1 if find(args.program, args.seeds, args.only) else 0)
+    else:
+        parser.error("neither --write nor a program")
+
+
+if __name__ == "__main__":
+    main()
