@@ -67,7 +67,7 @@ status slotRangesParse(slotRanges *out, const clusterMap *m, int argc, const sli
     *out = (slotRanges){.items = NULL};
     *owner = NULL;
     while (at < argc && numberParseInt(argv[at], &number)) {
-        slotRange range;
+        slotRange range = {0};
         status st = takeSlot(argv[at], &range.first, why);
         if (st != OK) return st;
         if (at + 1 == argc) return reasonSet(why, ERR_SYNTAX, "No end slot for final slot range");
