@@ -132,7 +132,8 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
     check(m->open_count[kind] >= 0);
     check(m->open_count[kind] <= SLOT_COUNT);
     settle(m, slot);
-    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
+    /* Not flushed: who moves the slot sets a mark again that a power failure has removed. */
+    m->changed |= CLUSTER_MAP_SAVE;
 }
 
 void mapRemoveSlotsOf(clusterMap *m, const clusterNode *n) {

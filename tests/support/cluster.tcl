@@ -12,6 +12,7 @@
 #   cluster_wait_role i role    until node i is a master or slave, with its link up
 #   with_node i {code}         calls a proc about the innermost server, as stop_server, for node i
 #   cluster_wait_agree ?nodes?  until these nodes have the same owners of all slots
+#   cluster_owner_of slot       the index of the node that owns a slot; cluster_owned i: the slots of node i
 #   restart_as {lines}          restarts the server with a configuration file of these lines
 #   node_line id port flags ?primary? ?epoch? ?slots? ?extra?   a line of a configuration file
 
@@ -92,6 +93,22 @@ proc cluster_owners {index} {
     set owners {}
     foreach range [r -$index cluster slots] {lappend owners [list [lindex $range 0] [lindex $range 1] [lindex $range 2 2]]}
     return [lsort -integer -index 0 $owners]
+}
+
+# The node that owns a slot, as it says itself; the slots of a node.
+proc cluster_owner_of {slot} {
+    for {set i 0} {$i < $::cluster_size} {incr i} {if {$slot in [cluster_owned $i]} {return $i}}
+    fail "nobody owns slot $slot"
+}
+
+proc cluster_owned {i} {
+    set slots {}
+    foreach range [lrange [cluster_line -$i [cluster_id $i]] 8 end] {
+        if {![regexp {^(\d+)(?:-(\d+))?$} $range all first last]} continue
+        if {$last eq ""} {set last $first}
+        for {set slot $first} {$slot <= $last} {incr slot} {lappend slots $slot}
+    }
+    return $slots
 }
 
 proc cluster_wait_agree {{nodes {}}} {
