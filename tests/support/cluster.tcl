@@ -120,7 +120,7 @@ proc cluster_wait_agree {{nodes {}}} {
 
 # ---- starting
 
-# What every node of a test's cluster has; the test's own overrides come after.
+# What every node of a test's cluster has; the test's own overrides come after. tls-port may be "free".
 set cluster_defaults {cluster-enabled yes cluster-node-timeout 2000 enable-debug-command yes}
 
 proc start_cluster {arguments code} {
@@ -131,9 +131,8 @@ proc start_cluster {arguments code} {
     for {set i 0} {$i < $count} {incr i} {
         set own [dict merge $::cluster_defaults [dict get $options overrides]]
         if {![dict exists $own cluster-port]} {dict set own cluster-port [free_port]}
-        dict set options overrides $own
-        set body [list start_server $options $body]
-        dict set options overrides [dict remove $own cluster-port]
+        if {[dict exists $own tls-port] && [dict get $own tls-port] eq "free"} {dict set own tls-port [free_port]}
+        set body [list start_server [dict replace $options overrides $own] $body]
     }
     uplevel 1 $body
 }
@@ -180,7 +179,9 @@ proc with_node {i code} {
     try {uplevel 1 $code} finally {set ::servers $all}
 }
 
-# Node `from` meets node `to`.
-proc cluster_meet {from to} {
-    r -$from cluster meet [srv -$to host] [srv -$to port] [lindex [r -$to config get cluster-port] 1]
+# Node `from` meets node `to`, at the address `host` if it is not that of the tests.
+proc cluster_meet {from to {host {}}} {
+    set port [srv -$to port]
+    if {[lindex [r -$to config get tls-cluster] 1] eq "yes"} {set port [lindex [r -$to config get tls-port] 1]}
+    r -$from cluster meet [expr {$host eq "" ? [srv -$to host] : $host}] $port [lindex [r -$to config get cluster-port] 1]
 }

@@ -1,0 +1,50 @@
+# The bus over TLS, with tls-cluster.
+
+set certs [make_certificates [file join $::job_dir certs]]
+set settings [list tls-port free tls-cluster yes tls-replication yes tls-cert-file $certs/server.crt tls-key-file $certs/server.key \
+    tls-ca-cert-file $certs/ca.crt]
+
+start_cluster [list 3 1 [list tags {cluster tls:skip} overrides $settings]] {
+    test {clients with and without TLS are redirected to ports with and without it} {
+        assert_error "MOVED 15495 127.0.0.1:[srv -2 port]" {r get a}
+        set client [respConnect 127.0.0.1 [lindex [r config get tls-port] 1] $::resp_version \
+            [list -cafile $certs/ca.crt -certfile $certs/client.crt -keyfile $certs/client.key]]
+        assert_error "MOVED 15495 127.0.0.1:[lindex [r -2 config get tls-port] 1]" {$client get a}
+        $client -close
+    }
+
+    test {messages of pub/sub travel over TLS} {
+        set s [raw_connect [srv -2 host] [srv -2 port]]
+        raw_send $s "SUBSCRIBE news\r\n"
+        assert_match *subscribe*news*:1* [raw_reply $s]
+        r publish news hello
+        assert_match *message*news*hello* [raw_reply $s]
+        raw_close $s
+    }
+
+    test {a replica takes over, and the old primary follows it} {
+        assert_equal OK [r -3 cluster failover]
+        cluster_wait_role 3 master
+        cluster_wait_role 0 slave
+        cluster_wait_agree
+    }
+
+    test {a connection without TLS to the bus port is closed} {
+        set s [raw_connect 127.0.0.1 [lindex [r config get cluster-port] 1]]
+        raw_send $s "RCmb[string repeat x 3000]"
+        assert_equal "" [raw_rest $s]
+        raw_close $s
+        cluster_wait_ok
+    }
+}
+
+# The other end of a connection has no certificate, or one of another authority.
+start_server [list tags {cluster tls:skip needs:config} overrides [dict merge $::cluster_defaults $settings [list tls-port [free_port] cluster-port [free_port] cluster-node-timeout 1000 cluster-require-full-coverage no]]] {
+start_server [list tags {cluster tls:skip needs:config} overrides [dict merge $::cluster_defaults [list cluster-port [free_port] cluster-node-timeout 1000]]] {
+    test {a node without TLS stays out} {
+        foreach {from to} {0 1 1 0} {r -$from cluster meet 127.0.0.1 1 [lindex [r -$to config get cluster-port] 1]}
+        foreach i {0 1} {wait_for_condition 400 50 {[string match "*# Clusterbus handshake timeout *" [server_log -$i]]}}
+        foreach i {0 1} {wait_for_condition 400 50 {[cluster_field -$i cluster_known_nodes] == 1}}
+    }
+}
+}
