@@ -36,8 +36,9 @@ nodeLabel clusterNodeLabel(const clusterNode *n) {
     if (n->human_name.len) {
         snprintf(label.text, sizeof(label.text), "%.40s (%.80s)", n->id, strText(&n->human_name));
     } else {
-        snprintf(label.text, sizeof(label.text), "%.40s (%.60s:%d)", n->id, strText(&n->ip),
-                 clusterNodePort(n, false));
+        bool ip6 = n->ip.len && memchr(n->ip.ptr, ':', n->ip.len);
+        snprintf(label.text, sizeof(label.text), ip6 ? "%.40s ([%.60s]:%d)" : "%.40s (%.60s:%d)",
+                 n->id, strText(&n->ip), clusterNodePort(n, false));
     }
     return label;
 }

@@ -398,9 +398,18 @@ static status openListeners(reason *why) {
     return OK;
 }
 
+int serverBusBasePort(void) {
+    int tcp, tls;
+    netListenPorts(&tcp, &tls);
+    return netTlsForCluster() && tls ? tls : netPort();
+}
+
 int serverBusPort(void) {
-    return clusterConf.cluster_port ? clusterConf.cluster_port
-                                    : netPort() + CLUSTER_BUS_PORT_OFFSET;
+    static int port; /* the listeners stay where they are when directives change */
+    if (!port)
+        port = clusterConf.cluster_port ? clusterConf.cluster_port
+                                        : serverBusBasePort() + CLUSTER_BUS_PORT_OFFSET;
+    return port;
 }
 
 /* ------------------------------------------------------------------ what the bus asks for */

@@ -15,8 +15,10 @@ extern clusterBus serverBus;
 
 /* Opens the port of the bus; after serverMapInit(). */
 status serverBusInit(reason *why) MUST_USE;
-/* The port of the bus. */
+/* The port of the bus: as it was at the start. Unless it is configured, it follows from the port
+ * for clients, that of TLS with tls-cluster. */
 int serverBusPort(void);
+int serverBusBasePort(void);
 /* The time of the bus and of the map in ms: like wall time, but it does not jump. */
 int64_t serverBusNowMs(void);
 /* Takes the rules from the directives. */

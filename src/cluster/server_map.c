@@ -63,7 +63,8 @@ status serverMapApplyIp(reason *why) {
 /* What the bus needs. */
 static status checkNetwork(reason *why) {
     const char *const *addrs;
-    if (!clusterConf.cluster_port && netPort() > CONFIG_PORT_MAX - CLUSTER_BUS_PORT_OFFSET)
+    if (!clusterConf.cluster_port &&
+        serverBusBasePort() > CONFIG_PORT_MAX - CLUSTER_BUS_PORT_OFFSET)
         return reasonSet(why, ERR_LIMIT,
                          "Valkey port number too high. Cluster communication port is 10,000 port "
                          "numbers higher than your Valkey port. Your Valkey port number must be "

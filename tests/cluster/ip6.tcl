@@ -25,6 +25,7 @@ start_server [node_options] {
         }
         cluster_wait_ok
         cluster_wait_agree
+        assert_match "*Successfully completed handshake with [cluster_id 1] (?::1?:[srv -1 port])*" [server_log]
         foreach i {0 1 2 3} {foreach k {0 1 2 3} {
             wait_for_condition 600 50 {[string match "::1:[srv -$k port]@[lindex [r -$k config get cluster-port] 1]*" [lindex [cluster_line -$i [cluster_id $k]] 1]]}
         }}

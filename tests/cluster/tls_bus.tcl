@@ -38,6 +38,13 @@ start_cluster [list 3 1 [list tags {cluster tls:skip} overrides $settings]] {
     }
 }
 
+start_server [list tags {cluster tls:skip needs:config} overrides [dict merge [list cluster-enabled yes tls-port [set port [free_port]]] [dict remove $settings tls-port]]] {
+    test {without cluster-port the bus port follows from that of TLS} {
+        wait_for_condition 200 20 {[string match "*@[expr {$port + 10000}]*" [r cluster nodes]]}
+        raw_close [raw_connect 127.0.0.1 [expr {$port + 10000}]]
+    }
+}
+
 # The other end of a connection has no certificate, or one of another authority.
 start_server [list tags {cluster tls:skip needs:config} overrides [dict merge $::cluster_defaults $settings [list tls-port [free_port] cluster-port [free_port] cluster-node-timeout 1000 cluster-require-full-coverage no]]] {
 start_server [list tags {cluster tls:skip needs:config} overrides [dict merge $::cluster_defaults [list cluster-port [free_port] cluster-node-timeout 1000]]] {
