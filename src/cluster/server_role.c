@@ -17,6 +17,21 @@
 
 static struct { bool role, slots; } pending;
 
+/* Whose data this node has: of which shard, and from which node. */
+static struct { char shard_id[NODE_ID_LEN], node_id[NODE_ID_LEN]; } dataset;
+
+static void setDataset(const clusterNode *from) {
+    memcpy(dataset.shard_id, from->shard_id, NODE_ID_LEN);
+    memcpy(dataset.node_id, from->id, NODE_ID_LEN);
+}
+
+/* Within a shard all have the data of one stream. The offset in another one would count in an
+ * election as if it were in this one. */
+static bool hasDataOf(const clusterNode *primary) {
+    return !dataset.shard_id[0] || !memcmp(dataset.shard_id, primary->shard_id, NODE_ID_LEN) ||
+           !memcmp(dataset.node_id, primary->id, NODE_ID_LEN);
+}
+
 void serverRoleChanged(void) { pending.role = true; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
 
@@ -32,12 +47,18 @@ static void applyRole(void) {
     int port = primary ? clusterNodePort(primary, netTlsForReplication()) : 0;
     pending.role = false;
     if (myself->flags & NODE_PRIMARY) {
+        setDataset(myself);
         if (!replIsReplica()) return;
         replPromote();
         serverSlotsVerify();
     } else if (primary && primary->ip.len && port > 0) { /* else its address follows */
         redirectBlocked(); /* the others are told that the role has changed */
-        (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
+        if (hasDataOf(primary)) {
+            (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
+        } else {
+            replFollowStranger(strSlice(&primary->ip), port);
+        }
+        setDataset(primary);
     }
 }
 

@@ -504,14 +504,17 @@ static void setAddress(slice host, int port) {
     replConf.primary_port = port;
 }
 
-static void follow(slice host, int port) {
+/* `related`: the dataset may be one of the primary's, earlier. */
+static void follow(slice host, int port, bool related) {
     hotCheck(host.len > 0);
     hotCheck(port > 0);
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
     setAddress(host, port);
-    if (was_primary) {
+    if (!related) {
+        linkSetContinuable(&replica.link, false);
+    } else if (was_primary) {
         logNotice("Before turning into a replica, using my own primary parameters to synthesize a "
                   "cached primary: I may be able to synchronize with the new primary with just a "
                   "partial transfer.");
@@ -523,14 +526,14 @@ static void follow(slice host, int port) {
     linkTick(&replica.link, now_ms);
 }
 
-void replicaFollow(slice host, int port) {
+void replicaFollow(slice host, int port, bool related) {
     bool was_primary = !replicaIsOn();
-    follow(host, port);
+    follow(host, port, related);
     if (was_primary) rulesEndBlocked();
 }
 
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) {
-    follow(host, port); /* stops the link, which ends an earlier attempt */
+    follow(host, port, true); /* stops the link, which ends an earlier attempt */
     replica.failover_ended = ended;
     replica.link.failover = true;
 }

@@ -17,8 +17,8 @@ const replLink *replicaLink(void);
 /* True while the stream of the primary is applied. */
 bool replicaIsConnected(void);
 
-/* Follows a primary from now on. */
-void replicaFollow(slice host, int port);
+/* Follows a primary from now on. `related`: the dataset here may be an earlier one of it. */
+void replicaFollow(slice host, int port, bool related);
 /* Becomes a primary. */
 void replicaPromote(void);
 /* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called

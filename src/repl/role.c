@@ -26,9 +26,11 @@ const char *replRole(void) { return replicaIsOn() ? "replica" : "master"; }
 bool replFollow(slice host, int port) {
     bool same = replicaIsOn() && sliceEqualFold(host, strSlice(&replConf.primary_host)) &&
                 port == replConf.primary_port;
-    if (!same) replicaFollow(host, port);
+    if (!same) replicaFollow(host, port, true);
     return !same;
 }
+
+void replFollowStranger(slice host, int port) { replicaFollow(host, port, false); }
 
 void replPromote(void) { replicaPromote(); }
 

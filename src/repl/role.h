@@ -20,6 +20,9 @@ const char *replRole(void);
  * Blocked clients whose waits only a primary can serve are told so. False: it is that primary's
  * replica already, and nothing was done. */
 bool replFollow(slice host, int port);
+/* The same with a primary of which the dataset here never was a copy: none of it is kept, and until
+ * the dataset of the primary has arrived the offset is 0. */
+void replFollowStranger(slice host, int port);
 /* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can
  * continue with this server. */
 void replPromote(void);

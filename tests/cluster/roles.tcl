@@ -76,3 +76,24 @@ start_cluster {1 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         wait_for_condition 200 20 {[r -2 dbsize] == 1}
     }
 }
+
+start_cluster {2 1 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
+    test {a replica that follows a primary of another shard has the offset 0 until it has its data} {
+        for {set i 0} {$i < 100} {incr i} {r set "{06S}$i" x}
+        assert_equal 1 [r wait 1 0]
+        assert {[info_field master_repl_offset] > 1000}
+        set other [cluster_id 1]
+        send_signal STOP [srv -1 pid]
+        try {
+            assert_equal OK [r -2 cluster replicate $other]
+            wait_for_condition 100 20 {[regexp {slave_repl_offset:(\d+)} [r -2 info replication] all offset] && $offset <= 1} else {
+                fail [r -2 info replication]
+            }
+        } finally {
+            send_signal CONT [srv -1 pid]
+        }
+        cluster_wait_role 2 slave
+        wait_for_condition 200 20 {[r -2 dbsize] == 0}
+        assert_match {*Full resync from primary*} [server_log -2]
+    }
+}
