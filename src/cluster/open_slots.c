@@ -7,8 +7,10 @@
 
 /* ------------------------------------------------------------------ changes */
 
-static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *to) {
+static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *to, bool told) {
     check(clusterMapOpenSlot(m, kind, slot) != to);
+    clusterMapSetOpenSlot(m, kind, slot, to);
+    if (told) return;
     if (kind == SLOT_IMPORTING) {
         logVerbose("Failover occurred in migration source. Update importing source for slot %d to "
                    "node %s in shard %.40s.",
@@ -18,23 +20,37 @@ static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *
                    "%s in shard %.40s.",
                    slot, clusterNodeLabel(to).text, to->shard_id);
     }
-    clusterMapSetOpenSlot(m, kind, slot, to);
 }
 
-void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to) {
-    check(from != to);
-    if (!clusterMapHasOpenSlots(m)) return;
+/* Returns the number of marks. */
+static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *from, clusterNode *to,
+                       bool told) {
     bool joins = to == clusterNodePrimary(m->myself) || to == m->myself;
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        for (int kind = 0; kind < SLOT_OPEN_KINDS; kind++) {
-            if (clusterMapOpenSlot(m, (enum openKind)kind, slot) != from) continue;
-            if (joins) { /* both ends of the move are one shard now */
-                clusterMapSetOpenSlot(m, (enum openKind)kind, slot, NULL);
-            } else {
-                replaceIn(m, (enum openKind)kind, slot, to);
-            }
+    int count = 0;
+    for (int slot = 0; slot < SLOT_COUNT && m->open_count[kind]; slot++) {
+        if (clusterMapOpenSlot(m, kind, slot) != from) continue;
+        count++;
+        if (joins) { /* both ends of the move are one shard now */
+            clusterMapSetOpenSlot(m, kind, slot, NULL);
+        } else {
+            replaceIn(m, kind, slot, to, told);
         }
     }
+    return count;
+}
+
+void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, bool told) {
+    check(from != to);
+    int sources = replaceKind(m, SLOT_IMPORTING, from, to, told);
+    int targets = replaceKind(m, SLOT_MIGRATING, from, to, told);
+    if (told && sources)
+        logNotice("A failover occurred in migration source. Update importing source of %d slot(s) "
+                  "to node %s in shard %.40s",
+                  sources, clusterNodeLabel(to).text, to->shard_id);
+    if (told && targets)
+        logNotice("A failover occurred in migration target. Update migrating target of %d slot(s) "
+                  "to node %s in shard %.40s",
+                  targets, clusterNodeLabel(to).text, to->shard_id);
 }
 
 static void endMigrating(clusterMap *m, int slot, const clusterNode *to) {
@@ -63,7 +79,7 @@ void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was) {
     if (is_own) {
         endImporting(m, slot, from);
     } else if (owner != from && clusterNodesShareShard(owner, from)) {
-        replaceIn(m, SLOT_IMPORTING, slot, owner);
+        replaceIn(m, SLOT_IMPORTING, slot, owner, false);
     } else if (was == from) {
         endImporting(m, slot, from);
     }

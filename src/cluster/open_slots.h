@@ -17,8 +17,9 @@
 
 #include "cluster/map.h"
 
-/* `from`, known as a primary so far, is replaced by `to`, of the same shard. */
-void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to);
+/* `from`, known as a primary so far, is replaced by `to`, of the same shard. `told`: it says so
+ * itself, which is logged once for all slots. */
+void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, bool told);
 /* The owner of the slot has changed from `was` (NULL: none) without a command of a user. */
 void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was);
 /* Removes all marks. */

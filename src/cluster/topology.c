@@ -36,15 +36,6 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
     check(m->myself->primary == primary);
 }
 
-/* A node of the shard has replaced another one, which had `count` slots. */
-static void replace(clusterMap *m, const clusterNode *from, clusterNode *to, int count) {
-    check(from != to);
-    logNotice("A failover occurred in shard %.40s; node %s lost %d slot(s) and failed over to node "
-              "%s",
-              to->shard_id, clusterNodeLabel(from).text, count, clusterNodeLabel(to).text);
-    openSlotsReplace(m, from, to);
-}
-
 /* More messages than these cannot be on the way over another connection. A node that still says the
  * same has started with an old file. */
 enum { STALE_MAX = 20 };
@@ -66,7 +57,12 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
     if (same_shard) {
         /* It has not told so itself yet, and may be a replica again before it does. */
         clusterMapMakePrimary(m, primary);
-        replace(m, sender, primary, sender->slot_count);
+        if (sender->slot_count)
+            logNotice("A failover occurred in shard %.40s; node %s lost %d slot(s) and failed over "
+                      "to node %s",
+                      primary->shard_id, clusterNodeLabel(sender).text, sender->slot_count,
+                      clusterNodeLabel(primary).text);
+        openSlotsReplace(m, sender, primary, true);
         clusterMapMoveSlots(m, sender, primary);
         if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
     } else {
@@ -158,7 +154,6 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
                        const topologyRules *rules, topologyActs *acts) {
     clusterNode *own = clusterNodePrimary(m->myself);
     const clusterNode *replaced = NULL; /* by a failover */
-    int replaced_count = 0;
     bool lost = false;
     check(claimer->flags & NODE_PRIMARY);
     for (int word = 0; word < SLOT_WORDS; word++) {
@@ -174,12 +169,10 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);
             openSlotsOwnerChanged(m, slot, owner);
-            if (!owner || !clusterNodesShareShard(owner, claimer)) continue;
-            replaced = owner;
-            replaced_count++;
+            if (owner && clusterNodesShareShard(owner, claimer)) replaced = owner;
         }
     }
-    if (replaced) replace(m, replaced, claimer, replaced_count);
+    if (replaced) openSlotsReplace(m, replaced, claimer, false);
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 
