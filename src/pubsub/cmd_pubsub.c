@@ -236,6 +236,10 @@ static pubsubOutwardProc *outward;
 
 void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
 
+static pubsubInwardProc *inward;
+
+void pubsubSetInward(pubsubInwardProc *proc) { inward = proc; }
+
 uint64_t pubsubShardSubscribers(slice channel) {
     const pubsubChannel *t = channelFind(CHANNEL_SHARD, channel);
     return t ? channelCount(t) : 0;
@@ -258,6 +262,7 @@ static void propagateMessage(ctx *c, bool shard) {
 /* PUBLISH channel message. Reply: the number of deliveries. */
 void publishCommand(ctx *c) {
     hotCheck(c->argc == 3);
+    if (inward && inward(c)) return;
     uint64_t receivers = publishToChannel(c->argv[1], c->argv[2]);
     propagateMessage(c, false);
     replyInteger(c, (int64_t)receivers);

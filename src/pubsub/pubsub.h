@@ -19,6 +19,11 @@ void pubsubDeliver(bool shard, slice channel, slice message);
 typedef void pubsubOutwardProc(bool shard, slice channel, slice message);
 void pubsubSetOutward(pubsubOutwardProc *proc);
 
+/* Asked by PUBLISH first: true if it has replied instead. Set by Sentinel, to which clients may
+ * send few messages. */
+typedef bool pubsubInwardProc(ctx *c);
+void pubsubSetInward(pubsubInwardProc *proc);
+
 /* The number of subscribers of a shard channel. */
 uint64_t pubsubShardSubscribers(slice channel);
 

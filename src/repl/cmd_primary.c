@@ -311,8 +311,16 @@ static bool replyPeer(const replPeerInfo *peer, void *arg) {
     return true;
 }
 
+static void (*role_reply)(ctx *c);
+
+void replSetRoleReply(void (*proc)(ctx *c)) { role_reply = proc; }
+
 /* ROLE. Reply: the role and what belongs to it. */
 void roleCommand(ctx *c) {
+    if (role_reply) {
+        role_reply(c);
+        return;
+    }
     if (replicaIsOn()) {
         replicaReplyRole(c);
         return;

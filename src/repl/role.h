@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "engine/command.h"
 #include "engine/session.h"
 
 bool replIsReplica(void);
@@ -96,6 +97,9 @@ typedef bool replPeerProc(const replPeerInfo *peer, void *arg);
 void replPeersEach(replPeerProc *proc, void *arg);
 /* One of them. False: `who` is none. */
 bool replPeerRead(const session *who, replPeerInfo *out);
+
+/* What ROLE replies in a process without replication. NULL: there is replication. */
+void replSetRoleReply(void (*proc)(ctx *c));
 
 /* ------------------------------------------------------------ what replication asks the cluster */
 
