@@ -173,7 +173,8 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 all: build lib
 	@for program in $(present); do cmp -s $(out)/$$program src/$$program || \
 	    { cp $(out)/$$program src/$$program.new && mv src/$$program.new src/$$program; } || exit 1; done
-	@if [ -f $(out)/valkey-server ]; then ln -f src/valkey-server src/valkey-sentinel; fi
+	@if [ -f $(out)/valkey-server ]; then ln -f src/valkey-server src/valkey-sentinel && \
+	    ln -f $(out)/valkey-server $(out)/valkey-sentinel; fi
 	@$(if $(present),:,echo 'nothing to link yet: src/server/main.c is missing')
 
 # Builds in build/<profile>/ only.

@@ -282,6 +282,7 @@ int main(int argc, char **argv) {
     } else {
         logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
     }
+    if (mode->begin) mode->begin();
     if (mode->has_dataset) {
         logNotice("Server initialized");
         loadDataset();

@@ -9,6 +9,8 @@
 
 #include "base/base.h"
 #include "config/config.h"
+#include "repl/role.h"
+#include "sentinel/sentinel.h"
 #include "server/server.h"
 
 /* ------------------------------------------------------------------ the server */
@@ -34,20 +36,9 @@ static const serverMode server_mode = {.features = serverFeatures,
 
 /* ------------------------------------------------------------------ Sentinel */
 
-/* Its directives come with it. --sentinel is one of them without words. */
-static status takeLine(const slice *words, int count, reason *why) {
-    (void)words; /* none is known yet */
-    return count == 0
-               ? OK
-               : reasonSet(why, ERR_SYNTAX, "Unrecognized sentinel configuration statement.");
-}
-
-static const configFileOnly sentinel_line = {
-    .words_max = INT_MAX, .key_words = 2, .take = takeLine};
-static const configOption sentinel_options[] = {
-    CONFIG_FILE_ONLY("sentinel", &sentinel_line, .flags = CONFIG_MAY_BE_BARE), CONFIG_END};
-
 static void presetSentinel(void) {
+    sentinelPrepare();
+    replSetRoleReply(sentinelReplyRole);
     configPreset("port", "26379");
     configPreset("protected-mode", "no");
 }
@@ -55,22 +46,14 @@ static void presetSentinel(void) {
 static const serverMode sentinel_mode = {.name = "sentinel",
                                          .features = sentinelFeatures,
                                          .feature_count = &sentinelFeatureCount,
-                                         .options = sentinel_options,
+                                         .options = sentinelOptions,
                                          .preset = presetSentinel,
+                                         .begin = sentinelBegin,
                                          .info_orders = 1u << INFO_SERVER | 1u << INFO_CLIENTS |
-                                                        1u << INFO_STATS | 1u << INFO_CPU,
+                                                        1u << INFO_STATS | 1u << INFO_CPU |
+                                                        1u << INFO_SENTINEL,
                                          .log_role = 'X',
                                          .farewell = "Sentinel is now ready to exit, bye bye..."};
-
-/* Sentinel itself is not in yet: without it the process would watch nothing. Tests of builds with
- * checks start the mode nevertheless. */
-static bool sentinelIsComplete(void) {
-#ifdef HOT_CHECKS
-    return getenv("VALKEY_UNFINISHED_SENTINEL") != NULL;
-#else
-    return false;
-#endif
-}
 
 /* ------------------------------------------------------------------ the choice */
 
@@ -86,10 +69,5 @@ const char *serverModeName(void) {
 void serverModeChoose(int argc, char **argv) {
     bool asked = strstr(argv[0], "valkey-sentinel") || strstr(argv[0], "redis-sentinel");
     for (int i = 1; i < argc; i++) asked = asked || !strcmp(argv[i], "--sentinel");
-    if (!asked) return;
-    if (!sentinelIsComplete()) {
-        fprintf(stderr, "This version of the server has no Sentinel mode.\n");
-        exit(1);
-    }
-    mode = &sentinel_mode;
+    if (asked) mode = &sentinel_mode;
 }

@@ -14,6 +14,7 @@
 #include "pubsub/pubsub.h"
 #include "repl/repl.h"
 #include "script/script.h"
+#include "sentinel/sentinel.h"
 #include "server/server.h"
 #include "server/server_priv.h"
 
@@ -53,6 +54,7 @@ const feature *const sentinelFeatures[] = {
     &netFeature,
     &aclFeature,
     &pubsubFeature,
+    &sentinelFeature,
 };
 // clang-format on
 const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatures[0]);

@@ -36,6 +36,7 @@ typedef struct serverMode {
     const int *feature_count;
     const struct configOption *options; /* directives of this mode alone */
     void (*preset)(void);               /* values that differ from the defaults; NULL: none */
+    void (*begin)(void);                /* once listeners are open; NULL: nothing to do */
     uint32_t info_orders;               /* bits of the sections that INFO has */
     bool has_dataset; /* is loaded and saved, replicated, and shown on the metrics port */
     char log_role;    /* letter of the log lines */
@@ -44,7 +45,7 @@ typedef struct serverMode {
 const serverMode *serverModeNow(void);
 /* "standalone", "cluster" or "sentinel". */
 const char *serverModeName(void);
-/* From the program's name and arguments. Exits if it asks for a mode that is not available. */
+/* From the program's name and arguments. */
 void serverModeChoose(int argc, char **argv);
 
 /* State of this run, shown by INFO. */

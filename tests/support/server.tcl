@@ -171,7 +171,10 @@ proc server_launch {name} {
     upvar #0 $name server
     for {set try 0} {$try < 10} {incr try} {
         set server(port) [expr {[dict get $server(settings) port] eq "" ? [free_port] : [dict get $server(settings) port]}]
-        write_config $server(config) [dict merge $server(settings) [port_settings $server(port)]]
+        # A Sentinel has written its state to the file.
+        if {!("--sentinel" in $server(arguments) && [file exists $server(config)])} {
+            write_config $server(config) [dict merge $server(settings) [port_settings $server(port)]]
+        }
         set server(seen) [expr {[file exists $server(stdout)] ? [file size $server(stdout)] : 0}]
         set command [list $::binary $server(config) {*}$server(arguments)]
         if {$server(ulimit) ne ""} {set command [list sh -c "ulimit $server(ulimit) && exec \"\$0\" \"\$@\"" {*}$command]}
@@ -191,7 +194,7 @@ proc server_wait_ready {name} {
     set end [expr {[clock milliseconds] + 1000 * $::start_seconds}]
     while {[clock milliseconds] < $end} {
         set said [string range [file_text $server(stdout)] $server(seen) end]
-        if {[string match "*Ready to accept connections*" $said]} {return ready}
+        if {[string match "*Ready to accept connections*" $said] || [string match "*Sentinel ID is *" $said]} {return ready}
         if {[process_ended $server(pid)]} {
             if {[string match "*Address already in use*" $said]} {return "port taken"}
             return "it ended"

@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Sentinel as a mode of the program: refused as long as it is incomplete; the list of features and the plan of its start,
-# which builds with checks run nevertheless.
+# Sentinel as a mode of the program: its start, its commands, what it refuses. What it does: sentinel/.
 
 start_server {tags {sentinel needs:binary} overrides {}} {
-    test {without Sentinel in it, the program refuses to be one} {
-        set path [file normalize [srv dir]/valkey-sentinel]
-        file link -symbolic $path [file normalize $::binary]
-        foreach command [list [list $path] [list $::binary --port 0 --sentinel]] {
+    test {a Sentinel without a file it can write, or with a wrong line, does not start} {
+        set name [file normalize [srv dir]/valkey-sentinel]
+        file link -symbolic $name [file normalize $::binary]
+        foreach {command message} [list \
+            [list $name --port 0] "*Sentinel needs config file on disk to save state. Exiting...*" \
+            [list $::binary --port 0 --sentinel] "*Sentinel needs config file on disk to save state. Exiting...*"] {
             assert_equal 1 [catch {exec {*}$command 2>@1} output]
-            assert_match "This version of the server has no Sentinel mode.*" $output
+            assert_match $message $output
+        }
+        set path [srv dir]/wrong.conf
+        foreach {line message} {
+            {sentinel monitor mym 127.0.0.1 6379 0} {Quorum must be 1 or greater.}
+            {sentinel monitor mym 127.0.0.1 70000 2} {Invalid port number.}
+            {sentinel monitor mym no.such.host. 6379 2} {Can't resolve instance hostname.}
+            {sentinel down-after-milliseconds mym 5000} {No such master with specified name.}
+            {sentinel parallel-syncs mym} {Unrecognized sentinel configuration statement.}
+            {sentinel nonsense 1} {Unrecognized sentinel configuration statement.}
+            {sentinel myid 123} {Malformed Sentinel id in myid option.}
+        } {
+            write_bytes $path "port 0\n$line\n"
+            assert_equal 1 [catch {exec $::binary $path --sentinel 2>@1} output]
+            assert_match "*at line 2\n>>> '$line'\n$message*" $output
         }
     }
 
@@ -22,23 +37,18 @@ start_server {tags {sentinel needs:binary} overrides {}} {
     }
 }
 
-set ::env(VALKEY_UNFINISHED_SENTINEL) 1
-
-# The program in the mode of Sentinel on a free port; the body finds a client in `c`. Skipped in builds without checks.
+# The program in the mode of Sentinel on a free port; the body finds a client in `c`.
 proc with_sentinel {arguments body} {
     upvar 1 c c log log
     set port [free_port]
     set log [srv dir]/sentinel.log
     file delete $log
-    set pid [exec $::binary --sentinel --port $port --dir [srv dir] --logfile sentinel.log {*}$arguments &]
-    set ready [catch {
+    write_bytes [srv dir]/sentinel.conf "port $port\n"
+    set pid [exec $::binary [srv dir]/sentinel.conf --sentinel --dir [srv dir] --logfile sentinel.log {*}$arguments &]
+    set failed [catch {
         wait_for_condition 400 25 {![catch {set c [respConnect 127.0.0.1 $port 2]}]} else {fail "no connection"}
+        uplevel 1 $body
     } message options]
-    if {$ready && ![file exists $log]} {
-        return -code error -errorcode {TEST SKIPPED} "the build has no checks"
-    }
-    if {$ready} {return -options $options $message}
-    set failed [catch {uplevel 1 $body} message options]
     catch {$c shutdown}
     wait_for_condition 400 25 {[catch {exec kill -0 $pid}]} else {fail "it does not end"}
     if {$failed} {return -options $options $message}
@@ -59,7 +69,7 @@ start_server {tags {sentinel needs:binary tls:skip}} {
             foreach line [split [$c info everything] \r\n] {
                 if {[string match "# *" $line]} {lappend titles [string range $line 2 end]}
             }
-            assert_equal {Server Clients Stats CPU} $titles
+            assert_equal {Server Clients Stats CPU Sentinel} $titles
             assert_match "*server_mode:sentinel*" [$c info server]
             assert_equal {} [$c info memory]
         }

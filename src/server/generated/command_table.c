@@ -293,6 +293,31 @@ commandProc scriptShowCommand;
 commandProc sdiffCommand;
 commandProc sdiffstoreCommand;
 commandProc selectCommand;
+commandProc sentinelCkquorumCommand;
+commandProc sentinelConfigCommand;
+commandProc sentinelDebugCommand;
+commandProc sentinelFailoverCommand;
+commandProc sentinelFlushconfigCommand;
+commandProc sentinelGetMasterAddrByNameCommand;
+commandProc sentinelGetPrimaryAddrByNameCommand;
+commandProc sentinelHelpCommand;
+commandProc sentinelInfoCacheCommand;
+commandProc sentinelIsMasterDownByAddrCommand;
+commandProc sentinelIsPrimaryDownByAddrCommand;
+commandProc sentinelMasterCommand;
+commandProc sentinelMastersCommand;
+commandProc sentinelMonitorCommand;
+commandProc sentinelMyidCommand;
+commandProc sentinelPendingScriptsCommand;
+commandProc sentinelPrimariesCommand;
+commandProc sentinelPrimaryCommand;
+commandProc sentinelRemoveCommand;
+commandProc sentinelReplicasCommand;
+commandProc sentinelResetCommand;
+commandProc sentinelSentinelsCommand;
+commandProc sentinelSetCommand;
+commandProc sentinelSimulateFailureCommand;
+commandProc sentinelSlavesCommand;
 commandProc setCommand;
 commandProc setbitCommand;
 commandProc setexCommand;
@@ -3691,6 +3716,354 @@ static const commandArg args_select[] = {
     {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandArg args_sentinel_ckquorum[] = {
+    {.name = "primary-name", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandHistory history_sentinel_config[] = {
+    {"7.2.0", "Added the ability to set and get multiple parameters in one call."},
+};
+
+static const commandArg args_sentinel_config_action[] = {
+    {.name = "set", .token = "SET", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_config_set_data},
+    {.name = "parameter", .token = "GET", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_config[] = {
+    {.name = "action", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_sentinel_config_action},
+};
+
+static const commandArg args_sentinel_debug[] = {
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_config_set_data},
+};
+
+static const commandHistory history_sentinel_failover[] = {
+    {"9.0.0", "`COORDINATED` option."},
+};
+
+static const commandArg args_sentinel_failover[] = {
+    {.name = "primary-name", .type = ARG_STRING, .key_spec = -1},
+    {.name = "coordinated", .token = "COORDINATED", .since = "9.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_info_cache[] = {
+    {.name = "nodename", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_is_master_down_by_addr[] = {
+    {.name = "ip", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "current-epoch", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "runid", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_monitor[] = {
+    {.name = "name", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ip", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "quorum", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_set_data[] = {
+    {.name = "option", .type = ARG_STRING, .key_spec = -1},
+    {.name = "value", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_set[] = {
+    {.name = "primary-name", .type = ARG_STRING, .key_spec = -1},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_sentinel_set_data},
+};
+
+static const commandArg args_sentinel_simulate_failure_mode[] = {
+    {.name = "crash-after-election", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "crash-after-promotion", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "help", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_sentinel_simulate_failure[] = {
+    {.name = "mode", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 3, .args = args_sentinel_simulate_failure_mode},
+};
+
+static const commandSpec subs_sentinel[] = {
+    {.name = "ckquorum",
+     .proc = sentinelCkquorumCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Checks for a Sentinel quorum.",
+     .since = "2.8.4",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "config",
+     .proc = sentinelConfigCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "sentinel",
+     .summary = "Configures Sentinel.",
+     .complexity = "O(N) when N is the number of configuration parameters provided",
+     .since = "6.2.0",
+     .history = history_sentinel_config, .history_count = 1,
+     .args = args_sentinel_config, .arg_count = 1},
+    {.name = "debug",
+     .proc = sentinelDebugCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "sentinel",
+     .summary = "Lists or updates the current configurable parameters of Sentinel.",
+     .complexity = "O(N) where N is the number of configurable parameters",
+     .since = "7.0.0",
+     .args = args_sentinel_debug, .arg_count = 1},
+    {.name = "failover",
+     .proc = sentinelFailoverCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Forces a Sentinel failover.",
+     .since = "2.8.4",
+     .history = history_sentinel_failover, .history_count = 1,
+     .args = args_sentinel_failover, .arg_count = 2},
+    {.name = "flushconfig",
+     .proc = sentinelFlushconfigCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Rewrites the Sentinel configuration file.",
+     .complexity = "O(1)",
+     .since = "2.8.4"},
+    {.name = "get-master-addr-by-name",
+     .proc = sentinelGetMasterAddrByNameCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns the port and address of a primary instance.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .deprecated_since = "8.0.0",
+     .replaced_by = "`SENTINEL GET-PRIMARY-ADDR-BY-NAME`",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "get-primary-addr-by-name",
+     .proc = sentinelGetPrimaryAddrByNameCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns the port and address of a primary instance.",
+     .complexity = "O(1)",
+     .since = "8.0.0",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "help",
+     .proc = sentinelHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE | CMD_ONLY_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
+    {.name = "info-cache",
+     .proc = sentinelInfoCacheCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns the cached `INFO` replies from the deployment's instances.",
+     .complexity = "O(N) where N is the number of instances",
+     .since = "3.2.0",
+     .args = args_sentinel_info_cache, .arg_count = 1},
+    {.name = "is-master-down-by-addr",
+     .proc = sentinelIsMasterDownByAddrCommand,
+     .arity = 6,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Determines whether a primary instance is down.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .deprecated_since = "8.0.0",
+     .replaced_by = "`SENTINEL IS-PRIMARY-DOWN-BY-ADDR`",
+     .args = args_sentinel_is_master_down_by_addr, .arg_count = 4},
+    {.name = "is-primary-down-by-addr",
+     .proc = sentinelIsPrimaryDownByAddrCommand,
+     .arity = 6,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Determines whether a primary instance is down.",
+     .complexity = "O(1)",
+     .since = "8.0.0",
+     .args = args_sentinel_is_master_down_by_addr, .arg_count = 4},
+    {.name = "master",
+     .proc = sentinelMasterCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "sentinel",
+     .summary = "Returns the state of a primary instance.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .deprecated_since = "8.0.0",
+     .replaced_by = "`SENTINEL PRIMARY`",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "masters",
+     .proc = sentinelMastersCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns a list of monitored primaries.",
+     .complexity = "O(N) where N is the number of primaries",
+     .since = "2.8.4",
+     .deprecated_since = "8.0.0",
+     .replaced_by = "`SENTINEL PRIMARIES`"},
+    {.name = "monitor",
+     .proc = sentinelMonitorCommand,
+     .arity = 6,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Starts monitoring.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .args = args_sentinel_monitor, .arg_count = 4},
+    {.name = "myid",
+     .proc = sentinelMyidCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "sentinel",
+     .summary = "Returns the Sentinel instance ID.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
+    {.name = "pending-scripts",
+     .proc = sentinelPendingScriptsCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns information about pending scripts for Sentinel.",
+     .since = "2.8.4"},
+    {.name = "primaries",
+     .proc = sentinelPrimariesCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns a list of monitored primaries.",
+     .complexity = "O(N) where N is the number of primaries",
+     .since = "8.0.0"},
+    {.name = "primary",
+     .proc = sentinelPrimaryCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "sentinel",
+     .summary = "Returns the state of a primary instance.",
+     .complexity = "O(1)",
+     .since = "8.0.0",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "remove",
+     .proc = sentinelRemoveCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Stops monitoring.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "replicas",
+     .proc = sentinelReplicasCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns a list of the monitored replicas.",
+     .complexity = "O(N) where N is the number of replicas",
+     .since = "5.0.0",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "reset",
+     .proc = sentinelResetCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "sentinel",
+     .summary = "Resets primaries by name matching a pattern.",
+     .complexity = "O(N) where N is the number of monitored primaries",
+     .since = "2.8.4",
+     .args = args_keys, .arg_count = 1},
+    {.name = "sentinels",
+     .proc = sentinelSentinelsCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns a list of Sentinel instances.",
+     .complexity = "O(N) where N is the number of Sentinels",
+     .since = "2.8.4",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+    {.name = "set",
+     .proc = sentinelSetCommand,
+     .arity = -5,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "sentinel",
+     .summary = "Changes the configuration of a monitored primary.",
+     .complexity = "O(1)",
+     .since = "2.8.4",
+     .args = args_sentinel_set, .arg_count = 2},
+    {.name = "simulate-failure",
+     .proc = sentinelSimulateFailureCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "sentinel",
+     .summary = "Simulates failover scenarios.",
+     .since = "3.2.0",
+     .args = args_sentinel_simulate_failure, .arg_count = 1},
+    {.name = "slaves",
+     .proc = sentinelSlavesCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "sentinel",
+     .summary = "Returns a list of the monitored replicas.",
+     .complexity = "O(N) where N is the number of replicas.",
+     .since = "2.8.0",
+     .deprecated_since = "5.0.0",
+     .replaced_by = "`SENTINEL REPLICAS`",
+     .args = args_sentinel_ckquorum, .arg_count = 1},
+};
+
 static const keySpec keys_set[] = {
     {.notes = "RW and ACCESS due to the optional `GET` argument", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -6659,6 +7032,16 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .args = args_select, .arg_count = 1},
+    {.name = "sentinel",
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_ONLY_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "sentinel",
+     .summary = "A container for Sentinel commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.8.4",
+     .subs = subs_sentinel, .sub_count = 25},
     {.name = "set",
      .proc = setCommand,
      .find_keys = setFindKeys,
@@ -7804,4 +8187,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 258;
+const int serverCommandCount = 259;

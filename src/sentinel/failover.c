@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The failover of a primary: see the table in machine.h. */
+#include <time.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "sentinel/machine.h"
+
+enum {
+    DESYNC_MS = 1000,
+    GOOD_PING_MS = 5000,
+    COORDINATED_REST_MS = 1000, /* with less time left, the order to the primary is not given */
+};
+
+static void enter(sentinelView *v, sentinelInstance *primary, failoverStep step) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    primary->step = step;
+    primary->failover_changed_ms = v->now_ms;
+}
+
+/* ------------------------------------------------------------------ orders to servers */
+
+typedef struct order {
+    int count;
+    slice words[8];
+} order;
+
+static void sendOrder(sentinelView *v, sentinelInstance *i, const char *command, order o) {
+    hotCheck(o.count <= (int)COUNT_OF(o.words));
+    (void)sentinelSend(v, i, PENDING_OTHER, command, o.count, o.words); /* the link is open */
+}
+
+static void killClients(sentinelView *v, sentinelInstance *i) {
+    sendOrder(v, i, "CLIENT", (order){3, {SLICE("KILL"), SLICE("TYPE"), SLICE("normal")}});
+    sendOrder(v, i, "CLIENT", (order){3, {SLICE("KILL"), SLICE("TYPE"), SLICE("pubsub")}});
+}
+
+bool sentinelSendReplicaOf(sentinelView *v, sentinelInstance *i, const sentinelAddr *addr) {
+    char port[NUMBER_TEXT_MAX];
+    if (!sentinelCanSend(i)) return false;
+    order to = {2, {SLICE("NO"), SLICE("ONE")}};
+    if (addr) {
+        to.words[0] = sentinelAddrText(v, addr);
+        to.words[1] = sliceMake(port, numberPrintInt(port, addr->port));
+    }
+    sendOrder(v, i, "MULTI", (order){0});
+    if (i->in_failover) sendOrder(v, i, "FAILOVER", (order){1, {SLICE("ABORT")}});
+    sendOrder(v, i, "SLAVEOF", to);
+    sendOrder(v, i, "CONFIG", (order){1, {SLICE("REWRITE")}});
+    killClients(v, i);
+    sendOrder(v, i, "EXEC", (order){0});
+    return true;
+}
+
+/* The primary gives its role to the replica that was selected; writes wait meanwhile. */
+static bool sendCoordinated(sentinelView *v, sentinelInstance *primary, int64_t ms) {
+    check(primary->promoted);
+    const sentinelAddr *to = &primary->promoted->addr;
+    char port[NUMBER_TEXT_MAX], time[NUMBER_TEXT_MAX];
+    if (!sentinelCanSend(primary)) return false;
+    slice timeout = sliceMake(time, numberPrintInt(time, ms));
+    sendOrder(v, primary, "MULTI", (order){0});
+    sendOrder(v, primary, "CLIENT", (order){3, {SLICE("PAUSE"), timeout, SLICE("WRITE")}});
+    sendOrder(
+        v, primary, "FAILOVER",
+        (order){5,
+                {SLICE("TO"), sentinelAddrText(v, to),
+                 sliceMake(port, numberPrintInt(port, to->port)), SLICE("TIMEOUT"), timeout}});
+    sendOrder(v, primary, "EXEC", (order){0});
+    return true;
+}
+
+static void endCoordinated(sentinelView *v, sentinelInstance *i) {
+    if (!sentinelCanSend(i)) return;
+    sendOrder(v, i, "MULTI", (order){0});
+    sendOrder(v, i, "CONFIG", (order){1, {SLICE("REWRITE")}});
+    killClients(v, i);
+    sendOrder(v, i, "CLIENT", (order){1, {SLICE("UNPAUSE")}});
+    sendOrder(v, i, "EXEC", (order){0});
+}
+
+/* ------------------------------------------------------------------ beginning */
+
+void sentinelStartFailover(sentinelView *v, sentinelInstance *primary) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    check(primary->step == FAILOVER_NONE);
+    enter(v, primary, FAILOVER_WAIT_START);
+    primary->flags |= INSTANCE_FAILOVER;
+    primary->failover_epoch = ++v->current_epoch;
+    (void)v->env->save(v); /* a failure is logged */
+    sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu",
+                      (unsigned long long)v->current_epoch);
+    sentinelEvent(v, LOG_WARNING, "+try-failover", primary, "%s", "");
+    primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
+}
+
+bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    if (!(primary->flags & INSTANCE_ODOWN) || (primary->flags & INSTANCE_FAILOVER)) return false;
+    int64_t next_ms = primary->failover_start_ms + 2 * primary->failover_timeout_ms;
+    if (primary->failover_start_ms && v->now_ms < next_ms) {
+        if (primary->failover_told_ms != primary->failover_start_ms) {
+            time_t at = (time_t)(next_ms / 1000);
+            char text[32] = "";
+            struct tm tm;
+            if (localtime_r(&at, &tm))
+                (void)strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm); /* it fits */
+            sentinelEventText(v, LOG_NOTICE, "", NULL,
+                              "Next failover delay: I will not start a failover before %s", text);
+            primary->failover_told_ms = primary->failover_start_ms;
+        }
+        return false;
+    }
+    sentinelStartFailover(v, primary);
+    return true;
+}
+
+status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool coordinated) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    if (primary->flags & INSTANCE_FAILOVER) return ERR_EXISTS;
+    if (!sentinelSelectReplica(v, primary)) return ERR_NOT_FOUND;
+    sentinelStartFailover(v, primary);
+    if (coordinated) {
+        primary->flags |= INSTANCE_COORDINATED;
+        sentinelAsk(v, primary, true);
+    } else {
+        primary->flags |= INSTANCE_FORCED | INSTANCE_SDOWN;
+        primary->sdown_since_ms = v->now_ms;
+    }
+    return OK;
+}
+
+/* ------------------------------------------------------------------ the choice of a replica */
+
+static bool isGood(const sentinelView *v, const sentinelInstance *primary,
+                   const sentinelInstance *i, int64_t link_down_max_ms) {
+    hotCheck(i->kind == INSTANCE_REPLICA);
+    int64_t info_max_ms =
+        (primary->flags & INSTANCE_SDOWN) ? v->periods.ping * 5 : v->periods.info * 3;
+    return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
+           v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&
+           v->now_ms - i->info_ms <= info_max_ms && i->link_down_ms <= link_down_max_ms;
+}
+
+/* True if `a` is to be preferred. */
+static bool isBetter(const sentinelInstance *a, const sentinelInstance *b) {
+    if (a->priority != b->priority) return a->priority < b->priority;
+    if (a->offset != b->offset) return a->offset > b->offset;
+    if (!a->runid.len || !b->runid.len) return a->runid.len > b->runid.len;
+    return sliceCompare(strSlice(&a->runid), strSlice(&b->runid)) < 0;
+}
+
+sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelInstance *primary) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    sentinelInstance *best = NULL;
+    int64_t link_down_max_ms = primary->down_after_ms * 10;
+    if (primary->flags & INSTANCE_SDOWN) link_down_max_ms += v->now_ms - primary->sdown_since_ms;
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (isGood(v, primary, i, link_down_max_ms) && (!best || isBetter(i, best))) best = i;
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------ the steps */
+
+static void clearReconfiguration(sentinelInstance *primary) {
+    SENTINEL_EACH(i, &primary->replicas)
+    i->flags &= ~(uint32_t)(INSTANCE_PROMOTED | INSTANCE_RECONF_SENT | INSTANCE_RECONF_INPROG |
+                            INSTANCE_RECONF_DONE);
+}
+
+void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary) {
+    check(primary->step <= FAILOVER_WAIT_PROMOTION);
+    /* A primary whose successor does not take over must not wait for it. */
+    bool ordered = (primary->flags & INSTANCE_COORDINATED) &&
+                   primary->step == FAILOVER_WAIT_PROMOTION && sentinelCanSend(primary);
+    if (ordered) {
+        sendOrder(v, primary, "FAILOVER", (order){1, {SLICE("ABORT")}});
+        sendOrder(v, primary, "CLIENT", (order){1, {SLICE("UNPAUSE")}});
+    }
+    primary->flags &= ~(uint32_t)(INSTANCE_FAILOVER | INSTANCE_FORCED | INSTANCE_COORDINATED);
+    enter(v, primary, FAILOVER_NONE);
+    clearReconfiguration(primary);
+    primary->promoted = NULL;
+}
+
+static void waitStart(sentinelView *v, sentinelInstance *primary) {
+    hotCheck(primary->failover_epoch > 0);
+    slice leader = sentinelLeader(v, primary, primary->failover_epoch);
+    bool is_leader = sliceIs(leader, v->id);
+    if (!is_leader && !(primary->flags & INSTANCE_FORCED)) {
+        int64_t wait_ms = v->periods.election;
+        if (wait_ms > primary->failover_timeout_ms) wait_ms = primary->failover_timeout_ms;
+        if (v->now_ms - primary->failover_start_ms <= wait_ms) return;
+        sentinelEvent(v, LOG_WARNING, "-failover-abort-not-elected", primary, "%s", "");
+        sentinelAbortFailover(v, primary);
+        return;
+    }
+    sentinelEvent(v, LOG_WARNING, "+elected-leader", primary, "%s", "");
+    if (v->simulated & SIMULATE_ELECTION_CRASH) v->env->crash(v);
+    enter(v, primary, FAILOVER_SELECT_REPLICA);
+    sentinelEvent(v, LOG_WARNING, "+failover-state-select-slave", primary, "%s", "");
+}
+
+static void selectReplica(sentinelView *v, sentinelInstance *primary) {
+    hotCheck(!primary->promoted);
+    sentinelInstance *best = sentinelSelectReplica(v, primary);
+    if (!best) {
+        sentinelEvent(v, LOG_WARNING, "-failover-abort-no-good-slave", primary, "%s", "");
+        sentinelAbortFailover(v, primary);
+        return;
+    }
+    sentinelEvent(v, LOG_WARNING, "+selected-slave", best, "%s", "");
+    best->flags |= INSTANCE_PROMOTED;
+    primary->promoted = best;
+    enter(v, primary, FAILOVER_SEND_PROMOTION);
+    sentinelEvent(v, LOG_NOTICE, "+failover-state-send-slaveof-noone", best, "%s", "");
+}
+
+static void sendPromotion(sentinelView *v, sentinelInstance *primary) {
+    sentinelInstance *promoted = primary->promoted;
+    check(promoted);
+    int64_t elapsed_ms = v->now_ms - primary->failover_changed_ms;
+    int64_t rest_ms = primary->failover_timeout_ms - elapsed_ms;
+    if (primary->flags & INSTANCE_COORDINATED) {
+        if (rest_ms < COORDINATED_REST_MS) {
+            sentinelEvent(v, LOG_WARNING, "-failover-abort-master-timeout", primary, "%s", "");
+            sentinelAbortFailover(v, primary);
+            return;
+        }
+        if (!sendCoordinated(v, primary, rest_ms)) return;
+    } else if (!sentinelSendReplicaOf(v, promoted, NULL)) {
+        if (rest_ms >= 0) return;
+        sentinelEvent(v, LOG_WARNING, "-failover-abort-slave-timeout", primary, "%s", "");
+        sentinelAbortFailover(v, primary);
+        return;
+    }
+    sentinelEvent(v, LOG_NOTICE, "+failover-state-wait-promotion", promoted, "%s", "");
+    enter(v, primary, FAILOVER_WAIT_PROMOTION);
+}
+
+/* The end is seen by sentinelPromoted(). */
+static void waitPromotion(sentinelView *v, sentinelInstance *primary) {
+    check(primary->promoted);
+    if (v->now_ms - primary->failover_changed_ms <= primary->failover_timeout_ms) return;
+    sentinelEvent(v, LOG_WARNING, "-failover-abort-slave-timeout", primary, "%s", "");
+    sentinelAbortFailover(v, primary);
+}
+
+void sentinelPromoted(sentinelView *v, sentinelInstance *replica) {
+    sentinelInstance *primary = replica->primary;
+    check(primary->promoted == replica);
+    primary->config_epoch = primary->failover_epoch;
+    enter(v, primary, FAILOVER_RECONF_REPLICAS);
+    (void)v->env->save(v); /* a failure is logged; the promotion has happened */
+    sentinelEvent(v, LOG_WARNING, "+promoted-slave", replica, "%s", "");
+    if (v->simulated & SIMULATE_PROMOTION_CRASH) v->env->crash(v);
+    if (primary->flags & INSTANCE_COORDINATED) {
+        endCoordinated(v, primary);
+        endCoordinated(v, replica);
+    }
+    sentinelEvent(v, LOG_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
+    sentinelRunReconfig(v, primary, "leader", &primary->addr, &replica->addr);
+    sentinelForceHello(primary);
+}
+
+static bool isReconfigured(const sentinelInstance *i) {
+    return (i->flags & (INSTANCE_PROMOTED | INSTANCE_RECONF_DONE | INSTANCE_SDOWN)) != 0;
+}
+
+static void sendRest(sentinelView *v, sentinelInstance *primary) {
+    check(primary->promoted);
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (i->flags & (INSTANCE_PROMOTED | INSTANCE_RECONF_DONE | INSTANCE_RECONF_SENT)) continue;
+        if (!sentinelSendReplicaOf(v, i, &primary->promoted->addr)) continue;
+        sentinelEvent(v, LOG_NOTICE, "+slave-reconf-sent-be", i, "%s", "");
+        i->flags |= INSTANCE_RECONF_SENT;
+    }
+}
+
+static void checkEnd(sentinelView *v, sentinelInstance *primary) {
+    bool all = true;
+    check(primary->promoted);
+    if (primary->promoted->flags & INSTANCE_SDOWN) return;
+    SENTINEL_EACH(i, &primary->replicas) all = all && isReconfigured(i);
+    bool timeout = v->now_ms - primary->failover_changed_ms > primary->failover_timeout_ms;
+    if (!all && !timeout) return;
+    if (timeout) sentinelEvent(v, LOG_WARNING, "+failover-end-for-timeout", primary, "%s", "");
+    sentinelEvent(v, LOG_WARNING, "+failover-end", primary, "%s", "");
+    if (timeout) sendRest(v, primary);
+    enter(v, primary, FAILOVER_UPDATE_CONFIG);
+}
+
+/* A replica that has not reacted in time does not keep the others waiting; it gets no second
+ * order. */
+static int64_t countReconfiguring(sentinelView *v, sentinelInstance *primary) {
+    int64_t count = 0;
+    SENTINEL_EACH(i, &primary->replicas) {
+        bool late = (i->flags & INSTANCE_RECONF_SENT) &&
+                    v->now_ms - i->reconf_sent_ms > v->periods.reconf_timeout;
+        if (late) {
+            sentinelEvent(v, LOG_NOTICE, "-slave-reconf-sent-timeout", i, "%s", "");
+            i->flags &= ~(uint32_t)INSTANCE_RECONF_SENT;
+            i->flags |= INSTANCE_RECONF_DONE;
+        }
+        count += (i->flags & (INSTANCE_RECONF_SENT | INSTANCE_RECONF_INPROG)) != 0;
+    }
+    return count;
+}
+
+static void reconfigureReplicas(sentinelView *v, sentinelInstance *primary) {
+    int64_t count = countReconfiguring(v, primary);
+    check(primary->promoted);
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (count >= primary->parallel_syncs) continue;
+        if (i->flags & (INSTANCE_PROMOTED | INSTANCE_RECONF_DONE | INSTANCE_RECONF_SENT |
+                        INSTANCE_RECONF_INPROG))
+            continue;
+        if (!sentinelSendReplicaOf(v, i, &primary->promoted->addr)) continue;
+        i->flags |= INSTANCE_RECONF_SENT;
+        i->reconf_sent_ms = v->now_ms;
+        sentinelEvent(v, LOG_NOTICE, "+slave-reconf-sent", i, "%s", "");
+        count++;
+    }
+    checkEnd(v, primary);
+}
+
+void sentinelFailoverStep(sentinelView *v, sentinelInstance *primary) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    if (!(primary->flags & INSTANCE_FAILOVER)) return;
+    switch (primary->step) {
+    case FAILOVER_WAIT_START: waitStart(v, primary); break;
+    case FAILOVER_SELECT_REPLICA: selectReplica(v, primary); break;
+    case FAILOVER_SEND_PROMOTION: sendPromotion(v, primary); break;
+    case FAILOVER_WAIT_PROMOTION: waitPromotion(v, primary); break;
+    case FAILOVER_RECONF_REPLICAS: reconfigureReplicas(v, primary); break;
+    case FAILOVER_NONE:
+    case FAILOVER_UPDATE_CONFIG: break;
+    }
+}
+
+void sentinelRunReconfig(sentinelView *v, sentinelInstance *primary, const char *role,
+                         const sentinelAddr *from, const sentinelAddr *to) {
+    char ports[2][NUMBER_TEXT_MAX];
+    if (!primary->reconfig_script.len) return;
+    hotCheck(from->port >= 0);
+    slice args[] = {strSlice(&primary->name),
+                    sliceOf(role),
+                    SLICE("start"),
+                    sentinelAddrText(v, from),
+                    sliceMake(ports[0], numberPrintInt(ports[0], from->port)),
+                    sentinelAddrText(v, to),
+                    sliceMake(ports[1], numberPrintInt(ports[1], to->port))};
+    v->env->run_script(v, strSlice(&primary->reconfig_script), COUNT_OF(args), args);
+}
+
+void sentinelFailoverFinish(sentinelView *v, sentinelInstance *primary) {
+    check(primary->step == FAILOVER_UPDATE_CONFIG);
+    const sentinelInstance *promoted = primary->promoted ? primary->promoted : primary;
+    slice old = sentinelAddrText(v, &primary->addr), new = sentinelAddrText(v, &promoted->addr);
+    sentinelEventText(v, LOG_WARNING, "+switch-master", primary, "%s %.*s %d %.*s %d",
+                      strText(&primary->name), (int)old.len, old.ptr, primary->addr.port,
+                      (int)new.len, new.ptr, promoted->addr.port);
+    sentinelAddr addr = {.host = strNew(strSlice(&promoted->addr.host)),
+                         .port = promoted->addr.port};
+    memcpy(addr.ip, promoted->addr.ip, sizeof(addr.ip));
+    sentinelSwitchPrimary(v, primary, &addr);
+}

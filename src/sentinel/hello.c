@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Hello messages, by which Sentinels find each other and tell the newest configuration:
+ * ip,port,id,current_epoch,name,primary_ip,primary_port,config_epoch */
+#include "base/base.h"
+#include "base/number.h"
+#include "sentinel/machine.h"
+
+typedef struct hello {
+    slice host, id, name, primary_host;
+    int64_t port, primary_port;
+    uint64_t current_epoch, config_epoch;
+} hello;
+
+static bool isId(slice id) {
+    for (size_t i = 0; i < id.len; i++) {
+        if (!strchr("0123456789abcdef", id.ptr[i]) || !id.ptr[i]) return false;
+    }
+    return id.len == SENTINEL_ID_LEN;
+}
+
+/* Splits at commas; false unless there are exactly eight fields that are valid. */
+static bool parse(slice text, hello *h) {
+    slice fields[SENTINEL_HELLO_FIELDS];
+    int count = 0;
+    for (;;) {
+        const char *comma = text.len ? memchr(text.ptr, ',', text.len) : NULL;
+        size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
+        if (count == SENTINEL_HELLO_FIELDS) return false;
+        fields[count++] = sliceMake(text.ptr, len);
+        if (!comma) break;
+        text = sliceMake(comma + 1, text.len - len - 1);
+    }
+    if (count != SENTINEL_HELLO_FIELDS) return false;
+    *h = (hello){.host = fields[0], .id = fields[2], .name = fields[4], .primary_host = fields[5]};
+    return numberParseInt(fields[1], &h->port) && numberParseUint(fields[3], &h->current_epoch) &&
+           numberParseInt(fields[6], &h->primary_port) &&
+           numberParseUint(fields[7], &h->config_epoch) && isId(h->id) &&
+           h->current_epoch <= SENTINEL_EPOCH_MAX && h->config_epoch <= SENTINEL_EPOCH_MAX;
+}
+
+/* An entry of another id at the address of the sender is out of date: it is removed everywhere. */
+static void removeInvalid(sentinelView *v, slice id, slice host, int port) {
+    SENTINEL_EACH(primary, &v->primaries) {
+        sentinelInstance *at = sentinelFindPeerAt(primary, host, port);
+        if (!at || sliceEqual(strSlice(&at->runid), id)) continue;
+        sentinelEvent(v, LOG_NOTICE, "+sentinel-invalid-addr", at, "%s", "");
+        sentinelRemove(v, at);
+    }
+}
+
+/* The sender has another address than it had. */
+static void movePeer(sentinelView *v, sentinelInstance *peer, const hello *h,
+                     const sentinelAddr *addr) {
+    hotCheck(peer->kind == INSTANCE_SENTINEL);
+    sentinelEvent(v, LOG_NOTICE, "+sentinel-address-switch", peer, " ip %.*s port %lld for %.*s",
+                  (int)h->host.len, h->host.ptr, (long long)h->port, (int)h->id.len, h->id.ptr);
+    int moved = sentinelMovePeer(v, h->id, addr);
+    if (moved > 1)
+        sentinelEvent(v, LOG_NOTICE, "+sentinel-address-update", peer,
+                      " %d additional matching instances", moved - 1);
+    sentinelEvent(v, LOG_NOTICE, "+sentinel", peer, "%s", "");
+    (void)v->env->save(v); /* a failure is logged */
+}
+
+/* The entry of the sender; NULL: its address is not valid. */
+static sentinelInstance *senderOf(sentinelView *v, sentinelInstance *primary, const hello *h) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    sentinelAddr addr;
+    sentinelInstance *peer = sentinelFindPeer(primary, h->id);
+    if (peer && peer->addr.port == h->port &&
+        (sliceIs(h->host, peer->addr.ip) || sliceIs(h->host, strText(&peer->addr.host))))
+        return peer;
+    if (h->port == 0 || sentinelAddrMake(v, h->host, h->port, &addr) != OK) return NULL;
+    removeInvalid(v, h->id, h->host, (int)h->port);
+    if (peer) {
+        if (!sentinelAddrEqual(&peer->addr, &addr)) movePeer(v, peer, h, &addr);
+    } else if (sentinelAddPeer(v, primary, h->host, h->port, h->id, &peer) == OK) {
+        sentinelEvent(v, LOG_NOTICE, "+sentinel", peer, "%s", "");
+        (void)v->env->save(v); /* a failure is logged */
+    }
+    sentinelAddrFree(&addr);
+    return peer;
+}
+
+static void takeConfig(sentinelView *v, sentinelInstance *primary, sentinelInstance *sender,
+                       const hello *h) {
+    check(sender->kind == INSTANCE_SENTINEL);
+    if (primary->config_epoch >= h->config_epoch) return;
+    if (sentinelAddrIs(v, &primary->addr, h->primary_host, (int)h->primary_port)) {
+        primary->config_epoch = h->config_epoch;
+        return;
+    }
+    sentinelAddr addr;
+    /* Nothing changes if the new address is unknown. */
+    if (sentinelAddrMake(v, h->primary_host, h->primary_port, &addr) != OK) return;
+    primary->config_epoch = h->config_epoch;
+    slice old = sentinelAddrText(v, &primary->addr), new = sentinelAddrText(v, &addr);
+    sentinelEvent(v, LOG_WARNING, "+config-update-from", sender, "%s", "");
+    sentinelEventText(v, LOG_WARNING, "+switch-master", primary, "%s %.*s %d %.*s %d",
+                      strText(&primary->name), (int)old.len, old.ptr, primary->addr.port,
+                      (int)new.len, new.ptr, addr.port);
+    sentinelRunReconfig(v, primary, "observer", &primary->addr, &addr);
+    sentinelSwitchPrimary(v, primary, &addr);
+}
+
+void sentinelHello(sentinelView *v, slice text) {
+    hello h;
+    if (!parse(text, &h) || sliceIs(h.id, v->id)) return;
+    sentinelInstance *primary = sentinelFindPrimary(v, h.name);
+    if (!primary) return;
+    sentinelInstance *sender = senderOf(v, primary, &h);
+    sentinelSawEpoch(v, primary, h.current_epoch);
+    if (!sender) return;
+    sender->hello_seen_ms = v->now_ms;
+    takeConfig(v, primary, sender, &h);
+}
+
+bool sentinelHelloText(sentinelView *v, const sentinelInstance *to, str *out) {
+    char ip[SENTINEL_IP_MAX];
+    const sentinelInstance *primary = to->primary ? to->primary : to;
+    const sentinelAddr *addr = sentinelCurrentAddr(primary);
+    slice host = sentinelAddrText(v, addr);
+    if (!v->announce_ip.len && !v->env->own_ip(v, to->link, ip)) return false;
+    int port = v->announce_port ? v->announce_port : v->env->own_port(v);
+    strAppendFormat(out, "%s,%d,%s,%llu,%s,%.*s,%d,%llu",
+                    v->announce_ip.len ? strText(&v->announce_ip) : ip, port, v->id,
+                    (unsigned long long)v->current_epoch, strText(&primary->name), (int)host.len,
+                    host.ptr, addr->port, (unsigned long long)primary->config_epoch);
+    return true;
+}
+
+void sentinelForceHello(sentinelInstance *primary) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    primary->hello_sent_ms = 0;
+    SENTINEL_EACH(replica, &primary->replicas) replica->hello_sent_ms = 0;
+    SENTINEL_EACH(peer, &primary->sentinels) peer->hello_sent_ms = 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state machines of a Sentinel: polling, detection of failures, votes, failover, hello
+ * messages. They change the view and act through its environment (view.h); nothing here waits.
+ *
+ * The failover of a primary (failover.c):
+ *
+ *   step              event                              next
+ *   NONE              it is objectively down             WAIT_START, with a new epoch
+ *   WAIT_START        this Sentinel is elected           SELECT_REPLICA
+ *   SELECT_REPLICA    there is a good one                SEND_PROMOTION
+ *   SEND_PROMOTION    the order was sent                 WAIT_PROMOTION
+ *   WAIT_PROMOTION    its INFO says that it is primary   RECONF_REPLICAS
+ *   RECONF_REPLICAS   the others follow it, or timeout   UPDATE_CONFIG
+ *   UPDATE_CONFIG                                        NONE, with the new address
+ *   before RECONF     timeout, no good replica           NONE; the next try comes later
+ */
+#ifndef SENTINEL_MACHINE_H
+#define SENTINEL_MACHINE_H
+
+#include "resp/resp.h"
+#include "sentinel/view.h"
+
+/* ------------------------------------------------------------------ what happens to it */
+
+/* Once per tick, at random intervals of 50 to 100 ms. */
+void sentinelTick(sentinelView *v);
+void sentinelLinkOpened(sentinelView *v, sentinelInstance *i, bool pubsub);
+/* The connection has ended or could not be made. The environment has forgotten it. */
+void sentinelLinkClosed(sentinelView *v, sentinelLink *l, bool pubsub, bool refused);
+
+/* A reply with at most three items, which are of an array. Texts are borrowed. */
+enum { SENTINEL_REPLY_ITEMS = 3 };
+typedef struct sentinelReply {
+    replyKind kind;
+    slice text;
+    int64_t integer;
+    int count;
+    struct {
+        replyKind kind;
+        slice text;
+        int64_t integer;
+    } items[SENTINEL_REPLY_ITEMS];
+} sentinelReply;
+/* The reply to the oldest pending command of a link. False: none is pending, the connection is to
+ * be closed. */
+bool sentinelReplied(sentinelView *v, sentinelLink *l, const sentinelReply *r) MUST_USE;
+/* Anything has come on a connection for messages. */
+void sentinelHeard(sentinelView *v, sentinelLink *l);
+
+/* ------------------------------------------------------------------ parts */
+
+/* Sends a command and notes it as pending. `words` are without the name of the command, which may
+ * be renamed. False: the link is not open. */
+bool sentinelSend(sentinelView *v, sentinelInstance *i, pendingKind kind, const char *command,
+                  int count, const slice *words);
+
+/* hello.c: a hello message of another Sentinel. */
+void sentinelHello(sentinelView *v, slice text);
+/* Appends the own message about a primary, as the other end of `to` sees it. False: the own address
+ * is unknown. */
+bool sentinelHelloText(sentinelView *v, const sentinelInstance *to, str *out);
+/* All instances of a primary get a hello message in the next tick. */
+void sentinelForceHello(sentinelInstance *primary);
+
+/* info.c: the reply to INFO. */
+void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text);
+
+/* down.c: whether an instance is down, for this Sentinel and for the group. */
+void sentinelCheckSdown(sentinelView *v, sentinelInstance *i);
+void sentinelCheckOdown(sentinelView *v, sentinelInstance *primary);
+/* True if the primary may be trusted to be one. */
+bool sentinelLooksSane(const sentinelView *v, const sentinelInstance *primary);
+
+/* vote.c: asks other Sentinels whether the primary is down, and for votes; `at_once`: without the
+ * usual pause. */
+void sentinelAsk(sentinelView *v, sentinelInstance *primary, bool at_once);
+/* The reply to it. */
+void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r);
+/* A candidate asks for a vote in `epoch`. Afterwards `primary->leader` has the vote of
+ * `primary->leader_epoch`. A vote that cannot be saved is not given. */
+void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, slice candidate);
+/* Whom a majority has elected in `epoch`; empty: nobody. Votes itself if it has not yet. */
+slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch);
+/* An epoch that was heard of. */
+void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch);
+
+/* failover.c */
+void sentinelStartFailover(sentinelView *v, sentinelInstance *primary);
+/* Starts one if it is time. True if it was started. */
+bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary);
+void sentinelFailoverStep(sentinelView *v, sentinelInstance *primary);
+/* At the end of a tick: the new address is taken. */
+void sentinelFailoverFinish(sentinelView *v, sentinelInstance *primary);
+/* SENTINEL FAILOVER. ERR_EXISTS: one is in progress; ERR_NOT_FOUND: no replica is good enough. */
+status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool coordinated) MUST_USE;
+void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary);
+/* Its INFO says that the promotion was done. */
+void sentinelPromoted(sentinelView *v, sentinelInstance *replica);
+/* Makes an instance a replica of `addr`, a primary with NULL. False: its link is not open. */
+bool sentinelSendReplicaOf(sentinelView *v, sentinelInstance *i, const sentinelAddr *addr);
+/* The replica that is to be promoted; NULL: none is good enough. */
+sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelInstance *primary);
+/* Runs the script of a primary that reconfigures clients. */
+void sentinelRunReconfig(sentinelView *v, sentinelInstance *primary, const char *role,
+                         const sentinelAddr *from, const sentinelAddr *to);
+
+#endif

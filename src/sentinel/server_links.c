@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sentinel/server_links.h"
+
+#include <errno.h>
+
+#include "base/base.h"
+#include "engine/lifecycle.h"
+#include "io/conn.h"
+#include "io/net_addr.h"
+#include "io/resolve.h"
+#include "io/tls.h"
+#include "net/net.h"
+#include "resp/resp.h"
+#include "sentinel/machine.h"
+#include "sentinel/server_sentinel.h"
+
+enum {
+    READ_BYTES = 16 * 1024,
+    READS_PER_EVENT = 16,
+    REPLY_BYTES_MAX = 16 * 1024 * 1024, /* of INFO; more is not expected */
+    NAMES_MAX = 64,
+    NAME_FRESH_MS = 5000,
+};
+
+/* A connection. */
+typedef struct serverConn {
+    conn conn;
+    sentinelLink *link; /* NULL: it has ended */
+    bool pubsub;
+    bool is_reading; /* its callback is running, and frees it */
+    str in, out;
+    size_t sent; /* of `out` */
+    replyReader reader;
+    sentinelReply reply;
+    str text, items[SENTINEL_REPLY_ITEMS];
+    int item_count;
+} serverConn;
+
+/* ------------------------------------------------------------------ life */
+
+static serverConn *connOf(const sentinelLink *l, bool pubsub) {
+    return pubsub ? l->pubsub_carrier : l->command_carrier;
+}
+
+static void freeConn(serverConn *sc) {
+    check(!sc->link);
+    check(!sc->is_reading);
+    strFree(&sc->in);
+    strFree(&sc->out);
+    strFree(&sc->text);
+    for (int i = 0; i < SENTINEL_REPLY_ITEMS; i++) strFree(&sc->items[i]);
+    memFree(sc);
+}
+
+static void closeConn(serverConn *sc) {
+    check(sc->link);
+    if (sc->pubsub) {
+        sc->link->pubsub_carrier = NULL;
+    } else {
+        sc->link->command_carrier = NULL;
+    }
+    sc->link = NULL;
+    connClose(&sc->conn);
+    if (!sc->is_reading) freeConn(sc);
+}
+
+/* The connection has failed or ended. */
+static void ended(serverConn *sc, bool refused) {
+    sentinelLink *l = sc->link;
+    bool pubsub = sc->pubsub;
+    closeConn(sc);
+    sentinelLinkClosed(serverViewNow(), l, pubsub, refused);
+}
+
+void serverLinkDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
+    hotCheck(v == &serverView);
+    serverConn *sc = connOf(l, pubsub);
+    if (sc) closeConn(sc);
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static void writable(conn *c) {
+    serverConn *sc = CONTAINER_OF(c, serverConn, conn);
+    while (sc->sent < sc->out.len) {
+        struct iovec iov = {sc->out.ptr + sc->sent, sc->out.len - sc->sent};
+        ssize_t n = connWritev(c, &iov, 1);
+        if (n < 0 && errno == EAGAIN) return;
+        if (n <= 0) {
+            ended(sc, false);
+            return;
+        }
+        sc->sent += (size_t)n;
+    }
+    strFree(&sc->out);
+    sc->sent = 0;
+    if (connOnWrite(c, NULL) != OK) ended(sc, false);
+}
+
+/* If it fails, the connection ends when the loop reports so, not inside of the caller. */
+void serverLinkSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, const slice *words) {
+    serverConn *sc = connOf(l, pubsub);
+    size_t len;
+    hotCheck(v == &serverView);
+    check(sc);
+    char *bytes = respRequest(count, words, &len);
+    strAppend(&sc->out, bytes, len);
+    memFree(bytes);
+    if (connOnWrite(&sc->conn, writable) != OK) logDebug("A link of Sentinel cannot be observed");
+}
+
+/* ------------------------------------------------------------------ replies */
+
+static void setText(str *to, slice text) {
+    strClear(to);
+    strAppendSlice(to, text);
+}
+
+/* Adds an event to the reply. True if it is complete. */
+static bool takeEvent(serverConn *sc, const replyEvent *e) {
+    hotCheck(e->depth >= 0);
+    sentinelReply *r = &sc->reply;
+    bool is_aggregate = e->kind >= REPLY_ARRAY && e->kind <= REPLY_ATTRIBUTE;
+    if (e->depth == 0) {
+        *r = (sentinelReply){.kind = e->kind, .integer = e->integer};
+        r->count = is_aggregate ? (int)(e->integer < 1000 ? e->integer : 1000) : 0;
+        setText(&sc->text, e->text);
+        sc->item_count = 0;
+    } else if (e->depth == 1 && sc->item_count < SENTINEL_REPLY_ITEMS) {
+        int at = sc->item_count++;
+        r->items[at].kind = e->kind;
+        r->items[at].integer = e->integer;
+        setText(&sc->items[at], e->text);
+    }
+    if (!e->complete) return false;
+    r->text = strSlice(&sc->text);
+    for (int i = 0; i < sc->item_count; i++) r->items[i].text = strSlice(&sc->items[i]);
+    return true;
+}
+
+/* False: the connection is to be closed. */
+static bool deliver(serverConn *sc) {
+    hotCheck(sc->link);
+    const sentinelReply *r = &sc->reply;
+    sentinelView *v = serverViewNow();
+    if (!sc->pubsub) return sentinelReplied(v, sc->link, r);
+    sentinelHeard(v, sc->link);
+    bool is_message = r->count == 3 && sc->item_count == 3 &&
+                      sliceIs(r->items[0].text, "message") && r->items[2].kind == REPLY_BULK;
+    if (is_message) sentinelHello(v, r->items[2].text);
+    return true;
+}
+
+/* Hands over what is complete. False: the connection is to be closed. */
+static bool readReplies(serverConn *sc) {
+    size_t pos = 0;
+    bool fine = true;
+    while (sc->link && fine) {
+        replyEvent e;
+        replyReadStatus st = replyRead(&sc->reader, sc->in.ptr, sc->in.len, &pos, &e);
+        if (st == REPLY_NEED_MORE) break;
+        fine = st == REPLY_EVENT;
+        if (fine && takeEvent(sc, &e)) fine = deliver(sc);
+    }
+    memmove(sc->in.ptr, sc->in.ptr + pos, sc->in.len - pos);
+    strCut(&sc->in, sc->in.len - pos);
+    return fine && sc->in.len <= REPLY_BYTES_MAX;
+}
+
+static void readable(conn *c) {
+    serverConn *sc = CONTAINER_OF(c, serverConn, conn);
+    sc->is_reading = true;
+    for (int i = 0; i < READS_PER_EVENT && sc->link; i++) {
+        char *to = strReserve(&sc->in, READ_BYTES);
+        ssize_t n = connRead(c, to, READ_BYTES);
+        if (n < 0 && errno == EAGAIN) break;
+        if (n > 0) strGrow(&sc->in, (size_t)n);
+        if ((n <= 0 || !readReplies(sc)) && sc->link) ended(sc, false);
+        if (n < READ_BYTES) break;
+    }
+    sc->is_reading = false;
+    if (!sc->link) freeConn(sc);
+}
+
+/* ------------------------------------------------------------------ connecting */
+
+static sentinelInstance *userOf(const sentinelLink *l) {
+    SENTINEL_EACH(primary, &serverView.primaries) {
+        if (primary->link == l) return primary;
+        SENTINEL_EACH(replica, &primary->replicas) {
+            if (replica->link == l) return replica;
+        }
+        SENTINEL_EACH(peer, &primary->sentinels) {
+            if (peer->link == l) return peer;
+        }
+    }
+    return NULL;
+}
+
+static void connected(conn *c) {
+    serverConn *sc = CONTAINER_OF(c, serverConn, conn);
+    check(sc->link);
+    if (c->state == CONN_FAILED) {
+        ended(sc, c->last_errno == ECONNREFUSED);
+        return;
+    }
+    if (connOnWrite(c, NULL) != OK || connOnRead(c, readable) != OK) {
+        ended(sc, false);
+        return;
+    }
+    sentinelInstance *i = userOf(sc->link);
+    check(i);
+    sentinelLinkOpened(serverViewNow(), i, sc->pubsub);
+}
+
+void serverLinkConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
+    reason why;
+    sentinelLink *l = i->link;
+    bool tls = netTlsForReplication();
+    check(!connOf(l, pubsub));
+    int fd = netConnectTcp(i->addr.ip, i->addr.port, netSourceAddress(), false, &why);
+    if (fd < 0) {
+        sentinelLinkClosed(v, l, pubsub, errno == ECONNREFUSED);
+        return;
+    }
+    (void)netSetNoDelay(fd, true); /* without it commands are only slower */
+    serverConn *sc = memNew(serverConn);
+    sc->link = l;
+    sc->pubsub = pubsub;
+    replyReaderInit(&sc->reader);
+    connInit(&sc->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
+    if (pubsub) {
+        l->pubsub_carrier = sc;
+    } else {
+        l->command_carrier = sc;
+    }
+    if ((tls && netTlsConnect(&sc->conn, strText(&i->addr.host)) != OK) ||
+        connOnWrite(&sc->conn, connected) != OK)
+        ended(sc, false);
+}
+
+/* ------------------------------------------------------------------ addresses */
+
+bool serverLinkOwnIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP_MAX]) {
+    char text[NET_ADDR_TEXT_MAX];
+    const serverConn *sc = l->command_carrier;
+    hotCheck(v == &serverView);
+    if (!sc || !netLocalText(sc->conn.fd, text)) return false;
+    char *colon = strrchr(text, ':');
+    if (!colon) return false;
+    size_t brackets = text[0] == '[';
+    size_t len = (size_t)(colon - text) - 2 * brackets;
+    if (len >= SENTINEL_IP_MAX) return false;
+    memcpy(ip, text + brackets, len);
+    ip[len] = '\0';
+    return true;
+}
+
+/* A name that was looked up. */
+typedef struct knownName {
+    str host;
+    char ip[SENTINEL_IP_MAX]; /* empty: unknown */
+    int64_t asked_ms;
+    bool is_asked; /* the answer has not come */
+} knownName;
+static knownName names[NAMES_MAX];
+static int name_count;
+
+static void lookedUp(void *arg, const char *addr) {
+    knownName *name = arg;
+    check(name->is_asked);
+    name->is_asked = false;
+    if (addr && strlen(addr) < SENTINEL_IP_MAX) memcpy(name->ip, addr, strlen(addr) + 1);
+}
+
+static knownName *nameOf(slice host) {
+    for (int i = 0; i < name_count; i++) {
+        if (sliceEqual(strSlice(&names[i].host), host)) return &names[i];
+    }
+    if (name_count == NAMES_MAX) return NULL;
+    names[name_count] = (knownName){.host = strNew(host)};
+    return &names[name_count++];
+}
+
+bool serverLinkResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
+    char text[NET_ADDR_TEXT_MAX];
+    if (host.len == 0 || host.len >= sizeof(text)) return false;
+    memcpy(text, host.ptr, host.len);
+    text[host.len] = '\0';
+    if (netAddrIsValid(text)) {
+        if (host.len >= SENTINEL_IP_MAX) return false;
+        memcpy(ip, text, host.len + 1);
+        return true;
+    }
+    knownName *name = v->resolve_hostnames ? nameOf(host) : NULL;
+    if (!name) return false;
+    if (!serverSentinelIsRunning()) {
+        if (!name->ip[0] && resolveHostNow(text, text) && strlen(text) < SENTINEL_IP_MAX)
+            memcpy(name->ip, text, strlen(text) + 1);
+    } else if (!name->is_asked && (!name->asked_ms || v->now_ms - name->asked_ms > NAME_FRESH_MS)) {
+        name->is_asked = true;
+        name->asked_ms = v->now_ms;
+        resolveHost(text, lookedUp, name);
+    }
+    if (!name->ip[0]) return false;
+    memcpy(ip, name->ip, sizeof(name->ip));
+    return true;
+}

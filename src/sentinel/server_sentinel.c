@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sentinel/server_sentinel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/random.h"
+#include "config/config.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+#include "engine/tick.h"
+#include "io/process.h"
+#include "net/net.h"
+#include "pubsub/pubsub.h"
+#include "sentinel/lines.h"
+#include "sentinel/machine.h"
+#include "sentinel/sentinel.h"
+#include "sentinel/server_links.h"
+
+enum { HZ_MIN = 10, HZ_RANGE = 10, CRASH_EXIT = 99 };
+
+sentinelView serverView;
+scriptQueue serverScripts;
+static bool is_running;
+
+bool serverSentinelIsRunning(void) { return is_running; }
+
+/* The wall clock: a failover that was started before a restart counts, and jumps are noticed. */
+sentinelView *serverViewNow(void) {
+    hotCheck(threadIsMain());
+    serverView.now_ms = clockWallMs();
+    return &serverView;
+}
+
+/* ------------------------------------------------------------------ the environment */
+
+static void event(sentinelView *v, logLevel level, const char *name, slice text,
+                  const sentinelInstance *notify) {
+    hotCheck(v == &serverView);
+    logWrite(level, "%s%s%.*s", name, name[0] ? " " : "", (int)text.len, text.ptr);
+    if (!name[0]) return;
+    if (level > LOG_DEBUG) pubsubDeliver(false, sliceOf(name), text);
+    if (!notify || !notify->notification_script.len) return;
+    slice args[] = {sliceOf(name), text};
+    scriptsAdd(&serverScripts, strSlice(&notify->notification_script), COUNT_OF(args), args);
+}
+
+bool serverSentinelSave(void) {
+    reason why;
+    hotCheck(threadIsMain());
+    if (configRewrite(false, &why) == OK) {
+        logNotice("Sentinel new configuration saved on disk");
+        return true;
+    }
+    logWarning("WARNING: Sentinel was not able to save the new configuration on disk!!!: %s",
+               why.text);
+    return false;
+}
+
+static bool save(sentinelView *v) {
+    hotCheck(v == &serverView);
+    return serverSentinelSave();
+}
+
+static void runScript(sentinelView *v, slice path, int count, const slice *args) {
+    hotCheck(v == &serverView);
+    scriptsAdd(&serverScripts, path, count, args);
+}
+
+static uint64_t drawRandom(sentinelView *v, uint64_t bound) {
+    hotCheck(v == &serverView);
+    return randomUniform(bound);
+}
+
+static int ownPort(sentinelView *v) {
+    hotCheck(v == &serverView);
+    return netReplicationPort();
+}
+
+static void crash(sentinelView *v) {
+    hotCheck(v == &serverView);
+    logWarning("Sentinel CRASH because of SENTINEL simulate-failure");
+    (void)fflush(stdout); /* nothing of it matters more than the exit code */
+    _exit(CRASH_EXIT);
+}
+
+static slice ownPassword(sentinelView *v) {
+    static str password;
+    const configOption *o = configFind(SLICE("requirepass"));
+    hotCheck(v == &serverView);
+    strClear(&password);
+    if (o) configGet(o, &password);
+    return strSlice(&password);
+}
+
+static const sentinelEnv env = {.connect = serverLinkConnect,
+                                .disconnect = serverLinkDisconnect,
+                                .send = serverLinkSend,
+                                .event = event,
+                                .save = save,
+                                .run_script = runScript,
+                                .random = drawRandom,
+                                .resolve = serverLinkResolve,
+                                .own_ip = serverLinkOwnIp,
+                                .own_port = ownPort,
+                                .crash = crash,
+                                .own_password = ownPassword};
+
+/* ------------------------------------------------------------------ scripts */
+
+static void scriptEnded(void *arg, const processEnd *end) {
+    scriptJob *job = arg;
+    check(job->running);
+    sentinelView *v = serverViewNow();
+    str path = strNew(strSlice(&job->args[0]));
+    int pid = processId(job->process);
+    int code = end->exit_code < 0 ? 0 : end->exit_code;
+    sentinelEventText(v, LOG_DEBUG, "-script-child", NULL, "%d %d %d", pid, code, end->signal);
+    if (end->timed_out)
+        sentinelEventText(v, LOG_WARNING, "-script-timeout", NULL, "%s %d", strText(&path), pid);
+    bool again =
+        scriptsEnded(&serverScripts, job, code, end->signal, v->periods.script_retry, v->now_ms);
+    if (!again && (code || end->signal))
+        sentinelEventText(v, LOG_WARNING, "-script-error", NULL, "%s %d %d", strText(&path),
+                          end->signal, code);
+    strFree(&path);
+}
+
+static void startScript(sentinelView *v, scriptJob *job) {
+    check(job->running);
+    const char *argv[SCRIPTS_ARGS_MAX + 1] = {NULL};
+    process *started;
+    reason why;
+    for (int i = 0; i < job->count; i++) argv[i] = strText(&job->args[i]);
+    processStart start = {.path = argv[0],
+                          .argv = argv,
+                          .timeout_ms = v->periods.script_runtime,
+                          .ended = scriptEnded,
+                          .arg = job};
+    if (processSpawn(engineLoop(), &start, &started, &why) == OK) {
+        job->process = started;
+        sentinelEventText(v, LOG_DEBUG, "+script-child", NULL, "%d", processId(started));
+        return;
+    }
+    sentinelEventText(v, LOG_WARNING, "-script-error", NULL, "%s 0 2", argv[0]);
+    (void)scriptsEnded(&serverScripts, job, 2, 0, 0, v->now_ms); /* it is not tried again */
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static int lineRank(const slice *words, int count) { return sentinelLineRank(words, count); }
+
+static status takeLine(const slice *words, int count, reason *why) {
+    return sentinelLineTake(&serverView, words, count, why);
+}
+
+static void addLine(void *arg, slice line) { configLinesAdd(arg, line); }
+
+static void writeLines(configLines *lines) { sentinelLinesWrite(&serverView, addLine, lines); }
+
+static const configFileOnly sentinel_line = {.words_max = INT32_MAX,
+                                             .key_words = 2,
+                                             .rank = lineRank,
+                                             .take = takeLine,
+                                             .rewrite = writeLines};
+const configOption sentinelOptions[] = {
+    CONFIG_FILE_ONLY("sentinel", &sentinel_line, .flags = CONFIG_MAY_BE_BARE), CONFIG_END};
+
+/* ------------------------------------------------------------------ start and ticks */
+
+static int drawHz(void) { return HZ_MIN + (int)randomUniform(HZ_RANGE); }
+
+void sentinelPrepare(void) {
+    hotCheck(threadIsMain());
+    sentinelViewInit(&serverView, &env, NULL);
+    scriptsInit(&serverScripts);
+    (void)serverViewNow(); /* instances that the file names have a time */
+}
+
+static status init(reason *why) {
+    const char *path = configFilePath();
+    if (!path)
+        return reasonSet(why, ERR_NOT_FOUND,
+                         "Sentinel needs config file on disk to save state. Exiting...");
+    if (access(path, W_OK) != 0 && errno != ENOENT)
+        return reasonSet(why, ERR_DENIED, "Sentinel config file %s is not writable: %s. Exiting...",
+                         path, strerror(errno));
+    tickSetHzProc(drawHz);
+    return OK;
+}
+
+void sentinelBegin(void) {
+    sentinelView *v = serverViewNow();
+    is_running = true;
+    if (!v->id[0]) {
+        randomHex(v->id, SENTINEL_ID_LEN);
+        (void)serverSentinelSave(); /* a failure is logged; it is tried again with each change */
+    }
+    logNotice("Sentinel ID is %s", v->id);
+    SENTINEL_EACH(primary, &v->primaries)
+    sentinelEvent(v, LOG_WARNING, "+monitor", primary, " quorum %lld", (long long)primary->quorum);
+}
+
+static void tick(int64_t budget_us) {
+    (void)budget_us; /* all is done at each tick */
+    if (!is_running) return;
+    sentinelView *v = serverViewNow();
+    sentinelTick(v);
+    for (scriptJob *job; (job = scriptsNext(&serverScripts, v->now_ms)) != NULL;)
+        startScript(v, job);
+}
+
+/* ------------------------------------------------------------------ INFO and ROLE */
+
+static const char *statusOf(const sentinelInstance *primary) {
+    if (primary->flags & INSTANCE_ODOWN) return "odown";
+    return primary->flags & INSTANCE_SDOWN ? "sdown" : "ok";
+}
+
+static void printInfo(str *out) {
+    hotCheck(serverScripts.running >= 0);
+    sentinelView *v = serverViewNow();
+    int number = 0;
+    strAppendFormat(out,
+                    "sentinel_masters:%d\r\nsentinel_tilt:%d\r\n"
+                    "sentinel_tilt_since_seconds:%lld\r\nsentinel_total_tilt:%llu\r\n"
+                    "sentinel_running_scripts:%d\r\nsentinel_scripts_queue_length:%d\r\n"
+                    "sentinel_simulate_failure_flags:%u\r\n",
+                    (int)v->primaries.count, v->tilt,
+                    v->tilt ? (long long)(v->now_ms - v->tilt_since_ms) / 1000 : -1LL,
+                    (unsigned long long)v->tilt_count, serverScripts.running,
+                    (int)serverScripts.jobs.count, v->simulated);
+    SENTINEL_EACH(primary, &v->primaries) {
+        const sentinelAddr *addr = sentinelCurrentAddr(primary);
+        slice host = sentinelAddrText(v, addr);
+        strAppendFormat(
+            out, "master%d:name=%s,status=%s,address=%.*s:%d,slaves=%d,sentinels=%d\r\n", number++,
+            strText(&primary->name), statusOf(primary), (int)host.len, host.ptr, addr->port,
+            (int)primary->replicas.count, (int)primary->sentinels.count + 1);
+    }
+}
+
+void sentinelReplyRole(ctx *c) {
+    const sentinelView *v = serverViewNow();
+    replyArray(c, 2);
+    replyBulkText(c, "sentinel");
+    replyArray(c, (int64_t)v->primaries.count);
+    SENTINEL_EACH(primary, &v->primaries) replyBulk(c, strSlice(&primary->name));
+}
+
+static bool isBusy(void) { return is_running; }
+
+static const tickJob ticks[] = {{"sentinel", 0, tick, isBusy}, {0}};
+static const infoSection sections[] = {
+    {"sentinel", "# Sentinel", INFO_NORMAL, INFO_SENTINEL, printInfo}, {0}};
+
+/* PUBLISH: clients may send hello messages, nothing else. */
+static bool publishInward(ctx *c) {
+    if (!sliceEqual(c->argv[1], SLICE("__sentinel__:hello"))) {
+        replyError(c, SLICE("ERR Only HELLO messages are accepted by Sentinel instances."));
+        return true;
+    }
+    sentinelHello(serverViewNow(), c->argv[2]);
+    replyInteger(c, 1);
+    return true;
+}
+
+static status initFeature(reason *why) {
+    pubsubSetInward(publishInward);
+    return init(why);
+}
+
+const feature sentinelFeature = {
+    .name = "sentinel", .info = sections, .ticks = ticks, .init = initFeature};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Questions among Sentinels whether a primary is down, and the election of the one that does the
+ * failover: in each epoch a Sentinel votes once for each primary. */
+#include "base/base.h"
+#include "base/number.h"
+#include "sentinel/machine.h"
+
+enum {
+    ANSWER_PERIODS = 5, /* what another Sentinel has said is true so long */
+    DESYNC_MS = 1000,
+};
+
+/* ------------------------------------------------------------------ asking */
+
+static bool wantsAnswers(const sentinelInstance *primary) {
+    return (primary->flags & INSTANCE_SDOWN) ||
+           ((primary->flags & INSTANCE_COORDINATED) && primary->step == FAILOVER_WAIT_START);
+}
+
+static void askPeer(sentinelView *v, sentinelInstance *primary, sentinelInstance *peer) {
+    hotCheck(peer->kind == INSTANCE_SENTINEL);
+    char port[NUMBER_TEXT_MAX], epoch[NUMBER_TEXT_MAX];
+    slice words[] = {SLICE("is-master-down-by-addr"), sentinelAddrText(v, &primary->addr),
+                     sliceMake(port, numberPrintInt(port, primary->addr.port)),
+                     sliceMake(epoch, numberPrintUint(epoch, v->current_epoch)),
+                     primary->step > FAILOVER_NONE ? sliceOf(v->id) : SLICE("*")};
+    (void)sentinelSend(v, peer, PENDING_ASK, "SENTINEL", COUNT_OF(words), words); /* it is open */
+}
+
+void sentinelAsk(sentinelView *v, sentinelInstance *primary, bool at_once) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    SENTINEL_EACH(peer, &primary->sentinels) {
+        int64_t age_ms = v->now_ms - peer->asked_reply_ms;
+        if (age_ms > v->periods.ask * ANSWER_PERIODS) {
+            peer->flags &= ~(uint32_t)INSTANCE_PRIMARY_DOWN;
+            strFree(&peer->leader);
+        }
+        if (!wantsAnswers(primary) || !sentinelCanSend(peer)) continue;
+        if (!at_once && age_ms < v->periods.ask) continue;
+        if (peer->link->pending_count >= SENTINEL_PENDING_MAX * peer->link->users) continue;
+        askPeer(v, primary, peer);
+    }
+}
+
+void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r) {
+    check(peer->kind == INSTANCE_SENTINEL);
+    if (r->kind != REPLY_ARRAY || r->count != 3 || r->items[0].kind != REPLY_INTEGER ||
+        r->items[1].kind != REPLY_BULK || r->items[2].kind != REPLY_INTEGER)
+        return;
+    peer->asked_reply_ms = v->now_ms;
+    peer->flags &= ~(uint32_t)INSTANCE_PRIMARY_DOWN;
+    if (r->items[0].integer == 1) peer->flags |= INSTANCE_PRIMARY_DOWN;
+    slice leader = r->items[1].text;
+    if (sliceIs(leader, "*")) return;
+    uint64_t epoch = (uint64_t)r->items[2].integer;
+    if (peer->leader_epoch != epoch)
+        sentinelEventText(v, LOG_NOTICE, "", NULL, "%s voted for %.*s %llu", strText(&peer->name),
+                          (int)leader.len, leader.ptr, (unsigned long long)epoch);
+    strFree(&peer->leader);
+    peer->leader = strNew(leader);
+    peer->leader_epoch = epoch;
+}
+
+/* ------------------------------------------------------------------ voting */
+
+void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    if (epoch <= v->current_epoch || epoch > SENTINEL_EPOCH_MAX) return;
+    v->current_epoch = epoch;
+    (void)v->env->save(v); /* a failure is logged; what is promised in the epoch is saved again */
+    sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu", (unsigned long long)epoch);
+}
+
+void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, slice candidate) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    bool is_self = sliceIs(candidate, v->id);
+    /* Strangers get no votes, and cannot change the epoch. */
+    if (!is_self && !sentinelFindPeer(primary, candidate)) return;
+    sentinelSawEpoch(v, primary, epoch);
+    if (primary->leader_epoch >= epoch || v->current_epoch > epoch) return;
+    str old = primary->leader;
+    uint64_t old_epoch = primary->leader_epoch;
+    primary->leader = strNew(candidate);
+    primary->leader_epoch = v->current_epoch;
+    if (!v->env->save(v)) {
+        /* After a restart it would be forgotten, and another one could be given. */
+        strFree(&primary->leader);
+        primary->leader = old;
+        primary->leader_epoch = old_epoch;
+        return;
+    }
+    strFree(&old);
+    sentinelEventText(v, LOG_WARNING, "+vote-for-leader", primary, "%.*s %llu", (int)candidate.len,
+                      candidate.ptr, (unsigned long long)epoch);
+    if (!is_self) primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
+}
+
+static int votesFor(const sentinelInstance *primary, slice id, uint64_t epoch) {
+    int votes = primary->leader_epoch == epoch && sliceEqual(strSlice(&primary->leader), id);
+    SENTINEL_EACH(peer, &primary->sentinels)
+    votes +=
+        peer->leader_epoch == epoch && peer->leader.len && sliceEqual(strSlice(&peer->leader), id);
+    return votes;
+}
+
+/* The one with the most votes; empty: there are none. */
+static slice frontRunner(const sentinelInstance *primary, uint64_t epoch, int *votes) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    slice best = {"", 0};
+    *votes = 0;
+    if (primary->leader_epoch == epoch && primary->leader.len) {
+        best = strSlice(&primary->leader);
+        *votes = votesFor(primary, best, epoch);
+    }
+    SENTINEL_EACH(peer, &primary->sentinels) {
+        if (peer->leader_epoch != epoch || !peer->leader.len) continue;
+        int count = votesFor(primary, strSlice(&peer->leader), epoch);
+        if (count <= *votes) continue;
+        *votes = count;
+        best = strSlice(&peer->leader);
+    }
+    return best;
+}
+
+slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    int votes, voters = (int)primary->sentinels.count + 1;
+    slice best = frontRunner(primary, epoch, &votes);
+    if (primary->leader_epoch < epoch) {
+        str choice = strNew(best.len ? best : sliceOf(v->id));
+        sentinelVote(v, primary, epoch, strSlice(&choice));
+        strFree(&choice);
+        best = frontRunner(primary, epoch, &votes);
+    }
+    bool wins = votes >= voters / 2 + 1 && votes >= primary->quorum;
+    return wins ? best : SLICE("");
+}
