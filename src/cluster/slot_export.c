@@ -358,8 +358,7 @@ static void logProgress(slotJob *job) {
               p.bytes_per_second / 1048576, (long long)p.seconds_left);
 }
 
-void slotExportTick(void) {
-    hotCheck(threadIsMain());
+void slotExportCheckOwners(void) {
     for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
         next = listNext(&slotMigrations.jobs, n);
         slotJob *job = slotJobOf(n);
@@ -367,9 +366,18 @@ void slotExportTick(void) {
         const clusterNode *target = clusterMapFind(&serverMap, sliceMake(job->target, NODE_ID_LEN));
         bool granted =
             target && isDecided(job) && slotRangesAreOf(&job->ranges, &serverMap, target);
-        if (!granted && areLost(job)) {
-            exportFail(job, "Slots are no longer owned by myself");
-        } else if (isDecided(job)) {
+        if (!granted && areLost(job)) exportFail(job, "Slots are no longer owned by myself");
+    }
+}
+
+void slotExportTick(void) {
+    hotCheck(threadIsMain());
+    slotExportCheckOwners();
+    for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
+        next = listNext(&slotMigrations.jobs, n);
+        slotJob *job = slotJobOf(n);
+        if (!isExport(job)) continue;
+        if (isDecided(job)) {
             watchGrant(job);
         } else {
             logProgress(job);

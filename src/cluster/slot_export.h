@@ -27,6 +27,8 @@ void slotExportOn(slotJob *job, slotJobEvent event);
 /* Bytes of a job that were not sent yet. */
 size_t slotExportUnsent(const slotJob *job);
 
+/* The owners of slots have changed. */
+void slotExportCheckOwners(void);
 void slotExportStep(void);
 void slotExportTick(void);
 /* The session ends; no effect if it is none of the links. */

@@ -13,6 +13,7 @@
 #include "cluster/slot_migration.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/session_slot.h"
@@ -325,6 +326,7 @@ void slotImportStep(void) {
         next = listNext(&slotMigrations.jobs, n);
         slotJob *job = slotJobOf(n);
         if (!job->is_import || !slotJobIsActive(job) || followsRole(job)) continue;
+        if (pauseIsFor(PAUSE_FOR_FAILOVER)) continue; /* the stream of replication stands still */
         if (job->state == JOB_CLEANING) clean(job);
         if (job->state == JOB_TAKING && !slotMigrationHeld().before_takeover) takeOver(job);
     }
@@ -337,11 +339,12 @@ static void watch(slotJob *job) {
     const clusterNode *source = clusterMapFind(&serverMap, sliceMake(job->source, NODE_ID_LEN));
     int64_t now_ms = engineHot.now_ms;
     check(link->who);
+    bool is_held = link->who->flags & SESSION_PAUSED;
     if (!source || !slotRangesAreOf(&job->ranges, &serverMap, source)) {
         bool mine = slotRangesAreOf(&job->ranges, &serverMap, serverMap.myself);
         slotImportFail(job, mine ? "Slots were unexpectedly assigned to myself during import"
                                  : "Slots are no longer owned by source node");
-    } else if (now_ms - link->who->active_ms > replTimeoutMs()) {
+    } else if (!is_held && now_ms - link->who->active_ms > replTimeoutMs()) {
         logWarning("Timing out slot migration %s after not receiving ack for too long",
                    slotJobLabelOf(job).text);
         slotImportFail(job, "Timed out after too long with no interaction");

@@ -106,6 +106,7 @@ void slotMigrationInit(void) {
 void slotMigrationStep(void) {
     if (likely(!slotMigrations.active)) return;
     if (engineHot.current || engineHot.loading) return;
+    if (serverMap.changed & CLUSTER_MAP_OWN_SLOTS) slotExportCheckOwners();
     slotImportStep();
     slotExportStep();
 }

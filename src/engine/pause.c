@@ -77,6 +77,8 @@ void pauseEnd(pauseReason reason) {
 
 pauseScope pauseNow(void) { return pause.scope; }
 
+bool pauseIsFor(pauseReason reason) { return pause.pauses[reason].scope != PAUSE_NONE; }
+
 /* The reason of the pause that ends last; -1 if there is none. */
 static int longest(void) {
     int found = -1;
@@ -146,13 +148,19 @@ static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;
     /* The stream of the primary waits as a whole, for CLIENT PAUSE alone. */
-    if (c->origin == ORIGIN_PRIMARY)
-        return pause.pauses[PAUSE_BY_COMMAND].scope != PAUSE_NONE ? pauseHold(s) : GATE_PASS;
+    if (c->origin == ORIGIN_PRIMARY) return pauseIsFor(PAUSE_BY_COMMAND) ? pauseHold(s) : GATE_PASS;
+    /* What is imported is passed on to the replicas, which are to catch up. */
+    if (c->origin == ORIGIN_IMPORT) {
+        bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_SHUTDOWN) ||
+                     pauseIsFor(PAUSE_FOR_FAILOVER);
+        return waits ? pauseHold(s) : GATE_PASS;
+    }
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
     if (pause.scope == PAUSE_SOME && !pause.selects(c)) return GATE_PASS;
     return pauseHold(s);
 }
 
-const gate pauseGate = {
-    .name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS | 1u << ORIGIN_PRIMARY};
+const gate pauseGate = {.name = "pause",
+                        .admit = hold,
+                        .origins = GATE_FOR_CLIENTS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};

@@ -40,6 +40,8 @@ void pauseSelect(pauseSelectProc *selects);
 void pauseEnd(pauseReason reason);
 /* The strongest scope of all pauses. */
 pauseScope pauseNow(void);
+/* True while there is a pause of that reason. */
+bool pauseIsFor(pauseReason reason);
 /* Wall time at which the last pause ends; 0 if there is none. */
 int64_t pauseEndMs(void);
 /* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
