@@ -78,7 +78,8 @@ void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, sl
     /* Strangers get no votes, and cannot change the epoch. */
     if (!is_self && !sentinelFindPeer(primary, candidate)) return;
     sentinelSawEpoch(v, primary, epoch);
-    if (primary->leader_epoch >= epoch || v->current_epoch > epoch) return;
+    /* It is greater if the epoch has passed, and less if that is beyond all bounds. */
+    if (primary->leader_epoch >= epoch || v->current_epoch != epoch) return;
     str old = primary->leader;
     uint64_t old_epoch = primary->leader_epoch;
     primary->leader = strNew(candidate);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the tests of Sentinel share: a view whose environment records what it is asked to do. */
+#ifndef TESTS_C_SENTINEL_SENTINEL_TEST_H
+#define TESTS_C_SENTINEL_SENTINEL_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/random.h"
+#include "io/net_addr.h"
+#include "sentinel/lines.h"
+#include "sentinel/machine.h"
+#include "sentinel/view.h"
+
+static sentinelView view;
+static str told;  /* events: "name text;" */
+static str sent;  /* commands: "port: words;" */
+static int saves; /* of the file */
+static bool save_fails;
+
+static const char own_id[] = "1111111111111111111111111111111111111111";
+static const char peer_id[] = "2222222222222222222222222222222222222222";
+static const char third_id[] = "3333333333333333333333333333333333333333";
+
+static sentinelInstance *userOf(const sentinelView *v, const sentinelLink *l) {
+    SENTINEL_EACH(primary, &v->primaries) {
+        if (primary->link == l) return primary;
+        SENTINEL_EACH(i, &primary->replicas) {
+            if (i->link == l) return i;
+        }
+        SENTINEL_EACH(i, &primary->sentinels) {
+            if (i->link == l) return i;
+        }
+    }
+    return NULL;
+}
+
+static void testConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
+    sentinelLinkOpened(v, i, pubsub);
+}
+static void testDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
+    (void)v, (void)l, (void)pubsub;
+}
+static void testSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, const slice *words) {
+    const sentinelInstance *i = userOf(v, l);
+    strAppendFormat(&sent, "%d%s:", i ? i->addr.port : 0, pubsub ? "p" : "");
+    for (int at = 0; at < count; at++)
+        strAppendFormat(&sent, " %.*s", (int)words[at].len, words[at].ptr);
+    strAppendByte(&sent, ';');
+}
+static void testEvent(sentinelView *v, logLevel level, const char *name, slice text,
+                      const sentinelInstance *notify) {
+    (void)v, (void)level, (void)notify;
+    strAppendFormat(&told, "%s %.*s;", name, (int)text.len, text.ptr);
+}
+static bool testSave(sentinelView *v) {
+    (void)v;
+    saves++;
+    return !save_fails;
+}
+static void testScript(sentinelView *v, slice path, int count, const slice *args) {
+    (void)v, (void)path, (void)count, (void)args;
+}
+static uint64_t testRandom(sentinelView *v, uint64_t bound) {
+    (void)v;
+    return bound / 2;
+}
+static bool testResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
+    str text = strNew(host);
+    bool valid = netAddrIsValid(strText(&text)) && host.len < SENTINEL_IP_MAX;
+    (void)v;
+    if (valid) memcpy(ip, text.ptr, host.len + 1);
+    strFree(&text);
+    return valid;
+}
+static bool testOwnIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP_MAX]) {
+    (void)v, (void)l;
+    memcpy(ip, "10.0.0.1", 9);
+    return true;
+}
+static int testOwnPort(sentinelView *v) {
+    (void)v;
+    return 26379;
+}
+static void testCrash(sentinelView *v) { (void)v; }
+static slice testPassword(sentinelView *v) {
+    (void)v;
+    return SLICE("");
+}
+
+static const sentinelEnv test_env = {.connect = testConnect,
+                                     .disconnect = testDisconnect,
+                                     .send = testSend,
+                                     .event = testEvent,
+                                     .save = testSave,
+                                     .run_script = testScript,
+                                     .random = testRandom,
+                                     .resolve = testResolve,
+                                     .own_ip = testOwnIp,
+                                     .own_port = testOwnPort,
+                                     .crash = testCrash,
+                                     .own_password = testPassword};
+
+static inline void beginView(void) {
+    sentinelViewInit(&view, &test_env, NULL);
+    memcpy(view.id, own_id, sizeof(own_id));
+    view.now_ms = 1000000;
+    strFree(&told);
+    strFree(&sent);
+    saves = 0;
+    save_fails = false;
+}
+
+static inline void endView(void) {
+    sentinelViewClear(&view);
+    strFree(&told);
+    strFree(&sent);
+}
+
+static inline sentinelInstance *addPrimary(void) {
+    sentinelInstance *primary;
+    assert_int_equal(sentinelAddPrimary(&view, SLICE("mym"), SLICE("10.0.0.2"), 6379, 2, &primary),
+                     OK);
+    return primary;
+}
+
+static inline void takeLine(const char *line, status expected) {
+    str *words;
+    slice slices[16];
+    int count;
+    reason why;
+    assert_true(strSplitWords(sliceOf(line), &words, &count));
+    for (int i = 0; i < count; i++) slices[i] = strSlice(&words[i]);
+    assert_int_equal(sentinelLineTake(&view, slices, count, &why), expected);
+    strFreeWords(words, count);
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * sentinel/lines.h: what is written is read back to the same state. */
+#include "sentinel_test.h"
+
+enum { RUNS = 300 };
+
+typedef struct lineList {
+    str lines[256];
+    int count;
+} lineList;
+
+static void keep(void *arg, slice line) {
+    lineList *l = arg;
+    assert_true(l->count < 256);
+    l->lines[l->count++] = strNew(line);
+}
+
+static void freeLines(lineList *l) {
+    for (int i = 0; i < l->count; i++) strFree(&l->lines[i]);
+    l->count = 0;
+}
+
+/* Reads the lines into an empty view, in the order of their ranks. */
+static void readBack(const lineList *l) {
+    sentinelViewClear(&view);
+    beginView();
+    memset(view.id, 0, sizeof(view.id));
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < l->count; i++) {
+            str *words;
+            slice first;
+            int count;
+            assert_true(strSplitWords(strSlice(&l->lines[i]), &words, &count));
+            first = strSlice(&words[0]);
+            if (sentinelLineRank(&first, 1) == rank) takeLine(strText(&l->lines[i]), OK);
+            strFreeWords(words, count);
+        }
+    }
+}
+
+static void assert_survives(void) {
+    lineList before = {.count = 0}, after = {.count = 0};
+    sentinelLinesWrite(&view, keep, &before);
+    readBack(&before);
+    sentinelLinesWrite(&view, keep, &after);
+    assert_int_equal(before.count, after.count);
+    for (int i = 0; i < before.count; i++)
+        assert_string_equal(strText(&before.lines[i]), strText(&after.lines[i]));
+    freeLines(&before);
+    freeLines(&after);
+}
+
+static str randomText(const char *letters) {
+    str text = STR_EMPTY;
+    for (uint64_t n = 1 + randomUniform(12); n; n--)
+        strAppendByte(&text, letters[randomUniform(strlen(letters))]);
+    return text;
+}
+
+static void addRandomPrimary(void) {
+    sentinelInstance *primary, *other;
+    str name = randomText("ab '\"\\#:-x\xc3"), secret = randomText("a \"'\\#\t\n\xff");
+    if (sentinelAddPrimary(&view, strSlice(&name), SLICE("10.0.0.2"), (int64_t)randomUniform(65536),
+                           1 + (int64_t)randomUniform(5), &primary) == OK) {
+        primary->down_after_ms = 1 + (int64_t)(randomNext() >> 2);
+        primary->failover_timeout_ms = 1 + (int64_t)randomUniform(INT64_MAX);
+        primary->parallel_syncs = (int64_t)randomUniform(3);
+        primary->refused_after_ms = (int64_t)randomUniform(3);
+        primary->reboot_down_after_ms = (int64_t)randomUniform(3);
+        primary->config_epoch = randomUniform(SENTINEL_EPOCH_MAX);
+        primary->leader_epoch = randomUniform(SENTINEL_EPOCH_MAX);
+        if (primary->config_epoch > view.current_epoch) view.current_epoch = primary->config_epoch;
+        primary->auth_pass = strNew(strSlice(&secret));
+        sentinelRename(primary, SLICE("PING"), strSlice(&secret));
+        for (int i = 0; i < 3; i++) {
+            /* Some are there already. */
+            (void)!sentinelAddReplica(&view, primary, SLICE("::1"), (int64_t)randomUniform(3),
+                                      &other);
+            (void)!sentinelAddPeer(&view, primary, SLICE("10.0.0.9"), (int64_t)randomUniform(3),
+                                   randomUniform(2) ? sliceOf(peer_id) : sliceOf(third_id), &other);
+        }
+    }
+    strFree(&name);
+    strFree(&secret);
+}
+
+static void random_states_are_read_back(void **state) {
+    (void)state;
+    randomSeed(7);
+    for (int run = 0; run < RUNS; run++) {
+        beginView();
+        for (uint64_t n = randomUniform(4); n; n--) addRandomPrimary();
+        view.announce_port = (int)randomUniform(3);
+        view.announce_hostnames = randomUniform(2);
+        view.resolve_hostnames = randomUniform(2);
+        view.deny_scripts = randomUniform(2);
+        view.pass = randomText("a \"'\\#\n");
+        view.user = randomText("a \"'\\#\n");
+        assert_survives();
+        endView();
+    }
+}
+
+static void a_host_without_an_address_is_written_by_its_name(void **state) {
+    (void)state;
+    sentinelInstance *primary;
+    beginView();
+    view.resolve_hostnames = true;
+    assert_int_equal(sentinelAddPrimary(&view, SLICE("a b"), SLICE("no.such.host"), 1, 1, &primary),
+                     OK);
+    assert_survives();
+    assert_non_null(sentinelFindPrimaryAt(&view, SLICE("no.such.host"), 1));
+    endView();
+}
+
+static void a_promotion_is_written_as_done(void **state) {
+    (void)state;
+    lineList lines = {.count = 0};
+    beginView();
+    sentinelInstance *primary = addPrimary(), *replica;
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.3"), 6379, &replica), OK);
+    primary->promoted = replica;
+    primary->flags |= INSTANCE_FAILOVER;
+    primary->step = FAILOVER_RECONF_REPLICAS;
+    sentinelLinesWrite(&view, keep, &lines);
+    readBack(&lines);
+    assert_non_null(sentinelFindPrimaryAt(&view, SLICE("10.0.0.3"), 6379));
+    primary = sentinelFindPrimary(&view, SLICE("mym"));
+    assert_non_null(sentinelFindReplica(primary, SLICE("10.0.0.2"), 6379));
+    assert_int_equal(primary->replicas.count, 1);
+    freeLines(&lines);
+    endView();
+}
+
+static void wrong_lines_are_refused(void **state) {
+    (void)state;
+    beginView();
+    (void)addPrimary();
+    takeLine("monitor mym 10.0.0.3 1 1", ERR_EXISTS);
+    takeLine("monitor other 10.0.0.3 1 0", ERR_RANGE);
+    takeLine("monitor other 10.0.0.3 65536 1", ERR_RANGE);
+    takeLine("monitor other not.literal 1 1", ERR_NOT_FOUND);
+    takeLine("monitor \"\" 10.0.0.3 1 1", ERR_SYNTAX);
+    takeLine("monitor a,b 10.0.0.3 1 1", ERR_SYNTAX);
+    takeLine("down-after-milliseconds mym 0", ERR_RANGE);
+    takeLine("down-after-milliseconds other 1", ERR_NOT_FOUND);
+    takeLine("down-after-milliseconds mym", ERR_SYNTAX);
+    takeLine("notification-script mym /no/such/file", ERR_NOT_FOUND);
+    takeLine("known-replica mym 10.0.0.4 1", OK);
+    takeLine("known-replica mym 10.0.0.4 1", ERR_EXISTS);
+    takeLine("rename-command mym PING PONG", OK);
+    takeLine("rename-command mym ping PANG", ERR_EXISTS);
+    takeLine("current-epoch 99999999999999999999", OK);
+    assert_int_equal(view.current_epoch, 0);
+    takeLine("config-epoch mym 7", OK);
+    assert_int_equal(view.current_epoch, 7);
+    endView();
+}
+
+int test_lines(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_states_are_read_back),
+        cmocka_unit_test(a_host_without_an_address_is_written_by_its_name),
+        cmocka_unit_test(a_promotion_is_written_as_done),
+        cmocka_unit_test(wrong_lines_are_refused),
+    };
+    return cmocka_run_group_tests_name("lines", tests, NULL, NULL);
+}
