@@ -31,7 +31,7 @@ SWITCHES = [
 FILE_OPTIONS = re.compile(r"(^include|file|^unixsocket|^dir|-dir)$")
 # Bounds that are only those of the C type.
 UNBOUNDED = {CONSTANTS[name] for name in ("INT_MAX", "INT_MIN", "INT64_MAX", "INT64_MIN", "UINT32_MAX", "UINT64_MAX")}
-PROGRAMS = ("valkey-server", "redis-server")
+PROGRAMS = ("valkey-server", "redis-server", "valkey-sentinel", "redis-sentinel")
 
 
 def known_switches():

@@ -38,4 +38,4 @@ _valkey_server() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
     fi
 }
-complete -o filenames -F _valkey_server valkey-server redis-server
+complete -o filenames -F _valkey_server valkey-server redis-server valkey-sentinel redis-sentinel
