@@ -299,9 +299,10 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 sim_program := $(out)/tests/sim/sim
 sim_machines := $(addprefix repl/,backlog failover_state history link link_dual primary primary_sync) \
                 $(patsubst src/%.c,%,$(wildcard src/cluster/map*.c src/cluster/message*.c)) \
-                $(addprefix cluster/,bus bus_clock bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot topology valid)
+                $(addprefix cluster/,bus bus_clock bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot topology valid) \
+                $(addprefix sentinel/,down failover hello info lines tick view vote)
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
-                $(call objects_of,base ds resp) $(out)/build_info.o
+                $(call objects_of,base ds resp io config) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 # The same with faults that are switched on one by one, in changed copies of src/cluster (tests/sim/faults.py).
@@ -314,7 +315,7 @@ $(sim_changed:%=$(out)/faults/%.o): %.o: %.c $(out)/flags
 	$(Q)$(CC) $(cc_flags) -Wno-parentheses -MMD -MP -c -o $@ $<
 $(sim_faulty): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_changed:%=$(out)/faults/%.o) \
                $(filter-out $(sim_changed:%=$(out)/%.o),$(sim_machines:%=$(out)/%.o)) \
-               $(call objects_of,base ds resp) $(out)/build_info.o
+               $(call objects_of,base ds resp io config) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 sim: $(sim_program)

@@ -20,7 +20,8 @@
 #include "network.h"
 #include "sim.h"
 
-static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario};
+static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario,
+                                               &sentinelScenario};
 
 int sim_fault;
 

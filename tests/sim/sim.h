@@ -18,6 +18,7 @@ typedef struct simScenario {
 
 extern const simScenario clusterScenario;     /* cluster.c */
 extern const simScenario replicationScenario; /* replication.c */
+extern const simScenario sentinelScenario;    /* sentinel.c */
 
 /* The fault that is switched on, 0: none. Only the program of faults.py has any. */
 extern int sim_fault;

@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The scenario of Sentinel: a primary with three replicas, watched by three or five Sentinels, over
+ * a network that separates, delays and cuts, with hosts that pause and restart, clocks that jump,
+ * and files that cannot be written.
+ *
+ * No epoch has two leaders; a Sentinel votes once in an epoch, over restarts as well; its epoch is
+ * never less than the one in its file; after healing there is, within a bound, exactly one primary,
+ * which all Sentinels know and all replicas follow. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "network.h"
+#include "sentinel/lines.h"
+#include "sentinel/machine.h"
+#include "sim.h"
+
+enum {
+    SERVERS = 4,
+    SENTINELS_MAX = 5,
+    HOSTS = SERVERS + SENTINELS_MAX,
+    TICK_MS = 50,
+    CALM_MS = 20 * 1000,
+    FAULTS_MS = 90 * 1000,
+    HEALED_MS = 240 * 1000,
+    DOWN_AFTER_MS = 2000,
+    TIMEOUT_MS = 10000,
+    EPOCHS_MAX = 512,
+    LINES_MAX = 64,
+};
+static const char end_of_message = '\x02', end_of_word = '\x01';
+
+typedef struct simServer {
+    bool is_replica;
+    int primary;
+    uint64_t offset;
+    bool link_up;
+    char runid[SENTINEL_ID_LEN + 1];
+} simServer;
+
+typedef struct simSentinel {
+    sentinelView view;
+    int host;
+    str file[LINES_MAX];
+    int file_lines;
+    uint64_t file_epoch;
+    bool disk_fails;
+    char id[SENTINEL_ID_LEN + 1];
+    char votes[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
+    int64_t next_ms;
+} simSentinel;
+
+/* What a Sentinel keeps about a connection. */
+typedef struct carrier {
+    sentinelLink *link;
+    bool pubsub, opened;
+    str received;
+    wire *wire;
+} carrier;
+
+static simServer servers[SERVERS];
+static simSentinel sentinels[SENTINELS_MAX];
+static int sentinel_count;
+static char leaders[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
+static struct {
+    uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs;
+} counts;
+
+static int hostOf(const char *ip) { return atoi(strrchr(ip, '.') + 1) - 1; }
+static simSentinel *sentinelAt(int host) {
+    return host >= SERVERS && host < SERVERS + sentinel_count ? &sentinels[host - SERVERS] : NULL;
+}
+
+/* ------------------------------------------------------------------ the environment */
+
+static void closeCarrier(carrier *c) {
+    if (c->pubsub) {
+        c->link->pubsub_carrier = NULL;
+    } else {
+        c->link->command_carrier = NULL;
+    }
+    c->wire->state[WIRE_CONNECTOR] = NULL;
+    wireClose(c->wire, WIRE_CONNECTOR);
+    strFree(&c->received);
+    memFree(c);
+}
+
+static void doConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
+    simSentinel *s = v->arg;
+    int host = hostOf(i->addr.ip);
+    wire *w =
+        wireOpen(s->host, s, host, host < SERVERS ? (void *)&servers[host] : sentinelAt(host));
+    if (!w) {
+        sentinelLinkClosed(v, i->link, pubsub, true);
+        return;
+    }
+    carrier *c = memNew(carrier);
+    *c = (carrier){.link = i->link, .pubsub = pubsub, .wire = w};
+    w->state[WIRE_CONNECTOR] = c;
+    if (pubsub) {
+        i->link->pubsub_carrier = c;
+    } else {
+        i->link->command_carrier = c;
+    }
+}
+
+static void doDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
+    (void)v;
+    carrier *c = pubsub ? l->pubsub_carrier : l->command_carrier;
+    if (c) closeCarrier(c);
+}
+
+static void doSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, const slice *words) {
+    str text = STR_EMPTY;
+    carrier *c = pubsub ? l->pubsub_carrier : l->command_carrier;
+    (void)v;
+    for (int i = 0; i < count; i++) {
+        if (i) strAppendByte(&text, end_of_word);
+        strAppendSlice(&text, words[i]);
+    }
+    strAppendByte(&text, end_of_message);
+    wireSend(c->wire, WIRE_CONNECTOR, strSlice(&text));
+    strFree(&text);
+}
+
+static void noteVote(simSentinel *s, slice text) {
+    uint64_t epoch = strtoull(text.ptr + SENTINEL_ID_LEN, NULL, 10);
+    if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
+    counts.votes++;
+    if (s->votes[epoch][0] && memcmp(s->votes[epoch], text.ptr, SENTINEL_ID_LEN))
+        simFail("Sentinel %d votes twice in epoch %llu", s->host, (unsigned long long)epoch);
+    memcpy(s->votes[epoch], text.ptr, SENTINEL_ID_LEN);
+}
+
+static void noteLeader(const simSentinel *s) {
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        uint64_t epoch = primary->failover_epoch;
+        if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
+        if (leaders[epoch][0] && strcmp(leaders[epoch], s->id))
+            simFail("epoch %llu has two leaders", (unsigned long long)epoch);
+        memcpy(leaders[epoch], s->id, sizeof(s->id));
+    }
+    counts.elections++;
+}
+
+static void onEvent(sentinelView *v, logLevel level, const char *name, slice text,
+                    const sentinelInstance *notify) {
+    simSentinel *s = v->arg;
+    (void)level, (void)notify;
+    logDebug("%lld sentinel %d: %s %.*s", (long long)sim_now_ms, s->host, name, (int)text.len,
+             text.ptr);
+    if (!strcmp(name, "+vote-for-leader")) noteVote(s, text);
+    if (!strcmp(name, "+elected-leader")) noteLeader(s);
+    if (!strcmp(name, "+failover-end")) counts.failovers++;
+}
+
+static void forgetFile(simSentinel *s) {
+    for (int i = 0; i < s->file_lines; i++) strFree(&s->file[i]);
+    s->file_lines = 0;
+}
+
+static void keepLine(void *arg, slice line) {
+    simSentinel *s = arg;
+    check(s->file_lines < LINES_MAX);
+    s->file[s->file_lines++] = strNew(line);
+}
+
+static bool doSave(sentinelView *v) {
+    simSentinel *s = v->arg;
+    if (s->disk_fails) return false;
+    forgetFile(s);
+    sentinelLinesWrite(v, keepLine, s);
+    if (v->current_epoch < s->file_epoch) simFail("the epoch of Sentinel %d goes back", s->host);
+    s->file_epoch = v->current_epoch;
+    return true;
+}
+
+static void noScript(sentinelView *v, slice path, int count, const slice *args) {
+    (void)v, (void)path, (void)count, (void)args;
+}
+static uint64_t drawRandom(sentinelView *v, uint64_t bound) {
+    (void)v;
+    return randomUniform(bound);
+}
+static bool doResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
+    (void)v;
+    if (host.len >= SENTINEL_IP_MAX) return false;
+    memcpy(ip, host.ptr, host.len);
+    ip[host.len] = '\0';
+    return true;
+}
+static bool ownIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP_MAX]) {
+    (void)l;
+    (void)snprintf(ip, SENTINEL_IP_MAX, "10.0.0.%d", ((simSentinel *)v->arg)->host + 1);
+    return true;
+}
+static int ownPort(sentinelView *v) {
+    (void)v;
+    return 26379;
+}
+static void noCrash(sentinelView *v) {
+    simFail("Sentinel %d crashes", ((simSentinel *)v->arg)->host);
+}
+static slice noPassword(sentinelView *v) {
+    (void)v;
+    return SLICE("");
+}
+
+static const sentinelEnv sim_env = {.connect = doConnect,
+                                    .disconnect = doDisconnect,
+                                    .send = doSend,
+                                    .event = onEvent,
+                                    .save = doSave,
+                                    .run_script = noScript,
+                                    .random = drawRandom,
+                                    .resolve = doResolve,
+                                    .own_ip = ownIp,
+                                    .own_port = ownPort,
+                                    .crash = noCrash,
+                                    .own_password = noPassword};
+
+static sentinelView *viewNow(simSentinel *s) {
+    s->view.now_ms = networkClock(s->host);
+    return &s->view;
+}
+
+/* ------------------------------------------------------------------ starting and ending */
+
+static void startSentinel(simSentinel *s) {
+    sentinelViewInit(&s->view, &sim_env, s);
+    sentinelView *v = viewNow(s);
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < s->file_lines; i++) {
+            str *words;
+            slice slices[8];
+            int count;
+            reason why;
+            if (!strSplitWords(strSlice(&s->file[i]), &words, &count)) simFail("a line: quotes");
+            for (int at = 0; at < count; at++) slices[at] = strSlice(&words[at]);
+            if (sentinelLineRank(slices, count) == rank &&
+                sentinelLineTake(v, slices, count, &why) != OK)
+                simFail("%s: %s", strText(&s->file[i]), why.text);
+            strFreeWords(words, count);
+        }
+    }
+    memcpy(v->id, s->id, sizeof(s->id));
+    if (v->current_epoch < s->file_epoch) simFail("the epoch of Sentinel %d is lost", s->host);
+    s->next_ms = sim_now_ms;
+    networkSetUp(s->host, true);
+}
+
+/* What the accepting end keeps: bytes of an incomplete request. */
+static void freeReceived(wire *w) {
+    if (w->state[WIRE_ACCEPTOR]) strFree(w->state[WIRE_ACCEPTOR]);
+    memFree(w->state[WIRE_ACCEPTOR]);
+    w->state[WIRE_ACCEPTOR] = NULL;
+}
+
+/* Closes what a host has; the carriers of a Sentinel go with its view. */
+static void stopHost(int host) {
+    simSentinel *s = sentinelAt(host);
+    if (s) sentinelViewClear(&s->view);
+    for (wire *w = wireFirst(); w; w = w->next) {
+        if (w->hosts[WIRE_ACCEPTOR] != host || !w->ends[WIRE_ACCEPTOR]) continue;
+        freeReceived(w);
+        wireClose(w, WIRE_ACCEPTOR);
+    }
+    networkSetUp(host, false);
+}
+
+/* ------------------------------------------------------------------ servers */
+
+static void replyTo(wire *w, char kind, const char *text) {
+    str message = STR_EMPTY;
+    strAppendByte(&message, kind);
+    strAppendText(&message, text);
+    strAppendByte(&message, end_of_message);
+    wireSend(w, WIRE_ACCEPTOR, strSlice(&message));
+    strFree(&message);
+}
+
+static void replyInfo(wire *w, int host) {
+    const simServer *n = &servers[host];
+    str text = STR_EMPTY;
+    int count = 0;
+    strAppendFormat(&text, "run_id:%s\r\nrole:%s\r\n", n->runid,
+                    n->is_replica ? "slave" : "master");
+    if (n->is_replica) {
+        strAppendFormat(&text,
+                        "master_host:10.0.0.%d\r\nmaster_port:6379\r\nmaster_link_status:%s\r\n"
+                        "slave_repl_offset:%llu\r\nslave_priority:100\r\n",
+                        n->primary + 1, n->link_up ? "up" : "down", (unsigned long long)n->offset);
+    }
+    for (int i = 0; i < SERVERS; i++) {
+        if (i == host || !servers[i].is_replica || servers[i].primary != host) continue;
+        if (!servers[i].link_up) continue;
+        strAppendFormat(&text, "slave%d:ip=10.0.0.%d,port=6379,state=online\r\n", count++, i + 1);
+    }
+    strAppendText(&text, "master_failover_state:no-failover\r\n");
+    replyTo(w, '$', strText(&text));
+    strFree(&text);
+}
+
+/* A Sentinel that has subscribed has a text there that is not empty. */
+static void publish(int host, slice message) {
+    for (wire *w = wireFirst(); w; w = w->next) {
+        carrier *c = w->state[WIRE_CONNECTOR];
+        if (w->hosts[WIRE_ACCEPTOR] != host || !w->ends[WIRE_ACCEPTOR] || !c || !c->pubsub)
+            continue;
+        str copy = strNew(message);
+        replyTo(w, 'm', strText(&copy));
+        strFree(&copy);
+    }
+}
+
+static void killClients(int host, const wire *but) {
+    for (wire *w = wireFirst(); w; w = w->next)
+        if (w != but && w->hosts[WIRE_ACCEPTOR] == host) wireCut(w);
+}
+
+static int splitRequest(slice request, slice *words, int max) {
+    int count = 0;
+    while (count < max) {
+        const char *end = memchr(request.ptr, end_of_word, request.len);
+        size_t len = end ? (size_t)(end - request.ptr) : request.len;
+        words[count++] = sliceMake(request.ptr, len);
+        if (!end) break;
+        request = sliceMake(end + 1, request.len - len - 1);
+    }
+    return count;
+}
+
+static void serveServer(wire *w, int host, const slice *words, int count) {
+    simServer *n = &servers[host];
+    if (sliceIs(words[0], "PING")) {
+        replyTo(w, '+', "PONG");
+    } else if (sliceIs(words[0], "INFO")) {
+        replyInfo(w, host);
+    } else if (sliceIs(words[0], "PUBLISH") && count == 3) {
+        publish(host, words[2]);
+        replyTo(w, ':', "1");
+    } else if (sliceIs(words[0], "SLAVEOF") && count == 3) {
+        n->is_replica = !sliceIs(words[1], "NO");
+        if (n->is_replica) {
+            str ip = strNew(words[1]);
+            n->primary = hostOf(strText(&ip));
+            n->link_up = false;
+            strFree(&ip);
+        }
+        replyTo(w, '+', "OK");
+    } else if (sliceIs(words[0], "CLIENT") && sliceIs(words[1], "KILL")) {
+        replyTo(w, '+', "OK");
+        killClients(host, w);
+    } else {
+        replyTo(w, '+', "OK");
+    }
+}
+
+static void replyVote(wire *w, simSentinel *s, const slice *words) {
+    sentinelView *v = viewNow(s);
+    sentinelInstance *primary = sentinelFindPrimaryAt(v, words[2], 6379);
+    bool down = primary && !v->tilt && (primary->flags & INSTANCE_SDOWN);
+    bool tells = primary && !sliceIs(words[5], "*");
+    if (tells) sentinelVote(v, primary, (uint64_t)sentinelReadNumber(words[4]), words[5]);
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "%d %s %llu", down,
+                    tells && primary->leader.len ? strText(&primary->leader) : "*",
+                    tells ? (unsigned long long)primary->leader_epoch : 0ULL);
+    replyTo(w, '*', strText(&text));
+    strFree(&text);
+}
+
+static void serveSentinel(wire *w, simSentinel *s, const slice *words, int count) {
+    if (sliceIs(words[0], "SENTINEL") && count == 6) {
+        replyVote(w, s, words);
+    } else if (sliceIs(words[0], "PUBLISH") && count == 3) {
+        sentinelHello(viewNow(s), words[2]);
+        replyTo(w, ':', "1");
+    } else {
+        replyTo(w, '+', sliceIs(words[0], "PING") ? "PONG" : "OK");
+    }
+}
+
+/* The accepting end of a connection. */
+static void stepAcceptor(wire *w) {
+    int host = w->hosts[WIRE_ACCEPTOR];
+    if (!w->ends[WIRE_ACCEPTOR] || networkIsPaused(host) || !wireIsEstablished(w)) return;
+    if (!w->state[WIRE_ACCEPTOR]) w->state[WIRE_ACCEPTOR] = memNew(str);
+    str *in = w->state[WIRE_ACCEPTOR], got = wireReceive(w, WIRE_ACCEPTOR);
+    strAppendSlice(in, strSlice(&got));
+    strFree(&got);
+    for (char *end; in->len && (end = memchr(in->ptr, end_of_message, in->len)) != NULL;) {
+        slice words[8];
+        str request = strNew(sliceMake(in->ptr, (size_t)(end - in->ptr)));
+        size_t used = request.len + 1;
+        memmove(in->ptr, in->ptr + used, in->len - used);
+        strCut(in, in->len - used);
+        int count = splitRequest(strSlice(&request), words, COUNT_OF(words));
+        if (host < SERVERS) {
+            serveServer(w, host, words, count);
+        } else {
+            serveSentinel(w, sentinelAt(host), words, count);
+        }
+        strFree(&request);
+    }
+    if (!wireIsEnded(w, WIRE_ACCEPTOR)) return;
+    freeReceived(w);
+    wireClose(w, WIRE_ACCEPTOR);
+}
+
+/* ------------------------------------------------------------------ the connecting end */
+
+/* False: the link has ended. */
+static bool takeReply(simSentinel *s, carrier *c, str *message) {
+    sentinelReply r = {.text = sliceMake(message->ptr + 1, message->len - 1)};
+    if (message->ptr[0] == 'm') {
+        wire *w = c->wire;
+        sentinelHeard(viewNow(s), c->link);
+        sentinelHello(viewNow(s), r.text);
+        return w->state[WIRE_CONNECTOR] == c;
+    }
+    if (c->pubsub) return true;
+    wire *w = c->wire;
+    char leader[64];
+    long long down, epoch;
+    switch (message->ptr[0]) {
+    case '+': r.kind = REPLY_STATUS; break;
+    case '$': r.kind = REPLY_BULK; break;
+    case ':': r.kind = REPLY_INTEGER; break;
+    default:
+        r.kind = REPLY_ARRAY;
+        r.count = 3;
+        if (sscanf(message->ptr + 1, "%lld %63s %lld", &down, leader, &epoch) != 3)
+            simFail("a reply: %s", message->ptr);
+        r.items[0].kind = r.items[2].kind = REPLY_INTEGER;
+        r.items[1].kind = REPLY_BULK;
+        r.items[0].integer = down;
+        r.items[1].text = sliceOf(leader);
+        r.items[2].integer = epoch;
+    }
+    if (!sentinelReplied(viewNow(s), c->link, &r)) simFail("a reply that was not asked for");
+    return w->state[WIRE_CONNECTOR] == c;
+}
+
+static sentinelInstance *userOf(simSentinel *s, const sentinelLink *l) {
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        if (primary->link == l) return primary;
+        SENTINEL_EACH(i, &primary->replicas) {
+            if (i->link == l) return i;
+        }
+        SENTINEL_EACH(i, &primary->sentinels) {
+            if (i->link == l) return i;
+        }
+    }
+    return NULL;
+}
+
+static void stepConnector(wire *w) {
+    carrier *c = w->state[WIRE_CONNECTOR];
+    simSentinel *s = sentinelAt(w->hosts[WIRE_CONNECTOR]);
+    if (!w->ends[WIRE_CONNECTOR] || !c || networkIsPaused(s->host)) return;
+    if (wireIsEstablished(w)) {
+        if (!c->opened) {
+            c->opened = true;
+            sentinelLinkOpened(viewNow(s), userOf(s, c->link), c->pubsub);
+        }
+        str got = wireReceive(w, WIRE_CONNECTOR);
+        strAppendSlice(&c->received, strSlice(&got));
+        strFree(&got);
+        for (char *end; c->received.len &&
+                        (end = memchr(c->received.ptr, end_of_message, c->received.len)) != NULL;) {
+            str message = strNew(sliceMake(c->received.ptr, (size_t)(end - c->received.ptr)));
+            size_t used = message.len + 1;
+            memmove(c->received.ptr, c->received.ptr + used, c->received.len - used);
+            strCut(&c->received, c->received.len - used);
+            bool alive = takeReply(s, c, &message);
+            strFree(&message);
+            if (!alive) return;
+        }
+    }
+    if (!wireIsEnded(w, WIRE_CONNECTOR)) return;
+    sentinelLink *l = c->link;
+    bool pubsub = c->pubsub, refused = !c->opened;
+    closeCarrier(c);
+    sentinelLinkClosed(viewNow(s), l, pubsub, refused);
+}
+
+/* ------------------------------------------------------------------ time */
+
+/* A replica has what its primary has, as long as it reaches it. */
+static void stepServer(int host) {
+    simServer *n = &servers[host];
+    if (!networkIsUp(host) || networkIsPaused(host)) return;
+    if (!n->is_replica) {
+        n->offset++;
+        return;
+    }
+    const simServer *primary = &servers[n->primary];
+    n->link_up = n->primary != host && networkIsUp(n->primary) && !networkIsPaused(n->primary) &&
+                 !networkIsBlocked(n->primary, host) && !networkIsBlocked(host, n->primary) &&
+                 !primary->is_replica;
+    if (n->link_up) n->offset = primary->offset;
+}
+
+static void step(void) {
+    sim_now_ms += 10;
+    for (int i = 0; i < SERVERS; i++) stepServer(i);
+    for (wire *w = wireFirst(); w; w = w->next) {
+        stepAcceptor(w);
+        stepConnector(w);
+    }
+    wiresSweep();
+    for (int i = 0; i < sentinel_count; i++) {
+        simSentinel *s = &sentinels[i];
+        if (!networkIsUp(s->host) || networkIsPaused(s->host) || sim_now_ms < s->next_ms) continue;
+        s->next_ms = sim_now_ms + TICK_MS + (int64_t)randomUniform(TICK_MS);
+        sentinelTick(viewNow(s));
+    }
+}
+
+/* ------------------------------------------------------------------ faults */
+
+static void restart(int host) {
+    simSentinel *s = sentinelAt(host);
+    counts.restarts++;
+    if (networkIsUp(host)) {
+        stopHost(host);
+        if (oneIn(2)) return; /* later */
+    }
+    if (s) {
+        startSentinel(s);
+    } else {
+        randomHex(servers[host].runid, SENTINEL_ID_LEN);
+        networkSetUp(host, true);
+    }
+}
+
+static void someFault(void) {
+    int host = (int)randomUniform((uint64_t)(SERVERS + sentinel_count));
+    switch (randomUniform(8)) {
+    case 0:
+        networkPartition((uint32_t)randomUniform(1u << (SERVERS + sentinel_count)));
+        counts.separations++;
+        break;
+    case 1: networkPartition(0); break;
+    case 2:
+        networkPause(host, sim_now_ms + (int64_t)randomUniform(15000));
+        counts.pauses++;
+        break;
+    case 3:
+    case 4: restart(host); break;
+    case 5:
+        if (wireAny()) wireStall(wireAny(), 5000);
+        if (wireAny()) wireCut(wireAny());
+        break;
+    case 6:
+        if (host < SERVERS) break;
+        networkSetClock(host, (int64_t)randomUniform(20000) - 10000, 0);
+        counts.jumps++;
+        break;
+    default:
+        if (sentinelAt(host)) sentinelAt(host)->disk_fails = oneIn(2);
+        break;
+    }
+}
+
+static void heal(void) {
+    networkHeal();
+    wiresHeal();
+    for (int i = 0; i < SERVERS + sentinel_count; i++) {
+        if (sentinelAt(i)) sentinelAt(i)->disk_fails = false;
+        if (networkIsUp(i)) continue;
+        if (sentinelAt(i)) {
+            startSentinel(sentinelAt(i));
+        } else {
+            networkSetUp(i, true);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ a run */
+
+/* The one primary; -1: there is none, or more than one. */
+static int onlyPrimary(void) {
+    int found = -1, count = 0;
+    for (int i = 0; i < SERVERS; i++) {
+        if (servers[i].is_replica) continue;
+        found = i;
+        count++;
+    }
+    return count == 1 ? found : -1;
+}
+
+static bool isCalm(void) {
+    int primary = onlyPrimary();
+    if (primary < 0) return false;
+    for (int i = 0; i < SERVERS; i++) {
+        if (i != primary && (servers[i].primary != primary || !servers[i].link_up)) return false;
+    }
+    for (int i = 0; i < sentinel_count; i++) {
+        SENTINEL_EACH(watched, &sentinels[i].view.primaries) {
+            if (watched->flags || hostOf(watched->addr.ip) != primary) return false;
+            if ((int)watched->sentinels.count != sentinel_count - 1) return false;
+            if (watched->replicas.count != SERVERS - 1) return false;
+        }
+    }
+    return true;
+}
+
+static void begin(void) {
+    sentinel_count = oneIn(2) ? 3 : 5;
+    networkReset(HOSTS, 0, 1 + (int64_t)randomUniform(100));
+    memset(leaders, 0, sizeof(leaders));
+    for (int i = 0; i < SERVERS; i++) {
+        servers[i] = (simServer){.is_replica = i > 0};
+        randomHex(servers[i].runid, SENTINEL_ID_LEN);
+        networkSetUp(i, true);
+    }
+    for (int i = 0; i < sentinel_count; i++) {
+        simSentinel *s = &sentinels[i];
+        *s = (simSentinel){.host = SERVERS + i};
+        randomHex(s->id, SENTINEL_ID_LEN);
+        keepLine(s, sentinel_count == 3 ? SLICE("monitor mym 10.0.0.1 6379 2")
+                                        : SLICE("monitor mym 10.0.0.1 6379 3"));
+        keepLine(s, SLICE("down-after-milliseconds mym 2000"));
+        keepLine(s, SLICE("failover-timeout mym 10000"));
+        if (i == 0 && oneIn(2)) keepLine(s, SLICE("refused-after-milliseconds mym 300"));
+        startSentinel(s);
+    }
+}
+
+static void runOnce(void) {
+    counts.runs++;
+    begin();
+    for (int64_t until = sim_now_ms + CALM_MS; sim_now_ms < until;) step();
+    if (!isCalm()) simFail("no Sentinel knows all in time");
+    if (servers[0].is_replica) simFail("a failover without a fault");
+    for (int64_t until = sim_now_ms + FAULTS_MS; sim_now_ms < until;) {
+        if (oneIn(200)) someFault();
+        step();
+    }
+    heal();
+    for (int64_t until = sim_now_ms + HEALED_MS; !isCalm();) {
+        if (sim_now_ms > until) simFail("no agreement after healing");
+        step();
+    }
+    for (int i = 0; i < SERVERS + sentinel_count; i++) stopHost(i);
+    for (int i = 0; i < sentinel_count; i++) forgetFile(&sentinels[i]);
+    wiresSweep();
+}
+
+static void report(void) {
+    printf("%llu runs, %llu elections, %llu failovers, %llu votes; %llu restarts, %llu "
+           "separations, %llu pauses, %llu jumps of clocks\n",
+           (unsigned long long)counts.runs, (unsigned long long)counts.elections,
+           (unsigned long long)counts.failovers, (unsigned long long)counts.votes,
+           (unsigned long long)counts.restarts, (unsigned long long)counts.separations,
+           (unsigned long long)counts.pauses, (unsigned long long)counts.jumps);
+}
+
+const simScenario sentinelScenario = {"sentinel", runOnce, report};
