@@ -140,7 +140,9 @@ static bool isGood(const sentinelView *v, const sentinelInstance *primary,
         (primary->flags & INSTANCE_SDOWN) ? v->periods.ping * 5 : v->periods.info * 3;
     return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
            v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&
-           v->now_ms - i->info_ms <= info_max_ms && i->link_down_ms <= link_down_max_ms;
+           v->now_ms - i->info_ms <= info_max_ms && i->link_down_ms <= link_down_max_ms &&
+           /* FAILOVER is refused for a replica that is not online. */
+           (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
 }
 
 /* True if `a` is to be preferred. */

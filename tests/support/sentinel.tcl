@@ -47,7 +47,7 @@ proc watched_run {replicas sentinels options code level} {
         foreach i [sentinels] {
             r -$i sentinel monitor mym [srv host] [srv port] [dict get $options quorum]
             r -$i sentinel set mym down-after-milliseconds 2000 failover-timeout 10000 {*}[dict get $options set]
-            r -$i sentinel debug publish-period 500 info-period 1000
+            r -$i sentinel debug publish-period 500 info-period 1000 tilt-trigger 30000
         }
         sentinel_wait_known
         uplevel #$level $code

@@ -38,12 +38,13 @@ start_server {tags {sentinel needs:binary} overrides {}} {
 }
 
 # The program in the mode of Sentinel on a free port; the body finds a client in `c`.
-proc with_sentinel {arguments body} {
+# `text`: further lines of its file.
+proc with_sentinel {arguments body {text {}}} {
     upvar 1 c c log log
     set port [free_port]
     set log [srv dir]/sentinel.log
     file delete $log
-    write_bytes [srv dir]/sentinel.conf "port $port\n"
+    write_bytes [srv dir]/sentinel.conf "port $port\n$text"
     set pid [exec $::binary [srv dir]/sentinel.conf --sentinel --dir [srv dir] --logfile sentinel.log {*}$arguments &]
     set failed [catch {
         wait_for_condition 400 25 {![catch {set c [respConnect 127.0.0.1 $port 2]}]} else {fail "no connection"}
@@ -55,6 +56,14 @@ proc with_sentinel {arguments body} {
 }
 
 start_server {tags {sentinel needs:binary tls:skip}} {
+    test {the program can use the example file as it is} {
+        set text [regsub -all -line {^(port|dir|logfile) .*$} [read_bytes [file dirname $::tests_dir]/sentinel.conf] {}]
+        with_sentinel {} {} $text
+        assert_match "*+monitor master mymaster 127.0.0.1 6379 quorum 2*" [read_bytes $log]
+        set written [read_bytes [srv dir]/sentinel.conf]
+        assert_match "*# How many replicas are told*sentinel myid *" $written
+    }
+
     test {the mode has its commands, sections and features, and no dataset} {
         r set key value
         r save
