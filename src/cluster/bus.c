@@ -87,6 +87,7 @@ int64_t busStreamOffset(const clusterBus *b) {
 void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     if (acts->lost_slots) b->procs->slotsLost(b->arg);
     if (acts->is_released) b->procs->promoted(b->arg);
+    if (acts->has_taken) busTellAll(b, b->now_ms);
     if (!acts->follow) return;
     check(b->map->myself->primary == acts->follow);
     b->procs->follow(b->arg, acts->follow);

@@ -58,11 +58,13 @@ static void look(presence *p, slice key) {
 /* ------------------------------------------------------------------ one command */
 
 /* The key is in two databases, in one of which it is missing. */
-static bool usesDatabases(const command *cmd, const slice *argv, int argc) {
+static bool usesDatabases(const presence *p, const command *cmd, const slice *argv, int argc) {
+    int64_t db_id;
     if (sliceIs(cmd->name, "move")) return true;
     if (!sliceIs(cmd->name, "copy")) return false;
-    for (int i = 3; i < argc; i++) {
-        if (sliceEqualFold(argv[i], SLICE("db"))) return true;
+    for (int i = 3; i + 1 < argc; i++) {
+        if (!sliceEqualFold(argv[i], SLICE("db"))) continue;
+        return numberParseInt(argv[i + 1], &db_id) && db_id != dbId(p->db);
     }
     return false;
 }
@@ -80,7 +82,7 @@ static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int 
         if (!(keys[i].flags & KEY_NOT_KEY)) look(p, argv[keys[i].arg_index]);
     }
     if (keys != few) memFree(keys);
-    if (count > 0 && usesDatabases(cmd, argv, argc)) p->databases = true;
+    if (count > 0 && usesDatabases(p, cmd, argv, argc)) p->databases = true;
     /* Queued: later commands are about another database. */
     if (sliceIs(cmd->name, "select") && argc == 2 && numberParseInt(argv[1], &db_id) &&
         db_id >= 0 && db_id < storeDbCount())

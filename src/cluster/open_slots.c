@@ -7,10 +7,9 @@
 
 /* ------------------------------------------------------------------ changes */
 
-static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *to, bool told) {
+static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *to) {
     check(clusterMapOpenSlot(m, kind, slot) != to);
     clusterMapSetOpenSlot(m, kind, slot, to);
-    if (told) return;
     if (kind == SLOT_IMPORTING) {
         logVerbose("Failover occurred in migration source. Update importing source for slot %d to "
                    "node %s in shard %.40s.",
@@ -23,8 +22,8 @@ static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *
 }
 
 /* Returns the number of marks. */
-static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *from, clusterNode *to,
-                       bool told) {
+static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *from,
+                       clusterNode *to) {
     bool joins = to == clusterNodePrimary(m->myself) || to == m->myself;
     int count = 0;
     for (int slot = 0; slot < SLOT_COUNT && m->open_count[kind]; slot++) {
@@ -33,7 +32,7 @@ static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *fro
         if (joins) { /* both ends of the move are one shard now */
             clusterMapSetOpenSlot(m, kind, slot, NULL);
         } else {
-            replaceIn(m, kind, slot, to, told);
+            replaceIn(m, kind, slot, to);
         }
     }
     return count;
@@ -41,8 +40,8 @@ static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *fro
 
 void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, bool told) {
     check(from != to);
-    int sources = replaceKind(m, SLOT_IMPORTING, from, to, told);
-    int targets = replaceKind(m, SLOT_MIGRATING, from, to, told);
+    int sources = replaceKind(m, SLOT_IMPORTING, from, to);
+    int targets = replaceKind(m, SLOT_MIGRATING, from, to);
     if (told && sources)
         logNotice("A failover occurred in migration source. Update importing source of %d slot(s) "
                   "to node %s in shard %.40s",
@@ -79,10 +78,23 @@ void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was) {
     if (is_own) {
         endImporting(m, slot, from);
     } else if (owner != from && clusterNodesShareShard(owner, from)) {
-        replaceIn(m, SLOT_IMPORTING, slot, owner, false);
+        replaceIn(m, SLOT_IMPORTING, slot, owner);
     } else if (was == from) {
         endImporting(m, slot, from);
     }
+}
+
+bool openSlotsTake(clusterMap *m, const clusterNode *source) {
+    bool any = false;
+    if (!m->open_count[SLOT_IMPORTING] || !(m->myself->flags & NODE_PRIMARY)) return false;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (clusterMapOpenSlot(m, SLOT_IMPORTING, slot) != source) continue;
+        if (clusterMapOwner(m, slot) != source || clusterMapIsClaimed(m, slot)) continue;
+        clusterMapSetOwner(m, slot, m->myself);
+        endImporting(m, slot, source);
+        any = true;
+    }
+    return any;
 }
 
 void openSlotsClear(clusterMap *m) {

@@ -9,6 +9,8 @@
  *   the slot goes to another shard             MIGRATING ends
  *   the slot goes to the primary of this shard IMPORTING ends
  *   the source loses the slot to another shard IMPORTING ends
+ *   the source owns the slot and does not      a primary that imports it owns it; IMPORTING ends
+ *   claim it any more
  *   this node leaves its shard                 all end
  *
  * A replica that is promoted goes on with the marks that it has as a replica. */
@@ -18,10 +20,13 @@
 #include "cluster/map.h"
 
 /* `from`, known as a primary so far, is replaced by `to`, of the same shard. `told`: it says so
- * itself, which is logged once for all slots. */
+ * itself, which is logged once more for all slots. */
 void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, bool told);
 /* The owner of the slot has changed from `was` (NULL: none) without a command of a user. */
 void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was);
+/* The claims of `source` are up to date in the map. Takes the slots that this primary imports from
+ * it and that it has given up; false: there are none. */
+bool openSlotsTake(clusterMap *m, const clusterNode *source);
 /* Removes all marks. */
 void openSlotsClear(clusterMap *m);
 

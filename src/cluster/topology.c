@@ -173,6 +173,7 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
         }
     }
     if (replaced) openSlotsReplace(m, replaced, claimer, false);
+    if (openSlotsTake(m, claimer)) acts->has_taken = true;
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 

@@ -15,7 +15,8 @@
  *   one that this node has granted to it       gets it
  *   a slot whose owner has a greater epoch     is told by an UPDATE
  *   a lower epoch than it is known to have     is told its epoch by an UPDATE, and takes it
- *   not a slot that it owns here               the slot is marked as unclaimed
+ *   not a slot that it owns here               the slot is marked as unclaimed; if this node
+ *                                              imports it from there, it takes it
  *   the epoch of this primary                  the one without slots, or with the smaller id, takes
  *                                              a new epoch
  *
@@ -40,6 +41,8 @@ typedef struct topologyActs {
     bool is_released;
     /* Other nodes have got slots of this node. */
     bool lost_slots;
+    /* This node has got slots that it imported: tell all. */
+    bool has_taken;
     /* This primary has lost its last slot and is empty from now on. */
     bool is_emptied;
     /* The message is older than what is known: nothing more of it must be used. */

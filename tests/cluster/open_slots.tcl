@@ -27,8 +27,8 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
         set ::resp [r -resp]
         foreach key {h h2} {r set "{06S}$key" $key}
         r rpush "{06S}l" 1
-        assert_equal OK [r cluster setslot 0 migrating [cluster_id 1]]
-        assert_equal OK [r -1 cluster setslot 0 importing [cluster_id 0]]
+        assert_equal OK [r cluster setslot 0 migrating [cluster_id 1] timeout 60000]
+        assert_equal OK [r -1 cluster setslot 0 importing [cluster_id 0] timeout 60000]
         assert_equal 1 [r wait 1 0]
     }
 
@@ -37,7 +37,8 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
             {SET @m 1} $::ask {SETNX @m 1} $::ask {DEL @h @m} $::again {TOUCH @h @m} $::again {BLPOP @m 1} $::ask {WATCH @m} $::ask \
             {WATCH @h} OK {EXISTS @h @h} 2 {RENAME @h @h3} $::again {COPY @h @c} $::again {SORT @l STORE @m} $::again \
             {SORT @l} 1 {MSET @h 1 @m 2} $::again {BITOP AND @m @h @h} $::again {XREAD STREAMS @m 0} $::ask {DUMP @m} $::ask \
-            {RESTORE-ASKING @m 0 x} $::ask {FCALL f 1 @m} $::ask {MOVE @h 1} $::again {MOVE @m 1} $::again {COPY @h @c DB 1} $::again \
+            {RESTORE-ASKING @m 0 x} $::ask {FCALL f 1 @m} $::ask {MOVE @h 1} $::again {MOVE @m 1} $::again {COPY @h @c DB 1} $::again {COPY @m @c DB 1} $::again \
+            {COPY @h @h DB} {ERR syntax error} {COPY @h @h DB 0} {ERR source and destination objects are the same} {COPY @m @m DB} $::ask \
             {SPUBLISH @ch x} 0 {DBSIZE} 3 {OBJECT ENCODING @m} $::ask {MIGRATE 127.0.0.1 1 @m 0 100} NOKEY] {
             expect 0 [list $request] [list $reply]
         }
@@ -83,8 +84,8 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
     test {the slot is opened, and has a key on each side} {
         set ::resp [r -resp]
         r set "{06S}h" h
-        assert_equal OK [r cluster setslot 0 migrating [cluster_id 1]]
-        assert_equal OK [r -1 cluster setslot 0 importing [cluster_id 0]]
+        assert_equal OK [r cluster setslot 0 migrating [cluster_id 1] timeout 60000]
+        assert_equal OK [r -1 cluster setslot 0 importing [cluster_id 0] timeout 60000]
         expect 1 {ASKING {SET @i v}} {OK OK}
         assert_equal 1 [r -1 wait 1 0]
         assert_equal 1 [r wait 1 0]

@@ -39,7 +39,7 @@ proc fill {i tag} {
     r -$i select 0
 }
 
-start_cluster {3 0 {tags {cluster tls:skip} overrides {cluster-databases 2}}} {
+start_cluster {3 0 {tags {cluster tls:skip} overrides {cluster-databases 2 cluster-node-timeout 60000}}} {
     foreach tag {06S Qi 5L5 4Iu} {fill 0 $tag}
     set ::before [contents {0 1 2}]
 
@@ -115,7 +115,8 @@ start_cluster {2 0 {tags {cluster tls:skip}}} {
 
 # Python's process cannot use a library with sanitizers.
 if {![is_sanitized]} {
-    start_cluster {3 1 {tags {cluster tls:skip slow}}} {
+    # Without replicas and with a long timeout, as a slow disk may hold nodes up for many seconds.
+    start_cluster {3 0 {tags {cluster tls:skip slow} overrides {cluster-node-timeout 60000}}} {
         test {a client that follows redirects sees no error and no wrong value while slots move} {
             set library [file join [file dirname $::binary] libvalkey.so.0]
             set channel [open |[list python3 $::tests_dir/helpers/cluster_client.py $library [address 1] [random_below 1000000]] r+]

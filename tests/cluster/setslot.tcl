@@ -12,6 +12,8 @@ proc wait_marks {i expected} {
 }
 
 proc setslot {i args} {r -$i cluster setslot {*}$args}
+# One that succeeds, however long the disk of a replica takes.
+proc order {i args} {assert_equal OK [r -$i cluster setslot {*}$args timeout 60000]}
 
 start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
     test {SETSLOT refuses wrong arguments, in order} {
@@ -42,7 +44,7 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         }
         assert_error {ERR Please use SETSLOT only with masters.} {setslot 2 x migrating y}
         assert_equal {} [marks 0]
-        assert_equal OK [setslot 0 0 stable foo bar]
+        order 0 0 stable foo bar
     }
 
     test {a slot with keys is not given away} {
@@ -54,16 +56,16 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
     }
 
     test {marks are in CLUSTER NODES of the primary and of its replica, and SETSLOT in no append only file} {
-        assert_equal OK [setslot 0 0 migrating [cluster_id 1]]
+        order 0 0 migrating [cluster_id 1]
         assert_equal OK [setslot 0 5 MIGRATING [cluster_id 1] timeout 0]
-        assert_equal OK [setslot 0 16001 importing [cluster_id 1]]
-        assert_equal OK [setslot 1 0 importing [cluster_id 0]]
+        order 0 16001 importing [cluster_id 1]
+        order 1 0 importing [cluster_id 0]
         set expected {{[0->-n1]} {[5->-n1]} {[16001-<-n1]}}
         assert_equal $expected [marks 0]
         assert_equal $expected [marks 2] "replicas are first"
         assert_equal {{[0-<-n0]}} [marks 3]
-        assert_equal OK [setslot 0 5 stable]
-        assert_equal OK [setslot 0 16001 stable]
+        order 0 5 stable
+        order 0 16001 stable
         assert_equal {{[0->-n1]}} [marks 2]
     }
 
@@ -106,33 +108,34 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         } finally {
             send_signal CONT [srv -2 pid]
         }
-        assert_equal OK [setslot 0 7 stable]
+        order 0 7 stable
         assert_equal {{[0->-n1]}} [marks 0]
         wait_marks 2 {{[0->-n1]}}
     }
 
     test {NODE: the target first, with a new epoch; the source loses the slot and its keys} {
-        assert_equal OK [setslot 1 0 node [cluster_id 1]]
+        order 1 0 node [cluster_id 1]
         assert_equal {} [marks 1]
         assert_equal {} [marks 3]
         assert_equal [cluster_field -1 cluster_current_epoch] [cluster_field -1 cluster_my_epoch]
         assert_match {*ConfigEpoch updated after importing slot 0*} [server_log -1]
         foreach i {0 2} {wait_marks $i {}}
-        assert_equal OK [setslot 0 0 node [cluster_id 1]]
+        order 0 0 node [cluster_id 1]
         cluster_wait_agree
     }
 
-    test {NODE on the source alone: it gives the slot up, and the claim of the target completes it} {
-        assert_equal OK [setslot 1 1 importing [cluster_id 0]]
-        assert_equal OK [setslot 0 1 migrating [cluster_id 1]]
-        assert_equal OK [setslot 0 1 node [cluster_id 1]]
+    test {NODE on the source alone: it gives the slot up, and the target takes it} {
+        order 1 1 importing [cluster_id 0]
+        order 0 1 migrating [cluster_id 1]
+        order 0 1 node [cluster_id 1]
         assert_equal {} [marks 0]
-        assert_equal OK [setslot 1 1 node [cluster_id 1]]
+        foreach i {1 3} {wait_marks $i {}}
         cluster_wait_agree
+        assert_equal 1 [cluster_owner_of 1]
     }
 
     test {marks are in the configuration file} {
-        assert_equal OK [setslot 0 2 migrating [cluster_id 1]]
+        order 0 2 migrating [cluster_id 1]
         restart_server
         assert_equal {{[2->-n1]}} [marks 0]
         cluster_wait_ok
@@ -140,7 +143,7 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
     }
 
     test {a failover of the source: the new primary goes on, and so does the target} {
-        assert_equal OK [setslot 1 2 importing [cluster_id 0]]
+        order 1 2 importing [cluster_id 0]
         cluster_wait_role 2 slave
         assert_equal OK [r -2 cluster failover]
         cluster_wait_role 2 master
@@ -157,7 +160,7 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         assert_equal {{[2-<-n2]}} [marks 3]
         wait_marks 2 {{[2->-n3]}}
         wait_marks 0 {{[2->-n3]}}
-        assert_equal OK [setslot 3 2 node [cluster_id 3]]
+        order 3 2 node [cluster_id 3]
         foreach i {0 1 2 3} {wait_marks $i {}}
         cluster_wait_agree
     }
@@ -171,7 +174,7 @@ proc keep_slot_0 {} {
 start_cluster {2 1 {tags {cluster} overrides {cluster-require-full-coverage no repl-diskless-sync-delay 0}}} {
     test {who gives its last slot away becomes a replica, and its replica follows} {
         keep_slot_0
-        assert_equal OK [setslot 0 0 node [cluster_id 1]]
+        order 0 0 node [cluster_id 1]
         assert_equal {} [lrange [cluster_line [cluster_id 0]] 8 end]
         assert_match {*Lost my last slot during slot migration. Reconfiguring myself as a replica of*} [server_log]
         foreach i {0 2} {
@@ -184,7 +187,7 @@ start_cluster {2 1 {tags {cluster} overrides {cluster-require-full-coverage no r
 start_cluster {2 0 {tags {cluster} overrides {cluster-allow-replica-migration no cluster-require-full-coverage no}}} {
     test {without cluster-allow-replica-migration it is an empty primary, and goes on} {
         keep_slot_0
-        assert_equal OK [setslot 0 0 node [cluster_id 1]]
+        order 0 0 node [cluster_id 1]
         assert_equal master [lindex [r role] 0]
         assert_match {*My last slot was migrated to node *. I am now an empty primary.*} [server_log]
     }

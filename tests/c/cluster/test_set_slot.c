@@ -229,6 +229,18 @@ static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
     assert_ptr_equal(MARK(IMPORTING, 11), a);
 }
 
+static void a_slot_that_the_source_gives_up_is_taken(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    claimSlots(12, 19);
+    topologyActs acts = receive(a, NULL, 2);
+    assert_true(acts.has_taken);
+    assert_ptr_equal(clusterMapOwner(&map, 10), map.myself);
+    assert_null(MARK(IMPORTING, 10));
+    /* Not one that it does not import. */
+    assert_ptr_equal(clusterMapOwner(&map, 11), a);
+    assert_false(receive(a, NULL, 2).has_taken);
+}
+
 static void a_promoted_replica_goes_on_with_the_marks(void **state) {
     clusterMapSetOwner(&map, 0, b);
     for (int slot = 1; slot < 10; slot++) clusterMapSetOwner(&map, slot, a);
@@ -308,6 +320,7 @@ int test_set_slot(void) {
         T(so_does_the_old_primary_if_it_tells_first),
         T(the_claim_of_the_target_ends_migrating),
         T(a_slot_that_goes_elsewhere_is_not_imported),
+        T(a_slot_that_the_source_gives_up_is_taken),
         T(a_promoted_replica_goes_on_with_the_marks),
         T(who_joins_another_shard_has_no_marks),
         T(the_text_has_all_marks),
