@@ -58,15 +58,16 @@ static void look(presence *p, slice key) {
 /* ------------------------------------------------------------------ one command */
 
 /* The key is in two databases, in one of which it is missing. */
-static bool usesDatabases(const presence *p, const command *cmd, const slice *argv, int argc) {
+static bool usesDatabases(const db *d, const command *cmd, const slice *argv, int argc) {
     int64_t db_id;
     if (sliceIs(cmd->name, "move")) return true;
     if (!sliceIs(cmd->name, "copy")) return false;
+    bool other = false; /* by the last option */
     for (int i = 3; i + 1 < argc; i++) {
         if (!sliceEqualFold(argv[i], SLICE("db"))) continue;
-        return numberParseInt(argv[i + 1], &db_id) && db_id != dbId(p->db);
+        other = numberParseInt(argv[++i], &db_id) && db_id != dbId(d);
     }
-    return false;
+    return other;
 }
 
 static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int argc) {
@@ -82,7 +83,7 @@ static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int 
         if (!(keys[i].flags & KEY_NOT_KEY)) look(p, argv[keys[i].arg_index]);
     }
     if (keys != few) memFree(keys);
-    if (count > 0 && usesDatabases(p, cmd, argv, argc)) p->databases = true;
+    if (count > 0 && usesDatabases(p->db, cmd, argv, argc)) p->databases = true;
     /* Queued: later commands are about another database. */
     if (sliceIs(cmd->name, "select") && argc == 2 && numberParseInt(argv[1], &db_id) &&
         db_id >= 0 && db_id < storeDbCount())
@@ -103,6 +104,11 @@ openPresence openRequestPresence(const ctx *c) {
     if (!p.missing) return OPEN_ALL_HERE;
     if (!p.several) return OPEN_ONE_MISSING;
     return p.here ? OPEN_SOME_HERE : OPEN_NONE_HERE;
+}
+
+bool openRequestUsesDatabases(const ctx *c) {
+    hotCheck(c->db);
+    return usesDatabases(c->db, c->cmd, c->argv, c->argc);
 }
 
 /* ------------------------------------------------------------------ ASKING */

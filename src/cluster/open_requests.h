@@ -19,6 +19,9 @@ typedef enum openPresence {
  * among its declared keys counts as here: it was when the script began. */
 openPresence openRequestPresence(const ctx *c);
 
+/* True for a request whose key is in two databases, in one of which it is missing. */
+bool openRequestUsesDatabases(const ctx *c);
+
 /* ASKING: what the session sends next is for slots that this node imports; observes until when. */
 void openRequestsAsking(session *s);
 extern const commandObserver openRequestsObserver;

@@ -108,6 +108,14 @@ static verdict judge(const demand *d) {
     return state == SERVED ? judgeOwner(d) : state;
 }
 
+/* True if the slot is being moved, also without ASKING. */
+static bool isOpen(const demand *d, verdict found) {
+    if (found == GIVEN_AWAY || found == TAKEN_OVER) return true;
+    bool is_primary = serverMap.myself->flags & NODE_PRIMARY;
+    return found == ELSEWHERE && (is_primary || d->reads_replica) &&
+           clusterMapOpenSlot(&serverMap, SLOT_IMPORTING, d->slot);
+}
+
 /* A request on a slot that is being moved: by where its keys are. MIGRATE runs in any case, and
  * queued commands are judged at EXEC. */
 static verdict judgeKeys(const ctx *c, const demand *d, verdict found) {
@@ -213,6 +221,7 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     demand d = demandOf(c, slot);
     if (c->cmd->proc == migrateCommand) d.asks = true;
     verdict found = judge(&d);
+    if (isOpen(&d, found) && openRequestUsesDatabases(c)) found = TRY_AGAIN;
     if (found == GIVEN_AWAY || found == TAKEN_OVER) found = judgeKeys(c, &d, found);
     if (found == SERVED) return GATE_PASS;
     str text = STR_EMPTY;

@@ -38,7 +38,7 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
             {WATCH @h} OK {EXISTS @h @h} 2 {RENAME @h @h3} $::again {COPY @h @c} $::again {SORT @l STORE @m} $::again \
             {SORT @l} 1 {MSET @h 1 @m 2} $::again {BITOP AND @m @h @h} $::again {XREAD STREAMS @m 0} $::ask {DUMP @m} $::ask \
             {RESTORE-ASKING @m 0 x} $::ask {FCALL f 1 @m} $::ask {MOVE @h 1} $::again {MOVE @m 1} $::again {COPY @h @c DB 1} $::again {COPY @m @c DB 1} $::again \
-            {COPY @h @h DB} {ERR syntax error} {COPY @h @h DB 0} {ERR source and destination objects are the same} {COPY @m @m DB} $::ask \
+            {COPY @h @h DB} {ERR syntax error} {COPY @h @h DB 0} {ERR source and destination objects are the same} {COPY @m @m DB} $::ask {COPY @h @h2 DB 0 DB 1} $::again \
             {SPUBLISH @ch x} 0 {DBSIZE} 3 {OBJECT ENCODING @m} $::ask {MIGRATE 127.0.0.1 1 @m 0 100} NOKEY] {
             expect 0 [list $request] [list $reply]
         }
@@ -93,6 +93,7 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
 
     test {IMPORTING: only after ASKING, which is good for one command} {
         expect 1 {{GET @i}} [list $::moved]
+        expect 1 {{MOVE @i 1} {COPY @i @j DB 1}} [list $::again $::again]
         expect 1 {ASKING {GET @i} {GET @i}} [list OK v $::moved]
         expect 1 {ASKING ASKING {GET @i}} {OK OK v}
         foreach other {PING {CLUSTER KEYSLOT x} {GET {{x}1}} NOSUCH GET RESET {CLIENT NO-TOUCH ON}} {
