@@ -21,6 +21,10 @@ static void moved(void *arg, clusterNode *n) { busMoved(arg, n); }
 static bool mayMove(void *arg, const clusterNode *n, bool is_lost) {
     clusterBus *b = arg;
     if (n->links && n->links->from) return false; /* what it tells itself is newer */
+    /* There was no time to connect to the present one, which may be from the node itself. A
+     * released server that has just started tells addresses of its file as if it had reached
+     * them. */
+    if (n->moved_ms && b->now_ms - n->moved_ms < b->rules.timeout_ms / 2) return false;
     return is_lost || busIsLost(b, n);
 }
 
