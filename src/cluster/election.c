@@ -9,6 +9,7 @@ enum {
     DELAY_DIVISOR = 30,
     DELAY_MAX_MS = 500,
     NO_DATA_DELAY_MS = 500,
+    SILENT_DIVISOR = 4,   /* of a timeout */
     VOTES_MIN_MS = 2000,  /* votes are awaited for two timeouts, at least so long */
     SAFE_AFTER_MS = 2000, /* a node that has just started does not vote */
 };
@@ -42,14 +43,26 @@ static int rankOf(const clusterMap *m) {
     return rank;
 }
 
-/* The number of failed primaries with replicas whose election comes first, so that votes are not
- * split. */
+/* A primary that is marked as failed, or will be soon if it is gone: it has not replied for a
+ * while, though PINGs are sent every half timeout. */
+static bool isFailing(const clusterNode *n, const electionRules *rules, int64_t now_ms) {
+    int64_t silent_ms = rules->timeout_ms / SILENT_DIVISOR;
+    if (n->flags & NODE_FAILED)
+        return now_ms - n->failed_ms <= rules->timeout_ms * rules->validity_factor;
+    if (n->flags & NODE_MAYBE_FAILED || n->refused_ms) return true;
+    return n->ping_sent_ms && now_ms - n->ping_sent_ms > silent_ms &&
+           now_ms - n->heard_ms > silent_ms;
+}
+
+/* The number of failing primaries with replicas whose election comes first, so that votes are not
+ * split. All candidates have the same order, also if several primaries are gone at once and are
+ * marked one after the other. */
 static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     int rank = 0;
     for (int i = 0; i < m->node_count; i++) {
         const clusterNode *n = m->nodes[i];
-        if (!(n->flags & NODE_FAILED) || !clusterNodeVotes(n) || !n->replica_count) continue;
-        if (now_ms - n->failed_ms > rules->timeout_ms * rules->validity_factor) continue;
+        if (n == m->myself || !clusterNodeVotes(n) || !n->replica_count) continue;
+        if (!isFailing(n, rules, now_ms)) continue;
         rank += memcmp(n->shard_id, m->myself->shard_id, NODE_ID_LEN) < 0;
     }
     return rank;
@@ -119,6 +132,7 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
         delay = delayOf(e, m, rules);
     }
     e->start_ms = now_ms + delay;
+    e->seen_epoch = m->current_epoch;
     if (!m->myself->offset)
         logWarning("This replica has got no data of its primary so far: its promotion would lose "
                    "all keys of %d slots.",
@@ -153,6 +167,10 @@ static void updateRanks(election *e, const clusterMap *m, const electionRules *r
     }
     e->rank = rank;
     e->failed_rank = failed_rank;
+    if (m->current_epoch == e->seen_epoch) return;
+    /* Another election has begun. Those that wait start after it, one by one. */
+    e->seen_epoch = m->current_epoch;
+    if (e->start_ms < now_ms + failed_rank * d) e->start_ms = now_ms + failed_rank * d;
 }
 
 /* A manual failover ends before the primary accepts writes again. */
@@ -182,8 +200,9 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
 static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
                             int64_t now_ms) {
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
-    if (rules->manual_end_ms || now_ms >= e->start_ms) return ask(e, m, rules, now_ms);
+    if (rules->manual_end_ms) return ask(e, m, rules, now_ms);
     updateRanks(e, m, rules, now_ms);
+    if (now_ms >= e->start_ms) return ask(e, m, rules, now_ms);
     if (mayStartAtOnce(m, e)) {
         logNotice("Myself become the best ranked replica, initiate the election immediately.");
         e->force = true;
@@ -279,7 +298,9 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
 
 void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer, uint64_t epoch) {
     if (e->step != ELECTION_ASKED || epoch < e->epoch || claimer == m->myself) return;
-    if (!clusterNodeVotes(claimer) || !clusterNodesShareShard(claimer, m->myself)) return;
+    if (!clusterNodeVotes(claimer)) return;
+    /* In another shard the same epoch means that the majority has voted for that one. */
+    if (!clusterNodesShareShard(claimer, m->myself) && epoch != e->epoch) return;
     logWarning("Failover election in progress for epoch %llu, but received a claim from node %s "
                "with an equal or higher epoch %llu. Resetting the election since we cannot win an "
                "election in the past.",

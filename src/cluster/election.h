@@ -17,8 +17,12 @@
  *   asked      two timeouts have passed           expired
  *   expired    two more have passed               delayed
  *   any        its primary has changed or works   idle
- *   asked      a node of its shard owns the slots with the epoch of the election or a greater one
+ *   asked      a node of its shard owns the slots with the epoch of the election or a greater one,
+ *              or one of another shard has won its epoch
  *                                                 idle
+ *
+ * A primary is before its own if it is failing too, or silent, and has a smaller shard id. When
+ * another election has begun, those that wait start at least d per primary after it.
  *
  * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay.
  *
@@ -44,6 +48,7 @@ typedef struct election {
     int64_t start_ms;             /* when it asks, or has asked */
     int64_t end_ms;               /* votes count until then */
     int rank, failed_rank;        /* better replicas; failed primaries before its own */
+    uint64_t seen_epoch;          /* the current one when it last looked, while it is delayed */
     uint64_t epoch;
     int votes;
     bool has_data;   /* this node had data when it asked */

@@ -14,9 +14,12 @@ typedef struct simScenario {
     void (*run)(void);
     /* Prints a line of what happened in all runs. */
     void (*report)(void);
+    bool by_name_only; /* it takes long */
 } simScenario;
 
 extern const simScenario clusterScenario;     /* cluster.c */
+extern const simScenario halfScenario;        /* cluster_large.c */
+extern const simScenario largeScenario;       /* cluster_large.c */
 extern const simScenario replicationScenario; /* replication.c */
 extern const simScenario sentinelScenario;    /* sentinel.c */
 

@@ -103,6 +103,39 @@ static void ranks_that_grow_delay_it_further(void **state) {
     assert_int_equal(e.start_ms, start_ms + 3 * D);
 }
 
+/* Several primaries are gone at once, and marked one after the other. */
+static void primaries_that_will_fail_come_first_as_well(void **state) {
+    clusterNode *replica = addNode(&map, 6);
+    clusterMapSetPrimary(&map, replica, other);
+    memset(map.myself->shard_id, 'f', NODE_ID_LEN);
+    memset(failed->shard_id, 'f', NODE_ID_LEN);
+    map.myself->offset = 70;
+    fellow->offset = 60;
+    clusterMapSetFlags(&map, fellow, NODE_PRIMARY_FAILED, 0);
+    other->heard_ms = 1000;
+    other->ping_sent_ms = 1000;
+    assert_false(tick(1001 + T / 4).ask);
+    assert_int_equal(e.failed_rank, 1);
+    /* It has replied. */
+    other->ping_sent_ms = 0;
+    assert_true(tick(1002 + T / 4).ask);
+}
+
+/* Candidates that wait start one after the other when another election has begun. */
+static void another_election_postpones_the_start(void **state) {
+    clusterNode *replica = addNode(&map, 6);
+    clusterMapSetPrimary(&map, replica, other);
+    memset(map.myself->shard_id, 'f', NODE_ID_LEN);
+    memset(failed->shard_id, 'f', NODE_ID_LEN);
+    map.myself->offset = 70;
+    clusterMapSetFlags(&map, other, NODE_MAYBE_FAILED, 0);
+    (void)tick(1000);
+    int64_t start_ms = e.start_ms;
+    clusterMapSetEpochs(&map, 7, 1);
+    (void)tick(start_ms - 1);
+    assert_int_equal(e.start_ms, start_ms - 1 + D);
+}
+
 static void without_data_it_waits_longer(void **state) {
     fellow->flags |= NODE_NO_FAILOVER;
     (void)tick(1000);
@@ -197,6 +230,18 @@ static void claim_with_the_same_or_a_greater_epoch_ends_it(void **state) {
     assert_int_equal(e.step, ELECTION_ASKED);
     electionClaim(&e, &map, fellow, 7);
     assert_int_equal(e.step, ELECTION_IDLE);
+}
+
+/* The majority has voted for another one. */
+static void another_winner_of_its_epoch_ends_it(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    electionClaim(&e, &map, third, 7);
+    assert_int_equal(e.step, ELECTION_IDLE);
+    (void)tick(2001);
+    assert_true(tick(3000).ask);
+    assert_int_equal(e.epoch, 8);
 }
 
 static void votes_do_not_count_after_the_end(void **state) {
@@ -322,6 +367,8 @@ int test_election(void) {
     const struct CMUnitTest tests[] = {
         CASE(it_waits_by_rank_then_asks_and_wins_with_the_majority),
         CASE(ranks_that_grow_delay_it_further),
+        CASE(primaries_that_will_fail_come_first_as_well),
+        CASE(another_election_postpones_the_start),
         CASE(without_data_it_waits_longer),
         CASE(the_best_replica_starts_at_once_if_all_know),
         CASE(election_expires_and_is_repeated),
@@ -330,6 +377,7 @@ int test_election(void) {
         CASE(best_replica_that_all_agree_with_does_not_wait),
         CASE(flag_of_a_failed_primary_ends_with_the_role),
         CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
+        CASE(another_winner_of_its_epoch_ends_it),
         CASE(votes_do_not_count_after_the_end),
         CASE(votes_do_not_count_when_the_data_is_gone),
         CASE(winner_does_not_vote_in_the_epoch_that_it_has_won),
