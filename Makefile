@@ -18,6 +18,7 @@
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make sim-faults       faults built into the cluster bus one by one are found by the simulation
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
+#: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
@@ -164,7 +165,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults gate bench-gate trial install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof gate bench-gate trial install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -411,6 +412,11 @@ durability-programs: $(loader_program) $(out)/tests/durability/shim.so
 durability:
 	+@$(MAKE) --no-print-directory build durability-programs
 	@tests/durability/run.py $(out) $(ARGS)
+
+# Clusters of real processes, in network namespaces.
+cluster-proof:
+	+@$(MAKE) --no-print-directory BUILD=release build
+	@tests/proofs/cluster.py $(or $(ARGS),mixed)
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate

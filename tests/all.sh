@@ -38,6 +38,7 @@ sim_faults() {
     faulty=build/release/tests/sim/faulty
     made release $faulty && tests/sim/faults.py $faulty
 }
+cluster_smoke() { made release build && tests/proofs/cluster.py smoke; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 # Files about data, scripts and programs.
@@ -63,6 +64,7 @@ others() {
     phase "durability" durability
     phase "simulation" sim
     phase "simulation of faults" sim_faults
+    phase "cluster under load" cluster_smoke
     phase "subsystem added at run time" trial
     phase "C tests debug" c_tests debug
     phase "fuzz smoke" fuzz

@@ -659,4 +659,4 @@ static void report(void) {
            (unsigned long long)counts.pauses, (unsigned long long)counts.jumps);
 }
 
-const simScenario sentinelScenario = {"sentinel", runOnce, report};
+const simScenario sentinelScenario = {.name = "sentinel", .run = runOnce, .report = report};
