@@ -9,6 +9,7 @@
 
 enum {
     DESYNC_MS = 1000,
+    TURN_MS = 200,
     GOOD_PING_MS = 5000,
     COORDINATED_REST_MS = 1000, /* with less time left, the order to the primary is not given */
 };
@@ -95,6 +96,17 @@ void sentinelStartFailover(sentinelView *v, sentinelInstance *primary) {
     primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
 }
 
+/* Refused connections are noticed by all at once. So that not all ask for votes at once, and none
+ * gets enough, they begin in the order of their ids. */
+static bool isTurn(const sentinelView *v, const sentinelInstance *primary) {
+    int64_t before = 0;
+    hotCheck(primary->flags & INSTANCE_ODOWN);
+    if (!primary->refused_after_ms) return true;
+    SENTINEL_EACH(peer, &primary->sentinels)
+    before += !(peer->flags & INSTANCE_SDOWN) && strcmp(strText(&peer->runid), v->id) < 0;
+    return v->now_ms - primary->odown_since_ms >= before * TURN_MS;
+}
+
 bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
     check(primary->kind == INSTANCE_PRIMARY);
     if (!(primary->flags & INSTANCE_ODOWN) || (primary->flags & INSTANCE_FAILOVER)) return false;
@@ -112,6 +124,7 @@ bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
         }
         return false;
     }
+    if (!isTurn(v, primary)) return false;
     sentinelStartFailover(v, primary);
     return true;
 }

@@ -83,24 +83,40 @@ static sentinelInstance *senderOf(sentinelView *v, sentinelInstance *primary, co
     return peer;
 }
 
+/* A failover of an epoch before that of the configuration could only lead to one that all others
+ * ignore. */
+static void endOutdated(sentinelView *v, sentinelInstance *primary) {
+    bool is_outdated = (primary->flags & INSTANCE_FAILOVER) &&
+                       primary->step <= FAILOVER_WAIT_PROMOTION &&
+                       primary->failover_epoch < primary->config_epoch;
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    if (!is_outdated) return;
+    sentinelEventText(v, LOG_NOTICE, "", NULL,
+                      "Failover of %s in epoch %llu given up: the configuration is newer",
+                      strText(&primary->name), (unsigned long long)primary->failover_epoch);
+    sentinelAbortFailover(v, primary);
+}
+
 static void takeConfig(sentinelView *v, sentinelInstance *primary, sentinelInstance *sender,
                        const hello *h) {
     check(sender->kind == INSTANCE_SENTINEL);
     if (primary->config_epoch >= h->config_epoch) return;
-    if (sentinelAddrIs(v, &primary->addr, h->primary_host, (int)h->primary_port)) {
+    const sentinelAddr *current = sentinelCurrentAddr(primary);
+    if (sentinelAddrIs(v, current, h->primary_host, (int)h->primary_port)) {
         primary->config_epoch = h->config_epoch;
+        endOutdated(v, primary);
         return;
     }
     sentinelAddr addr;
     /* Nothing changes if the new address is unknown. */
     if (sentinelAddrMake(v, h->primary_host, h->primary_port, &addr) != OK) return;
     primary->config_epoch = h->config_epoch;
-    slice old = sentinelAddrText(v, &primary->addr), new = sentinelAddrText(v, &addr);
+    slice old = sentinelAddrText(v, current), new = sentinelAddrText(v, &addr);
     sentinelEvent(v, LOG_WARNING, "+config-update-from", sender, "%s", "");
     sentinelEventText(v, LOG_WARNING, "+switch-master", primary, "%s %.*s %d %.*s %d",
-                      strText(&primary->name), (int)old.len, old.ptr, primary->addr.port,
-                      (int)new.len, new.ptr, addr.port);
-    sentinelRunReconfig(v, primary, "observer", &primary->addr, &addr);
+                      strText(&primary->name), (int)old.len, old.ptr, current->port, (int)new.len,
+                      new.ptr, addr.port);
+    sentinelRunReconfig(v, primary, "observer", current, &addr);
     sentinelSwitchPrimary(v, primary, &addr);
 }
 

@@ -608,8 +608,23 @@ static bool isCalm(void) {
     return true;
 }
 
+static void showAll(void) {
+    for (int i = 0; i < SERVERS; i++)
+        printf("server %d: %s of %d, link %d\n", i, servers[i].is_replica ? "replica" : "primary",
+               servers[i].primary, servers[i].link_up);
+    for (int i = 0; i < sentinel_count; i++) {
+        SENTINEL_EACH(watched, &sentinels[i].view.primaries)
+        printf("sentinel %d: flags %x, primary %s, config epoch %llu, %d sentinels, %d replicas, "
+               "tilt %d\n",
+               SERVERS + i, watched->flags, watched->addr.ip,
+               (unsigned long long)watched->config_epoch, (int)watched->sentinels.count,
+               (int)watched->replicas.count, sentinels[i].view.tilt);
+    }
+}
+
 static void begin(void) {
     sentinel_count = oneIn(2) ? 3 : 5;
+    sim_now_ms = 1000000;
     networkReset(HOSTS, 0, 1 + (int64_t)randomUniform(100));
     memset(leaders, 0, sizeof(leaders));
     for (int i = 0; i < SERVERS; i++) {
@@ -642,7 +657,10 @@ static void runOnce(void) {
     }
     heal();
     for (int64_t until = sim_now_ms + HEALED_MS; !isCalm();) {
-        if (sim_now_ms > until) simFail("no agreement after healing");
+        if (sim_now_ms > until) {
+            showAll();
+            simFail("no agreement after healing");
+        }
         step();
     }
     for (int i = 0; i < SERVERS + sentinel_count; i++) stopHost(i);

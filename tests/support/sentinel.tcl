@@ -73,6 +73,7 @@ proc sentinel_wait_known {} {
         wait_for_condition 600 50 {
             [sentinel_field $i num-slaves] == $::watched_servers - 1 && [sentinel_field $i flags] eq "master" &&
             [sentinel_field $i num-other-sentinels] == $::watched_sentinels - 1 &&
+            ![string match "*master-link-status err*" [r -$i sentinel replicas mym]] &&
             ![string match *disconnected* [concat [r -$i sentinel replicas mym] [r -$i sentinel sentinels mym]]]
         } else {
             fail "Sentinel $i does not know all: [r -$i sentinel primary mym]"

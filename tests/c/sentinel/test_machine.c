@@ -137,6 +137,23 @@ static void a_newer_configuration_is_taken_an_older_one_is_not(void **state) {
     assert_int_equal(primary->config_epoch, 7);
 }
 
+/* A leader that was cut off after the promotion learns that the others went back to the old one. */
+static void a_leader_gives_up_for_a_newer_configuration(void **state) {
+    (void)state;
+    primary->flags |= INSTANCE_FAILOVER;
+    primary->failover_epoch = primary->config_epoch = view.current_epoch = 1;
+    primary->promoted = replica;
+    primary->step = FAILOVER_RECONF_REPLICAS;
+    hello(peer_id, "2,mym,10.0.0.2,6379,2");
+    assert_int_equal(primary->step, FAILOVER_NONE);
+    assert_int_equal(primary->config_epoch, 2);
+    assert_int_equal(sentinelCurrentAddr(primary)->port, 6379);
+    sentinelStartFailover(&view, primary);
+    hello(peer_id, "9,mym,10.0.0.2,6379,9");
+    assert_int_equal(primary->step, FAILOVER_NONE);
+    assert_int_equal(primary->config_epoch, 9);
+}
+
 static void an_id_that_moves_replaces_its_entry(void **state) {
     (void)state;
     hello(third_id, "0,mym,10.0.0.2,6379,0"); /* at the address of `peer` */
@@ -247,6 +264,7 @@ int test_machine(void) {
         TEST(a_leader_needs_the_majority_of_all_and_the_quorum),
         TEST(hello_messages_that_are_not_valid_change_nothing),
         TEST(a_newer_configuration_is_taken_an_older_one_is_not),
+        TEST(a_leader_gives_up_for_a_newer_configuration),
         TEST(an_id_that_moves_replaces_its_entry),
         TEST(a_silent_primary_is_down_and_a_jump_of_the_clock_is_not_acted_upon),
         TEST(refused_connections_mean_down_only_if_that_is_wanted),
