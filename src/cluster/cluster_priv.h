@@ -51,4 +51,7 @@ typedef struct clusterConfig {
 extern clusterConfig clusterConf;
 extern const configOption clusterOptions[];
 
+/* feature.c: takes what other nodes have sent and replies, from inside a long operation. */
+void clusterAnswerNodes(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include "cluster/debug_bus.h"
 
 #include "base/base.h"
+#include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_migration.h"
@@ -35,6 +36,7 @@ static const engineClusterProcs procs = {.links = serverBusLinkCount,
                                          .set_random_pings = setRandomPings,
                                          .kill_links = killLinks,
                                          .slot_links_memory = slotMigrationMemory,
+                                         .answer = clusterAnswerNodes,
                                          .hold_slots = slotMigrationHold};
 
 void debugBusInit(void) {

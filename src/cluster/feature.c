@@ -101,6 +101,13 @@ static void sendMessages(void) {
     if (clusterIsEnabled()) serverBusFlush();
 }
 
+void clusterAnswerNodes(void) {
+    check(clusterIsEnabled());
+    serverBusRead();
+    applyChanges();
+    sendMessages();
+}
+
 static void resetStats(void) {
     if (!clusterIsEnabled()) return;
     serverBusResetStats();

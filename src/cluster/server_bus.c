@@ -2,6 +2,7 @@
 #include "cluster/server_bus.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -248,6 +249,42 @@ static void readable(conn *c) {
     }
     bc->is_reading = false;
     if (!bc->link) freeConn(bc);
+}
+
+/* The connections that are open; grows with the number of nodes. */
+static struct {
+    struct pollfd *items;
+    busConn **conns;
+    int count;
+} polled;
+
+static void addPolled(void *arg, const busLink *l) {
+    (void)arg; /* there is one bus */
+    busConn *bc = l->carrier;
+    if (!bc || bc->conn.state != CONN_OPEN) return;
+    check(bc->link == l);
+    polled.items[polled.count] = (struct pollfd){.fd = bc->conn.fd, .events = POLLIN};
+    polled.conns[polled.count++] = bc;
+}
+
+/* An earlier one may have ended it. */
+static bool isConnected(const busConn *bc) {
+    for (const listNode *at = listFirst(&serverBus.links); at; at = listNext(&serverBus.links, at))
+        if (CONTAINER_OF(at, const busLink, all)->carrier == bc) return true;
+    return false;
+}
+
+void serverBusRead(void) {
+    size_t most = (size_t)serverLinks.count;
+    polled.items = memRealloc(polled.items, (most + 1) * sizeof(*polled.items));
+    polled.conns = memRealloc(polled.conns, (most + 1) * sizeof(busConn *));
+    polled.count = 0;
+    busEachLink(&serverBus, addPolled, NULL);
+    check((size_t)polled.count <= most);
+    if (poll(polled.items, (nfds_t)polled.count, 0) <= 0) return;
+    for (int i = 0; i < polled.count; i++)
+        if (polled.items[i].revents && isConnected(polled.conns[i]))
+            readable(&polled.conns[i]->conn);
 }
 
 /* ------------------------------------------------------------------ connecting */

@@ -29,6 +29,8 @@ void serverBusTick(int64_t budget_us);
 void serverBusStep(void);
 /* Sends what is pending. */
 void serverBusFlush(void);
+/* Takes what other nodes have sent, outside of the event loop. */
+void serverBusRead(void);
 /* Memory of all links in bytes, and their number. */
 size_t serverBusMemory(void);
 int serverBusLinkCount(void);

@@ -97,6 +97,15 @@ void engineServe(void) {
     (void)keyspaceForbidChanges(before); /* was set above */
 }
 
+void engineAnswerNodes(void) {
+    hotCheck(threadIsMain());
+    if (!cluster) return;
+    check(cluster->answer != NULL);
+    bool before = keyspaceForbidChanges(engineHot.current != NULL);
+    cluster->answer();
+    (void)keyspaceForbidChanges(before); /* was set above */
+}
+
 void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }
 
 void engineIdentify(engineIdentity *out) {

@@ -76,6 +76,8 @@ typedef struct engineClusterProcs {
     status (*kill_links)(slice node_id, bool to, bool from);
     /* Memory of the connections over which slots are moved: from this node, or to it. */
     size_t (*slot_links_memory)(bool exports);
+    /* Takes what other nodes have sent, and replies to them. */
+    void (*answer)(void);
     /* SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
     void (*hold_slots)(bool before_pause, bool on);
 } engineClusterProcs;
@@ -94,6 +96,9 @@ int64_t engineFlushDelay(void);
 typedef void engineServeProc(void);
 void engineSetServeProc(engineServeProc *proc);
 void engineServe(void);
+/* Less than that: replies to other nodes of the cluster only, so that they do not regard this one as
+ * failed while a command takes long. The same holds for the main keyspace. */
+void engineAnswerNodes(void);
 
 /* How the server identifies itself. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {

@@ -24,7 +24,7 @@ static struct {
     scriptRun *run;
     int db_id; /* of the session before the run */
     uint64_t denied;
-    int64_t served_us;
+    int64_t served_us, answered_us;
 } now;
 
 const char *const scriptFlagNames[SCRIPT_FLAG_COUNT] = {"no-writes", "allow-oom", "allow-stale",
@@ -279,7 +279,18 @@ static void becomeBusy(scriptRun *run, int64_t elapsed_us) {
     gateArm(&scriptBusyGate, true);
 }
 
-enum { SERVE_EVERY_US = 1000 };
+enum {
+    SERVE_EVERY_US = 1000,
+    ANSWER_EVERY_US = 100 * 1000, /* other nodes, before clients are served */
+};
+
+/* The node must not be regarded as failed before clients are served. */
+static void answerNodes(const scriptRun *run, int64_t now_us) {
+    int64_t last_us = now.answered_us > run->started_us ? now.answered_us : run->started_us;
+    if (now_us - last_us < ANSWER_EVERY_US) return;
+    engineAnswerNodes();
+    now.answered_us = clockMonoUs();
+}
 
 scriptStop scriptRunPoll(scriptRun *run) {
     hotCheck(threadIsMain());
@@ -290,9 +301,12 @@ scriptStop scriptRunPoll(scriptRun *run) {
         run->killed = debugPoll(debugNow());
         return run->killed ? SCRIPT_KILLED : SCRIPT_GOES_ON;
     }
-    if (!scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;
+    int64_t threshold_ms = scriptConf.busy_reply_threshold; /* 0: clients are never served */
+    if (!run->is_busy && (!threshold_ms || elapsed_us / 1000 < threshold_ms)) {
+        answerNodes(run, now_us);
+        return SCRIPT_GOES_ON;
+    }
     if (!run->is_busy) {
-        if (elapsed_us / 1000 < scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;
         becomeBusy(run, elapsed_us);
         now.served_us = 0;
     }
