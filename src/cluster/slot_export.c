@@ -250,7 +250,24 @@ static void stepWaiting(slotJob *job) {
     } else if (!w->pauses && engineHot.now_ms - w->since_ms >= EXPORT_BRAKE_MS) {
         /* Changes are made faster than they are sent: they wait until the rest has been sent. */
         w->since_ms = engineHot.now_ms;
+        w->brakes = false; /* until nothing is unsent */
         setPause(job, true, engineHot.now_ms + pauseMs());
+    }
+}
+
+/* The target takes less than is written here: memory does not grow, and the keys are sent, too. */
+static void stepBrake(slotJob *job) {
+    exportWork *w = exportOf(job);
+    size_t unsent = slotExportUnsent(job);
+    uint64_t sent = exportStreamSent(job);
+    if (!w->pauses && unsent > 2 * (size_t)EXPORT_UNSENT_MAX) {
+        w->brakes = true;
+        w->walk_bytes = sent;
+        setPause(job, true, engineHot.now_ms + pauseMs());
+    } else if (w->brakes && w->pauses && unsent <= EXPORT_UNSENT_MAX + 64 * 1024 &&
+               (sent == UINT64_MAX || sent - w->walk_bytes >= EXPORT_UNSENT_MAX)) {
+        w->brakes = false;
+        setPause(job, false, 0);
     }
 }
 
@@ -259,9 +276,11 @@ static void stepPause(slotJob *job) {
     exportWork *w = exportOf(job);
     if (!w->pauses || job->state == JOB_GRANTED) return;
     if (engineHot.now_ms < w->pause_end_ms) return;
-    logNotice("Writes go on during slot migration %s: the target does not keep up within "
-              "slot-migration-pause-ms",
-              slotJobLabelOf(job).text);
+    if (!w->brakes)
+        logNotice("Writes go on during slot migration %s: the target does not keep up within "
+                  "slot-migration-pause-ms",
+                  slotJobLabelOf(job).text);
+    w->brakes = false;
     setPause(job, false, 0);
     if (job->state == JOB_WAITING_PAUSE) w->since_ms = engineHot.now_ms;
 }
@@ -281,6 +300,7 @@ void slotExportStep(void) {
         stepPause(job);
         if (job->state == JOB_CONNECTING && !exportOf(job)->connection) exportLinkOpen(job);
         if (!isExport(job)) continue;
+        if (exportOf(job)->streams && job->state < JOB_PAUSED) stepBrake(job);
         if (job->state == JOB_WAITING_SNAPSHOT) exportStreamBegin(job);
         if (job->state == JOB_WAITING_PAUSE) stepWaiting(job);
     }

@@ -13,8 +13,11 @@
 #include "engine/session.h"
 #include "io/conn.h"
 
-/* Changes that cannot be sent as fast as they are made wait after this time. */
-enum { EXPORT_BRAKE_MS = 500 };
+/* The walk over the keys waits while more than this is unsent. With twice as much, changes wait,
+ * until it has been sent, and as many bytes of keys: so keys get half of what the target takes. */
+enum { EXPORT_UNSENT_MAX = 512 * 1024 };
+/* Before the hand-over, changes that are made faster than they are sent wait after this time. */
+enum { EXPORT_BRAKE_MS = 100 };
 
 typedef struct exportWork {
     slotJob *job;
@@ -25,7 +28,9 @@ typedef struct exportWork {
     bool streams;     /* changes are sent */
     bool pauses;      /* writes to the slots wait, until: */
     int64_t pause_end_ms;
-    int64_t since_ms; /* of the connection attempt; of the pause, or of the wait for it */
+    bool brakes;         /* it is because too much is unsent, */
+    uint64_t walk_bytes; /* since so many bytes of keys were sent */
+    int64_t since_ms;    /* of the connection attempt; of the pause, or of the wait for it */
     int64_t acked_ms, told_ms, sent_any_ms, began_ms;
     /* After the grant: the link is lost, and so many PONGs have arrived since. */
     bool is_lost;
@@ -60,6 +65,8 @@ void exportStreamBegin(slotJob *job);
 void exportStreamEnd(slotJob *job);
 /* Arms the sink if any job needs it. */
 void exportStreamUpdate(void);
+/* Bytes of keys that were sent so far; UINT64_MAX: all of them. */
+uint64_t exportStreamSent(const slotJob *job);
 typedef struct exportProgress {
     double percent, bytes_per_second;
     uint64_t keys_total;

@@ -18,8 +18,6 @@
 #include "resp/resp.h"
 #include "store/store.h"
 
-enum { WALK_UNSENT_MAX = 1024 * 1024 };
-
 size_t slotExportUnsent(const slotJob *job) {
     const exportWork *w = job->work;
     if (job->is_import || !w) return 0;
@@ -31,8 +29,8 @@ size_t slotExportUnsent(const slotJob *job) {
 
 static size_t room(void *arg) {
     const exportWork *w = arg;
-    size_t unsent = w->who ? sessionOutputPending(w->who) : WALK_UNSENT_MAX;
-    return unsent < WALK_UNSENT_MAX ? WALK_UNSENT_MAX - unsent : 0;
+    size_t unsent = w->who ? sessionOutputPending(w->who) : EXPORT_UNSENT_MAX;
+    return unsent < EXPORT_UNSENT_MAX ? EXPORT_UNSENT_MAX - unsent : 0;
 }
 
 static void send(void *arg, slice bytes) { exportLinkSend(((exportWork *)arg)->job, bytes); }
@@ -76,6 +74,10 @@ void exportStreamBegin(slotJob *job) {
 void exportStreamEnd(slotJob *job) {
     exportOf(job)->streams = false;
     slotWalkStop(exportOf(job));
+}
+
+uint64_t exportStreamSent(const slotJob *job) {
+    return job->state == JOB_SNAPSHOTTING ? slotWalkCount().bytes : UINT64_MAX;
 }
 
 exportProgress exportStreamProgress(const slotJob *job) {

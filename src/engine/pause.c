@@ -21,7 +21,7 @@ static struct {
     pauseScope scope; /* the strongest scope */
     pauseSelectProc *selects;
     list held;
-    bool released; /* the held sessions may continue */
+    size_t released; /* so many of the first held sessions may continue */
 } pause;
 
 static list *heldList(void) {
@@ -41,7 +41,7 @@ static void refresh(void) {
     keyspaceSetFrozen(pause.scope != PAUSE_NONE);
     /* With a weaker scope, held requests are admitted again, which may hold them again. One of them
      * may also begin the next pause: then the others stay. */
-    pause.released = pause.scope < before;
+    pause.released = pause.scope < before ? heldList()->count : 0;
 }
 
 static void isOver(engineTimer *t) {
@@ -63,7 +63,7 @@ void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
 void pauseSelect(pauseSelectProc *selects) {
     check(selects);
     pause.selects = selects;
-    if (heldList()->count) pause.released = true;
+    pause.released = heldList()->count;
 }
 
 void pauseEnd(pauseReason reason) {
@@ -72,7 +72,7 @@ void pauseEnd(pauseReason reason) {
     pause.pauses[reason].end_ms = 0;
     timerStop(&pause.pauses[reason].timer);
     refresh();
-    if (heldList()->count) pause.released = true; /* also those that waited for this reason alone */
+    pause.released = heldList()->count; /* also those that waited for this reason alone */
 }
 
 pauseScope pauseNow(void) { return pause.scope; }
@@ -113,9 +113,10 @@ session *pauseNextReleased(void) {
     if (engineHot.current) return NULL;
     listNode *first = listFirst(heldList());
     if (!first) {
-        pause.released = false;
+        pause.released = 0;
         return NULL;
     }
+    pause.released--; /* those that are held again are behind the last of them */
     session *s = LIST_OWNER(first, session, held);
     pauseForget(s);
     return s;
