@@ -6,6 +6,7 @@
 #include "cluster/cmd_cluster.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 #include "cluster/server_slots.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_import.h"
@@ -220,6 +221,10 @@ static bool areEmpty(ctx *c, const slotRanges *r) {
         for (int slot = r->items[i].first; slot <= r->items[i].last; slot++) {
             uint64_t keys = serverSlotsCountKeys(slot);
             if (!keys) continue;
+            if (serverRoleDeletes()) {
+                replyErrorFormat(c, "ERR The target node is deleting old keys of slot %d", slot);
+                return false;
+            }
             replyErrorFormat(c,
                              "ERR Slot %d has %llu keys on the target node already. Delete them "
                              "there with CLUSTER FLUSHSLOT %d, then try again.",

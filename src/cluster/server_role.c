@@ -9,13 +9,17 @@
 #include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/lifecycle.h"
 #include "engine/propagate.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "repl/role.h"
 #include "store/store.h"
 
-static struct { bool role, slots; } pending;
+static struct {
+    bool role, slots;
+    bool keys; /* of lost slots remain to be deleted */
+} pending;
 
 /* Whose data this node has: of which shard, and from which node. */
 static struct { char shard_id[NODE_ID_LEN], node_id[NODE_ID_LEN]; } dataset;
@@ -33,6 +37,7 @@ static bool hasDataOf(const clusterNode *primary) {
 }
 
 void serverRoleChanged(void) { pending.role = true; }
+bool serverRoleDeletes(void) { return pending.slots || pending.keys; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
 
 bool serverRoleServes(int slot) {
@@ -69,13 +74,16 @@ bool serverRoleIsLinked(void) {
 }
 
 void serverRoleApply(void) {
-    if (likely(!pending.role && !pending.slots)) return;
+    if (likely(!pending.role && !pending.slots && !pending.keys)) return;
     if (engineHot.current || engineHot.loading) return;
     if (pending.role) applyRole();
-    if (!pending.slots) return;
-    pending.slots = false;
-    serverSlotsDeleteLost();
-    pubsubSlotsChanged(serverRoleServes);
+    if (pending.slots) {
+        pending.slots = false;
+        pending.keys = true;
+        pubsubSlotsChanged(serverRoleServes);
+    }
+    if (pending.keys) pending.keys = serverSlotsDeleteLost();
+    if (pending.keys) loopLimitSleep(engineLoop(), 0); /* the rest follows in the next turns */
 }
 
 void serverRoleEmpty(void) {

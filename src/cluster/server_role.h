@@ -14,6 +14,8 @@ bool serverRoleServes(int slot);
 void serverRoleChanged(void);
 /* Slots have got other owners: the keys that this node has of them are to be deleted. */
 void serverRoleSlotsLost(void);
+/* True while keys of lost slots remain to be deleted. */
+bool serverRoleDeletes(void);
 /* True if the link to the primary that the map names is up. */
 bool serverRoleIsLinked(void);
 /* Does what is pending; no effect while a command is executed. */

@@ -2,6 +2,7 @@
 #include "cluster/server_slots.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "cluster/server_map.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
@@ -26,15 +27,19 @@ static bool decides(void) {
     return serverMap.myself->flags & NODE_PRIMARY;
 }
 
-void serverSlotsDeleteLost(void) {
-    if (!decides()) return;
+bool serverSlotsDeleteLost(void) {
+    enum { BUDGET_US = 2000 };
+    if (!decides()) return false;
     const clusterNode *myself = serverMap.myself;
+    int64_t end_us = clockMonoUs() + BUDGET_US;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (!clusterMapOwner(&serverMap, slot) || !isForeign(slot)) continue;
         logNotice("Deleting keys in dirty slot %d on node %s in shard %.40s", slot,
                   clusterNodeLabel(myself).text, myself->shard_id);
         keyspaceDropSlot(slot);
+        if (clockMonoUs() >= end_us) return true;
     }
+    return false;
 }
 
 void serverSlotsVerify(void) {

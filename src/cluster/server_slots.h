@@ -6,12 +6,14 @@
 #ifndef CLUSTER_SERVER_SLOTS_H
 #define CLUSTER_SERVER_SLOTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The number of keys of a slot in all databases. */
 uint64_t serverSlotsCountKeys(int slot);
-/* After other nodes have got slots of this one: deletes their keys. */
-void serverSlotsDeleteLost(void);
+/* After other nodes have got slots of this one: deletes their keys, for some 2 ms. True if there
+ * are more. */
+bool serverSlotsDeleteLost(void);
 /* After a load at the start, and when a replica has become the primary: takes unassigned slots of
  * which there are keys, and deletes the keys of slots of other nodes. */
 void serverSlotsVerify(void);

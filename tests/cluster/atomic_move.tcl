@@ -34,3 +34,60 @@ start_cluster {2 2 {tags {cluster}}} {
         }
     }
 }
+
+# A client that follows redirects; node 0 or 1.
+proc at_owner {args} {
+    while {[catch {r -$::at {*}$args} reply]} {
+        if {![string match "MOVED *" $reply]} {error $reply}
+        set ::at [expr {[lindex [split [lindex $reply 2] :] end] == [srv -1 port] ? 1 : 0}]
+    }
+    return $reply
+}
+
+start_cluster {2 2 {tags {cluster} overrides {cluster-slot-migration-log-max-len 0}}} {
+    test {no change is lost, and none undone, while slots move back and forth under writes} {
+        set ::at 0
+        set owner 0
+        set moves 0
+        array set string {}
+        array set hash {}
+        set list {}
+        for {set i 0} {$i < 1000} {incr i} {
+            at_owner hset "{06S}hash" f$i v
+            set hash(f$i) v
+        }
+        set last ""
+        for {set i 0} {$i < [scaled 6000]} {incr i} {
+            if {$i % 200 == 0 && ($last eq "" || [job_state $owner $last] in {{} success})} {
+                if {$last ne ""} {
+                    set owner [expr {1 - $owner}]
+                    incr moves
+                }
+                wait_for_condition 100 20 {[r -[expr {1 - $owner}] cluster countkeysinslot 0] == 0}
+                set last [move $owner [expr {1 - $owner}] 0 0]
+            }
+            set n [random_below 300]
+            switch [random_below 6] {
+                0 {at_owner set "{06S}$n" $i; set string($n) $i}
+                1 {at_owner del "{06S}$n"; unset -nocomplain string($n)}
+                2 {at_owner hset "{06S}hash" f$n $i; set hash(f$n) $i}
+                3 {at_owner hdel "{06S}hash" f$n; unset -nocomplain hash(f$n)}
+                4 {at_owner rpush "{06S}list" $i; lappend list $i}
+                5 {
+                    assert_equal [lindex $list 0] [at_owner lpop "{06S}list"]
+                    set list [lrange $list 1 end]
+                }
+            }
+        }
+        assert {$moves > 3} "$moves moves"
+        foreach {n value} [array get string] {assert_equal $value [at_owner get "{06S}$n"]}
+        array set found [at_owner hgetall "{06S}hash"]
+        assert_equal [lsort [array get hash]] [lsort [array get found]]
+        assert_equal $list [at_owner lrange "{06S}list" 0 -1]
+        wait_for_condition 100 20 {[r cluster countkeysinslot 0] == 0 || [r -1 cluster countkeysinslot 0] == 0}
+        assert_equal [expr {[array size string] + 1 + ($list ne {})}] [expr {[r dbsize] + [r -1 dbsize]}]
+        foreach {primary replica} {0 2 1 3} {
+            wait_for_condition 600 20 {[r -$primary debug digest] eq [r -$replica debug digest]} else {fail "replica $replica differs"}
+        }
+    }
+}
