@@ -2,7 +2,6 @@
 #include "cluster/server_bus.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -251,20 +250,18 @@ static void readable(conn *c) {
     if (!bc->link) freeConn(bc);
 }
 
-/* The connections that are open; grows with the number of nodes. */
+/* The open connections; grows with the number of nodes. */
 static struct {
-    struct pollfd *items;
     busConn **conns;
     int count;
-} polled;
+} opened;
 
-static void addPolled(void *arg, const busLink *l) {
+static void addOpened(void *arg, const busLink *l) {
     (void)arg; /* there is one bus */
     busConn *bc = l->carrier;
     if (!bc || bc->conn.state != CONN_OPEN) return;
     check(bc->link == l);
-    polled.items[polled.count] = (struct pollfd){.fd = bc->conn.fd, .events = POLLIN};
-    polled.conns[polled.count++] = bc;
+    opened.conns[opened.count++] = bc;
 }
 
 /* An earlier one may have ended it. */
@@ -276,15 +273,12 @@ static bool isConnected(const busConn *bc) {
 
 void serverBusRead(void) {
     size_t most = (size_t)serverLinks.count;
-    polled.items = memRealloc(polled.items, (most + 1) * sizeof(*polled.items));
-    polled.conns = memRealloc(polled.conns, (most + 1) * sizeof(busConn *));
-    polled.count = 0;
-    busEachLink(&serverBus, addPolled, NULL);
-    check((size_t)polled.count <= most);
-    if (poll(polled.items, (nfds_t)polled.count, 0) <= 0) return;
-    for (int i = 0; i < polled.count; i++)
-        if (polled.items[i].revents && isConnected(polled.conns[i]))
-            readable(&polled.conns[i]->conn);
+    opened.conns = memRealloc(opened.conns, (most + 1) * sizeof(busConn *));
+    opened.count = 0;
+    busEachLink(&serverBus, addOpened, NULL);
+    check((size_t)opened.count <= most);
+    for (int i = 0; i < opened.count; i++)
+        if (isConnected(opened.conns[i])) readable(&opened.conns[i]->conn);
 }
 
 /* ------------------------------------------------------------------ connecting */
