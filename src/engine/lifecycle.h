@@ -96,8 +96,8 @@ int64_t engineFlushDelay(void);
 typedef void engineServeProc(void);
 void engineSetServeProc(engineServeProc *proc);
 void engineServe(void);
-/* Less than that: replies to other nodes of the cluster only, so that they do not regard this one as
- * failed while a command takes long. The same holds for the main keyspace. */
+/* Less than that: only replies to other nodes of the cluster, so that they do not regard this one
+ * as failed while a command takes long. The same holds for the main keyspace. */
 void engineAnswerNodes(void);
 
 /* How the server identifies itself. Texts are borrowed until the configuration changes. */
