@@ -11,6 +11,15 @@ proc manager {args} {
     return $output
 }
 
+# Python loads the client library of a build without sanitizers.
+proc client_library {} {
+    foreach build {release debug} {
+        set library [file join $::tests_dir .. build $build libvalkey.so.0]
+        if {[file exists $library]} {return $library}
+    }
+    fail "no client library: make lib"
+}
+
 # The keys of a few nodes with their payloads, in all databases. Hashes with TTLs of fields have one field only, and other
 # values are small, so that payloads do not depend on the order of tables.
 proc contents {nodes} {
@@ -118,8 +127,8 @@ if {![is_sanitized]} {
     # Without replicas and with a long timeout, as a slow disk may hold nodes up for many seconds.
     start_cluster {3 0 {tags {cluster tls:skip slow} overrides {cluster-node-timeout 60000}}} {
         test {a client that follows redirects sees no error and no wrong value while slots move} {
-            set library [file join [file dirname $::binary] libvalkey.so.0]
-            set channel [open |[list python3 $::tests_dir/helpers/cluster_client.py $library [address 1] [random_below 1000000]] r+]
+            set channel [open |[list python3 $::tests_dir/helpers/cluster_client.py [client_library] [address 1] \
+                [random_below 1000000] 2>@1] r+]
             for {set round 0} {$round < 6} {incr round} {
                 set from [expr {$round % 3}]
                 set to [expr {($from + 1) % 3}]
