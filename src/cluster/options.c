@@ -69,6 +69,7 @@ static status setSeeds(const slice *words, int count, bool more, reason *why) {
     clusterSeeds set = {.items = NULL};
     if (count == 1 && !words[0].len) count = 0;
     status st = seedsAdd(more ? &clusterConf.cluster_seeds : &set, words, count, why);
+    if (st != OK) seedsClear(&set);
     if (st != OK || more) return st;
     seedsClear(&clusterConf.cluster_seeds);
     clusterConf.cluster_seeds = set;

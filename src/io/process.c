@@ -104,7 +104,8 @@ static void finish(process *p) {
     if (!collect(p, WNOHANG, &wait_status)) return;
     stopObserving(p);
     bool exited = WIFEXITED(wait_status);
-    const processEnd end = {.exit_code = exited ? WEXITSTATUS(wait_status) : -1,
+    const processEnd end = {.pid = (int)p->pid,
+                            .exit_code = exited ? WEXITSTATUS(wait_status) : -1,
                             .signal = exited ? 0 : WTERMSIG(wait_status),
                             .timed_out = p->timed_out};
     processEndProc *ended = p->ended;

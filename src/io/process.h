@@ -17,12 +17,13 @@
 typedef struct process process;
 
 typedef struct processEnd {
+    int pid;
     int exit_code; /* -1: ended by a signal */
     int signal;    /* 0: exited */
     bool timed_out;
 } processEnd;
 
-/* Called from the loop, once; the process is freed afterwards. */
+/* Called from the loop, once; the process is freed already. */
 typedef void processEndProc(void *arg, const processEnd *end);
 
 typedef struct processStart {

@@ -116,11 +116,11 @@ static void scriptEnded(void *arg, const processEnd *end) {
     check(job->running);
     sentinelView *v = serverViewNow();
     str path = strNew(strSlice(&job->args[0]));
-    int pid = processId(job->process);
     int code = end->exit_code < 0 ? 0 : end->exit_code;
-    sentinelEventText(v, LOG_DEBUG, "-script-child", NULL, "%d %d %d", pid, code, end->signal);
+    sentinelEventText(v, LOG_DEBUG, "-script-child", NULL, "%d %d %d", end->pid, code, end->signal);
     if (end->timed_out)
-        sentinelEventText(v, LOG_WARNING, "-script-timeout", NULL, "%s %d", strText(&path), pid);
+        sentinelEventText(v, LOG_WARNING, "-script-timeout", NULL, "%s %d", strText(&path),
+                          end->pid);
     bool again =
         scriptsEnded(&serverScripts, job, code, end->signal, v->periods.script_retry, v->now_ms);
     if (!again && (code || end->signal))

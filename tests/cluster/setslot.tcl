@@ -76,6 +76,8 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         assert_equal OK [r -2 cluster replicate [cluster_id 0]]
         cluster_wait_role 2 slave
         wait_marks 2 {{[0->-n1]}}
+        # Until then it does not count for SETSLOT.
+        wait_for_condition 200 50 {[string match *state=online* [info_field slave0]]}
     }
 
     test {without acknowledgement SETSLOT is refused, and neither side is changed} {
