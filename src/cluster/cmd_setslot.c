@@ -55,26 +55,16 @@ static bool parseAction(ctx *c, setSlotOrder *out) {
 
 /* TIMEOUT may be anywhere after the action; what else is there is ignored. */
 static bool parseTimeout(ctx *c, int64_t *deadline_ms) {
-    int64_t ms = TIMEOUT_MS;
+    *deadline_ms = engineHot.now_ms + TIMEOUT_MS;
     for (int i = 4; i < c->argc; i++) {
         if (!ctxArgIs(c, i, "timeout")) continue;
         if (++i == c->argc) {
             replyError(c, SLICE("ERR Missing timeout value"));
             return false;
         }
-        if (!numberParseInt(c->argv[i], &ms)) {
-            replyError(c, SLICE("ERR timeout is not an integer or out of range"));
-            return false;
-        }
-        if (ms < 0) {
-            replyError(c, SLICE("ERR timeout is negative"));
-            return false;
-        }
+        if (!blockArgDeadlineMs(c, i, deadline_ms)) return false;
     }
-    *deadline_ms = 0;
-    if (ms == 0 || numberAdd(ms, engineHot.now_ms, deadline_ms)) return true;
-    replyError(c, SLICE("ERR timeout is out of range"));
-    return false;
+    return true;
 }
 
 /* ------------------------------------------------------------------ the stream */

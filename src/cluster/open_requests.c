@@ -22,12 +22,10 @@ typedef struct presence {
 /* True if the key is among those of the scripts that run the command. */
 static bool isDeclared(const ctx *c, slice key) {
     for (const ctx *outer = c->outer; outer; outer = outer->outer) {
-        keyPosition few[KEYS_ON_STACK], *keys = few;
-        int count = commandKeys(outer->cmd, outer->argv, outer->argc, few, KEYS_ON_STACK);
-        if (count > KEYS_ON_STACK) {
-            keys = memNewArray(keyPosition, (size_t)count);
-            count = commandKeys(outer->cmd, outer->argv, outer->argc, keys, count);
-        }
+        keyPosition few[KEYS_ON_STACK];
+        int count;
+        keyPosition *keys =
+            commandAllKeys(outer->cmd, outer->argv, outer->argc, few, KEYS_ON_STACK, &count);
         bool found = false;
         for (int i = 0; i < count && !found; i++)
             found = sliceEqual(outer->argv[keys[i].arg_index], key);
@@ -72,13 +70,10 @@ static bool usesDatabases(const db *d, const command *cmd, const slice *argv, in
 
 static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int argc) {
     presence *p = arg;
-    keyPosition few[KEYS_ON_STACK], *keys = few;
-    int count = commandKeys(cmd, argv, argc, few, KEYS_ON_STACK);
+    keyPosition few[KEYS_ON_STACK];
+    int count;
     int64_t db_id;
-    if (count > KEYS_ON_STACK) {
-        keys = memNewArray(keyPosition, (size_t)count);
-        count = commandKeys(cmd, argv, argc, keys, count);
-    }
+    keyPosition *keys = commandAllKeys(cmd, argv, argc, few, KEYS_ON_STACK, &count);
     for (int i = 0; i < count; i++) {
         if (!(keys[i].flags & KEY_NOT_KEY)) look(p, argv[keys[i].arg_index]);
     }

@@ -8,11 +8,11 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/number.h"
 #include "engine/child.h"
 #include "engine/engine.h"
 #include "engine/latency.h"
 #include "engine/lifecycle.h"
+#include "engine/propagate.h"
 #include "format/aof_parts.h"
 #include "format/aof_value.h"
 #include "store/saving.h"
@@ -27,12 +27,6 @@ enum {
     OWED_US_MAX = 500, /* for buckets that are owed, because keys were added */
     KEY_PAYS_BUCKETS = 2,
 };
-/* Larger values are passed on in parts. */
-#ifdef HOSTILE_BUILD
-enum { WHOLE_ELEMENTS_MAX = 8, WHOLE_BYTES_MAX = 1 << 10 };
-#else
-enum { WHOLE_ELEMENTS_MAX = 256, WHOLE_BYTES_MAX = 1 << 16 };
-#endif
 
 static struct {
     bool runs;      /* passes on keys */
@@ -90,12 +84,6 @@ static void writeKey(int db_id, const robj *o) {
     endRecord();
 }
 
-static void appendSelect(str *to, int db_id) {
-    char digits[NUMBER_TEXT_MAX];
-    size_t len = numberPrintInt(digits, db_id);
-    strAppendFormat(to, "*2\r\n$6\r\nSELECT\r\n$%zu\r\n%.*s\r\n", len, (int)len, digits);
-}
-
 void slotWalkChange(int db_id, const slice *spans, int count) {
     hotCheck(walk.runs);
     hotCheck(count > 0);
@@ -103,7 +91,7 @@ void slotWalkChange(int db_id, const slice *spans, int count) {
     str *to = waits ? &walk.held : &walk.out;
     int *selected = waits ? &walk.held_db : &walk.db_id;
     if (db_id >= 0 && db_id != *selected) {
-        appendSelect(to, db_id);
+        propagateAppendSelect(to, db_id);
         *selected = db_id;
     }
     for (int i = 0; i < count; i++) strAppendSlice(to, spans[i]);
@@ -140,11 +128,7 @@ static void limit(void *arg) { (void)arg; /* the link has limits of its own */ }
 static bool divides(void *arg, const robj *o) {
     (void)arg; /* there is one walk */
     if (!walk.runs || !aofPartsCan(o)) return false;
-    const typeOps *ops = typeOf(o);
-    bool is_long = ops->elements && ops->length(o) > WHOLE_ELEMENTS_MAX;
-    enum { SAMPLES = 5 };
-    if (!is_long && ops->value_memory(NULL, objectPointer(o), SAMPLES) <= WHOLE_BYTES_MAX)
-        return false;
+    if (!storeSavingIsLarge(o)) return false;
     walk.open++;
     return true;
 }

@@ -24,25 +24,6 @@ typedef struct readPlan {
 
 /* ------------------------------------------------------------------ arguments */
 
-/* Parses a timeout in ms to the wall time at which it expires; 0: none. */
-static bool parseBlock(ctx *c, int i, int64_t *deadline_ms) {
-    hotCheck(i > 0);
-    hotCheck(i <= c->argc);
-    int64_t ms;
-    if (!numberParseInt(c->argv[i], &ms)) {
-        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
-        return false;
-    }
-    if (ms < 0) {
-        replyError(c, SLICE("ERR timeout is negative"));
-        return false;
-    }
-    *deadline_ms = 0;
-    if (ms == 0 || numberAdd(engineHot.now_ms, ms, deadline_ms)) return true;
-    replyError(c, SLICE("ERR timeout is out of range"));
-    return false;
-}
-
 static bool parseStreams(ctx *c, int first, readOptions *out) {
     hotCheck(first > 0);
     hotCheck(first <= c->argc);
@@ -73,7 +54,7 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
         int more = c->argc - 1 - i;
         if (more && ctxArgIs(c, i, "block")) {
             out->blocks = true;
-            if (!parseBlock(c, ++i, &out->deadline_ms)) return false;
+            if (!blockArgDeadlineMs(c, ++i, &out->deadline_ms)) return false;
         } else if (more && ctxArgIs(c, i, "count")) {
             if (!ctxArgInt(c, ++i, &out->count)) return false;
             if (out->count < 0) out->count = 0;

@@ -125,6 +125,23 @@ bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
     return true;
 }
 
+bool blockArgDeadlineMs(ctx *c, int i, int64_t *deadline_ms) {
+    hotCheck(i > 0);
+    hotCheck(i <= c->argc);
+    int64_t ms;
+    *deadline_ms = 0;
+    if (!numberParseInt(c->argv[i], &ms)) {
+        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
+    } else if (ms < 0) {
+        replyError(c, SLICE("ERR timeout is negative"));
+    } else if (ms > 0 && !numberAdd(ms, engineHot.now_ms, deadline_ms)) {
+        replyError(c, SLICE("ERR timeout is out of range"));
+    } else {
+        return true;
+    }
+    return false;
+}
+
 bool blockIsDenied(const ctx *c) {
     const uint64_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
     if (c->flags & (CTX_MAY_BLOCK | CTX_WOKEN)) return false;

@@ -21,6 +21,8 @@
 /* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times
  * out; 0 means no timeout. False: the error was replied. */
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms);
+/* The same for whole milliseconds. */
+bool blockArgDeadlineMs(ctx *c, int i, int64_t *deadline_ms);
 /* An inner command (executeInner()) may block if its caller sets CTX_MAY_BLOCK in its ctx and runs
  * it for an internal session of its own, whose wait it becomes: s->blocked is set on return. Later
  * the reply is in that session's output, whatever the output of the ctx was, and its carrier's

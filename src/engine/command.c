@@ -537,6 +537,18 @@ static int addChannelSlots(int slot, const command *cmd, const slice *argv, int 
     return slot;
 }
 
+keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, keyPosition *few,
+                            int max, int *count) {
+    keyPosition *all = few;
+    *count = commandKeys(cmd, argv, argc, few, max);
+    if (*count > max) {
+        all = memNewArray(keyPosition, (size_t)*count);
+        int again = commandKeys(cmd, argv, argc, all, *count);
+        check(again == *count);
+    }
+    return all;
+}
+
 bool commandSpecHasKeys(const commandSpec *spec) {
     if (spec->find_keys) return true;
     for (int i = 0; i < spec->key_spec_count; i++) {
@@ -549,12 +561,9 @@ int commandSlots(int slot, const command *cmd, const slice *argv, int argc) {
     hotCheck(slot < SLOT_COUNT);
     hotCheck(argc > 0);
     if (commandUsesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
-    keyPosition few[KEYS_INLINE], *places = few;
-    int count = commandKeys(cmd, argv, argc, few, KEYS_INLINE);
-    if (count > KEYS_INLINE) {
-        places = memNewArray(keyPosition, (size_t)count);
-        count = commandKeys(cmd, argv, argc, places, count);
-    }
+    keyPosition few[KEYS_INLINE];
+    int count;
+    keyPosition *places = commandAllKeys(cmd, argv, argc, few, KEYS_INLINE, &count);
     for (int i = 0; i < count && slot != COMMAND_SEVERAL_SLOTS; i++)
         slot = addSlot(slot, argv[places[i].arg_index]);
     if (places != few) memFree(places);

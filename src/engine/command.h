@@ -258,6 +258,10 @@ const char *commandFlagName(uint64_t flag);
  * their number (which may exceed max), or -1 if the request is malformed. A malformed request of a
  * command with CMD_NO_MANDATORY_KEYS has no keys. ANY_THREAD. */
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
+/* All of them: in `few`, which has room for `max`, or in memory that the caller frees if it is not
+ * `few`. ANY_THREAD. */
+keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, keyPosition *few,
+                            int max, int *count);
 /* True if requests of the command may have keys, not only channels or the like. */
 bool commandSpecHasKeys(const commandSpec *spec);
 /* True for the commands of shard channels: their arguments have slots, but are no keys. */

@@ -6,6 +6,7 @@
 #include "engine/propagate.h"
 
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/session_slot.h"
@@ -156,6 +157,13 @@ static void handOverWord(propagateTo to, slice word) {
     hotCheck(word.len > 0);
     queued q = {.to = to, .argc = 1, .argv = &word};
     handOver(&q);
+}
+
+void propagateAppendSelect(str *out, int db_id) {
+    char digits[NUMBER_TEXT_MAX];
+    size_t len = numberPrintInt(digits, db_id);
+    hotCheck(db_id >= 0);
+    strAppendFormat(out, "*2\r\n$6\r\nSELECT\r\n$%zu\r\n%.*s\r\n", len, (int)len, digits);
 }
 
 void propagateUnitBegin(void) { queue.depth++; }

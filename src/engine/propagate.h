@@ -27,6 +27,8 @@ void propagateCopy(propagateTo to, int argc, const slice *argv);
 /* Queues a request unchanged, with its raw bytes if available. It is borrowed until
  * propagateUnitEnd() if it is the whole unit, and copied otherwise. */
 void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv);
+/* Appends a SELECT as a sink writes it. */
+void propagateAppendSelect(str *out, int db_id);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/number.h"
+#include "engine/propagate.h"
 #include "io/file.h"
 
 static struct {
@@ -21,11 +21,7 @@ static struct {
 } record = {.db_id = -1};
 
 static void selectDb(int db_id) {
-    char digits[NUMBER_TEXT_MAX];
-    slice number = sliceMake(digits, numberPrintInt(digits, db_id));
-    strAppendFormat(&record.bytes, "*2\r\n$6\r\nSELECT\r\n$%d\r\n", (int)number.len);
-    strAppendSlice(&record.bytes, number);
-    strAppendText(&record.bytes, "\r\n");
+    propagateAppendSelect(&record.bytes, db_id);
     record.db_id = db_id;
 }
 

@@ -72,25 +72,6 @@ static bool waitIsReady(const blockQuery *q) {
     return countReplicas(w) >= w->replicas && (!w->local || isLocal(w));
 }
 
-/* Parses the timeout in ms to a wall time; 0: none. */
-static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
-    int64_t ms;
-    *deadline_ms = 0;
-    if (!numberParseInt(text, &ms)) {
-        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
-        return false;
-    }
-    if (ms < 0) {
-        replyError(c, SLICE("ERR timeout is negative"));
-        return false;
-    }
-    if (ms > 0 && !numberAdd(ms, engineHot.now_ms, deadline_ms)) {
-        replyError(c, SLICE("ERR timeout is out of range"));
-        return false;
-    }
-    return true;
-}
-
 /* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on
  * that many replicas. */
 void waitaofCommand(ctx *c) {
@@ -109,7 +90,7 @@ void waitaofCommand(ctx *c) {
         replyError(c, SLICE("ERR value is out of range, must be positive"));
         return;
     }
-    if (!parseDeadline(c, c->argv[3], &deadline_ms)) return;
+    if (!blockArgDeadlineMs(c, 3, &deadline_ms)) return;
     if (replicas && replicas->is_replica()) {
         replyError(c, SLICE("ERR WAITAOF cannot be used with replica instances. Please also note "
                             "that writes to replicas are just local and are not propagated."));

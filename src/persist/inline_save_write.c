@@ -24,12 +24,6 @@ enum {
     VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
     REPORT_KEYS = 1024,
 };
-/* Larger tables are written in parts. */
-#ifdef HOSTILE_BUILD
-enum { WHOLE_ELEMENTS_MAX = 8, WHOLE_BYTES_MAX = 1 << 10 };
-#else
-enum { WHOLE_ELEMENTS_MAX = 256, WHOLE_BYTES_MAX = 1 << 16 };
-#endif
 
 /* ------------------------------------------------------------------ large values */
 
@@ -55,8 +49,7 @@ static bool isTooLarge(const robj *o, bool as_commands) {
 static bool divides(void *arg, const robj *o) {
     const inlineJob *job = arg;
     if (!job->walks || job->save.job.as_commands) return false;
-    size_t elements_max = typeOf(o)->elements ? WHOLE_ELEMENTS_MAX : SIZE_MAX;
-    if (likely(!isLarger(o, elements_max, WHOLE_BYTES_MAX))) return false;
+    if (likely(!storeSavingIsLarge(o))) return false;
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
     bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
     return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), job->records.version);

@@ -138,12 +138,9 @@ static bool remembers(const tracker *t) {
 
 static void rememberKeys(const tracker *t, const ctx *c) {
     enum { KEYS_MAX = 32 };
-    keyPosition few[KEYS_MAX], *places = few;
-    int count = commandKeys(c->cmd, c->argv, c->argc, few, KEYS_MAX);
-    if (count > KEYS_MAX) {
-        places = memNewArray(keyPosition, (size_t)count);
-        count = commandKeys(c->cmd, c->argv, c->argc, places, count);
-    }
+    keyPosition few[KEYS_MAX];
+    int count;
+    keyPosition *places = commandAllKeys(c->cmd, c->argv, c->argc, few, KEYS_MAX, &count);
     for (int i = 0; i < count; i++) {
         slice key = c->argv[places[i].arg_index];
         bool hashed = places[i].arg_index == 1 && c->cmd->first_key == 1;

@@ -3,7 +3,6 @@
  * WAIT, and what WAITAOF needs to know of replicas. A waiting session causes one REPLCONF GETACK in
  * the stream per turn. Main thread only. */
 #include "base/base.h"
-#include "base/number.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
@@ -27,22 +26,6 @@ static bool isReached(const blockQuery *q) {
 
 static void endWait(ctx *c) { replyInteger(c, countAcked(blockState(c))); }
 
-/* Parses the timeout in ms to a wall time; 0: none. */
-static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
-    int64_t ms;
-    *deadline_ms = 0;
-    if (!numberParseInt(text, &ms)) {
-        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
-    } else if (ms < 0) {
-        replyError(c, SLICE("ERR timeout is negative"));
-    } else if (ms > 0 && !numberAdd(ms, engineHot.now_ms, deadline_ms)) {
-        replyError(c, SLICE("ERR timeout is out of range"));
-    } else {
-        return true;
-    }
-    return false;
-}
-
 /* WAIT numreplicas timeout: waits until so many replicas have acknowledged the session's changes.
  * Reply: how many have. */
 void waitCommand(ctx *c) {
@@ -55,7 +38,7 @@ void waitCommand(ctx *c) {
     }
     replicaWait w = {.offset = replicasOffsetOf(c->who)};
     int64_t deadline_ms;
-    if (!ctxArgInt(c, 1, &w.replicas) || !parseDeadline(c, c->argv[2], &deadline_ms)) return;
+    if (!ctxArgInt(c, 1, &w.replicas) || !blockArgDeadlineMs(c, 2, &deadline_ms)) return;
     int acked = countAcked(&w);
     if (acked >= w.replicas || blockIsDenied(c)) {
         replyInteger(c, acked);

@@ -15,6 +15,14 @@
 #include "store/db_priv.h"
 #include "store/saving_value.h"
 
+/* What is larger is passed on in parts. */
+enum { WHOLE_SAMPLES = 5 /* elements from which the bytes of a value are estimated */ };
+#ifdef HOSTILE_BUILD
+enum { WHOLE_ELEMENTS_MAX = 8, WHOLE_BYTES_MAX = 1 << 10 };
+#else
+enum { WHOLE_ELEMENTS_MAX = 256, WHOLE_BYTES_MAX = 1 << 16 };
+#endif
+
 /* The tables of one database of the start. */
 typedef struct savedStore {
     kvstore *keys; /* NULL: freed by somebody else */
@@ -40,6 +48,12 @@ static struct {
     kvstore **emptied;
     int emptied_count;
 } saving;
+
+bool storeSavingIsLarge(const robj *o) {
+    const typeOps *ops = typeOf(o);
+    if (ops->elements && ops->length(o) > WHOLE_ELEMENTS_MAX) return true;
+    return ops->value_memory(NULL, objectPointer(o), WHOLE_SAMPLES) > WHOLE_BYTES_MAX;
+}
 
 bool storeSavingRuns(void) { return saving.runs; }
 bool storeSavingIsAbandoned(void) { return saving.runs && !storeNow.saving; }

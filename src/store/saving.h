@@ -29,6 +29,10 @@ typedef struct savedValue {
     bool is_timed;    /* some fields of the hash have a TTL */
 } savedValue;
 
+/* True if the value is so large that a saver should take it in parts: by the number of its elements
+ * or nodes, or by its bytes. For a value in memory of its own. */
+bool storeSavingIsLarge(const robj *o);
+
 /* Receives the objects of the start; `db_id` is the database they were in then. The callbacks must
  * not change the store. */
 typedef struct storeSaver {
