@@ -10,6 +10,7 @@
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
+#include "net/net.h"
 
 bool clusterIsNode(ctx *c) {
     if (clusterIsEnabled()) return true;
@@ -159,6 +160,12 @@ void clusterHelpCommand(ctx *c) {
 }
 
 /* ------------------------------------------------------------------ connections */
+
+str clusterClientOf(const ctx *c) {
+    str client = STR_EMPTY;
+    (void)netDescribeOrderer(c->who, &client); /* scripts have no connection */
+    return client;
+}
 
 /* READONLY: permits reads from a replica on this connection. Reply: OK. */
 void readonlyCommand(ctx *c) {

@@ -17,13 +17,6 @@
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
-/* Who has sent the request, for the log; the caller frees it. Empty without a connection. */
-static str clientOf(const ctx *c) {
-    str client = STR_EMPTY;
-    (void)netDescribeOrderer(c->who, &client);
-    return client;
-}
-
 /* ------------------------------------------------------------------ MEET */
 
 /* A port that is an argument. False: the error was replied. */
@@ -62,7 +55,7 @@ void clusterMeetCommand(ctx *c) {
     bool valid = ip.len < NODE_IP_MAX && netAddrIsValid(strText(&ip));
     if (valid) {
         (void)busMeet(&serverBus, strSlice(&ip), port, bus_port, serverBusNowMs()); /* or has */
-        str client = clientOf(c);
+        str client = clusterClientOf(c);
         logNotice("Cluster meet %s:%d (user request from '%s').", strText(&ip), port,
                   strText(&client));
         strFree(&client);
@@ -80,7 +73,7 @@ static void followNoOne(ctx *c) {
     char shard_id[NODE_ID_LEN];
     clusterNode *myself = serverMap.myself;
     if (myself->flags & NODE_REPLICA) {
-        str client = clientOf(c);
+        str client = clusterClientOf(c);
         logNotice("Stop replication and turning myself into empty primary (request from '%s').",
                   strText(&client));
         strFree(&client);
@@ -163,8 +156,7 @@ void clusterFailoverCommand(ctx *c) {
     if (!clusterIsNode(c) || !parseFailover(c, &order, &for_other)) return;
     const char *error = NULL;
     if (!for_other) {
-        str client = STR_EMPTY;
-        (void)netDescribeOrderer(c->who, &client); /* scripts have no connection */
+        str client = clusterClientOf(c);
         serverBusTakeRules();
         error = busFailover(&serverBus, order, strSlice(&client), serverBusNowMs());
         strFree(&client);

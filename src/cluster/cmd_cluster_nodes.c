@@ -11,7 +11,6 @@
 #include "cluster/server_role.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
-#include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
@@ -75,8 +74,7 @@ void clusterResetCommand(ctx *c) {
     } else if (serverMap.myself->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
         replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
     } else {
-        str client = STR_EMPTY;
-        (void)netDescribeOrderer(c->who, &client); /* empty without a connection */
+        str client = clusterClientOf(c);
         logNotice("Cluster reset (user request from '%s').", strText(&client));
         strFree(&client);
         if (serverMap.myself->flags & NODE_REPLICA) serverRoleEmpty();

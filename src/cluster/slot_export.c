@@ -58,9 +58,8 @@ static void updatePause(void) {
     int64_t end_ms = 0;
     paused.slots = (slotMask){{0}};
     paused.jobs = 0;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (!isExport(job) || !exportOf(job)->pauses) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        if (!exportOf(job)->pauses) continue;
         slotRangesAddTo(&job->ranges, &paused.slots);
         if (exportOf(job)->pause_end_ms > end_ms) end_ms = exportOf(job)->pause_end_ms;
         paused.jobs++;
@@ -105,16 +104,13 @@ void exportFail(slotJob *job, const char *message) {
 static bool isDecided(const slotJob *job) { return job->state == JOB_GRANTED; }
 
 void slotExportFailAll(const char *message) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n))
-        exportFail(slotJobOf(n), message);
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) exportFail(job, message);
 }
 
 bool slotExportCancelAll(slice who) {
     hotCheck(threadIsMain());
     bool any = false;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (!isExport(job)) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
         any = true;
         if (isDecided(job)) {
             exportLinkClose(job); /* the end follows */
@@ -186,9 +182,8 @@ void slotExportOn(slotJob *job, slotJobEvent event) {
 
 static bool isGranted(const clusterNode *to, int slot) {
     if (likely(!slotMigrations.active)) return false;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (!isExport(job) || !isDecided(job) || !slotRangesHave(&job->ranges, slot)) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        if (!isDecided(job) || !slotRangesHave(&job->ranges, slot)) continue;
         return !memcmp(job->target, to->id, NODE_ID_LEN);
     }
     return false;
@@ -209,9 +204,8 @@ void slotExportBegin(slotRanges *ranges, const clusterNode *target, slice who) {
 
 slotJob *slotExportOf(const session *s) {
     if (!(s->flags & SESSION_SLOT_EXPORT)) return NULL;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (isExport(job) && exportOf(job)->who == s) return job;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        if (exportOf(job)->who == s) return job;
     }
     return NULL;
 }
@@ -287,10 +281,7 @@ static void stepPause(slotJob *job) {
 
 void slotExportStep(void) {
     check(!engineHot.current);
-    for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
-        next = listNext(&slotMigrations.jobs, n);
-        slotJob *job = slotJobOf(n);
-        if (!isExport(job)) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
         const clusterNode *target = clusterMapFind(&serverMap, sliceMake(job->target, NODE_ID_LEN));
         if (job->state == JOB_GRANTED && target &&
             slotRangesAreOf(&job->ranges, &serverMap, target)) {
@@ -299,7 +290,6 @@ void slotExportStep(void) {
         }
         stepPause(job);
         if (job->state == JOB_CONNECTING && !exportOf(job)->connection) exportLinkOpen(job);
-        if (!isExport(job)) continue;
         if (exportOf(job)->streams && job->state < JOB_PAUSED) stepBrake(job);
         if (job->state == JOB_WAITING_SNAPSHOT) exportStreamBegin(job);
         if (job->state == JOB_WAITING_PAUSE) stepWaiting(job);
@@ -379,10 +369,7 @@ static void logProgress(slotJob *job) {
 }
 
 void slotExportCheckOwners(void) {
-    for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
-        next = listNext(&slotMigrations.jobs, n);
-        slotJob *job = slotJobOf(n);
-        if (!isExport(job)) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
         const clusterNode *target = clusterMapFind(&serverMap, sliceMake(job->target, NODE_ID_LEN));
         bool granted =
             target && isDecided(job) && slotRangesAreOf(&job->ranges, &serverMap, target);
@@ -393,10 +380,7 @@ void slotExportCheckOwners(void) {
 void slotExportTick(void) {
     hotCheck(threadIsMain());
     slotExportCheckOwners();
-    for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
-        next = listNext(&slotMigrations.jobs, n);
-        slotJob *job = slotJobOf(n);
-        if (!isExport(job)) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
         if (isDecided(job)) {
             watchGrant(job);
         } else {
@@ -411,9 +395,8 @@ void slotExportTick(void) {
 size_t slotExportMemory(void) {
     size_t bytes = 0;
     if (!slotMigrations.active) return 0;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (isExport(job)) bytes += exportLinkMemory(job);
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        bytes += exportLinkMemory(job);
     }
     return bytes;
 }

@@ -21,9 +21,8 @@ enum { REPLY_MAX = 4096 };
 
 /* The job with this connection. */
 static slotJob *jobOfConn(const conn *c) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (!job->is_import && job->work && exportOf(job)->connection == c) return job;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        if (exportOf(job)->connection == c) return job;
     }
     return NULL;
 }

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "cluster/slot_job.h"
+#include "cluster/slot_migration.h"
 #include "engine/session.h"
 #include "io/conn.h"
 
@@ -39,6 +40,10 @@ typedef struct exportWork {
 } exportWork;
 
 static inline exportWork *exportOf(const slotJob *job) { return job->work; }
+/* The active exports, one after the other; NULL: the first one. Each has its exportWork. */
+static inline slotJob *exportNext(const slotJob *after) {
+    return slotLogNext(&slotMigrations, after, false);
+}
 
 /* ---- slot_export.c ---- */
 

@@ -146,9 +146,8 @@ static void take(const propagated *p) {
     hotCheck(p->argc > 0);
     int slot = p->slot >= 0 ? p->slot : flushedSlot(p);
     if (p->db_id < 0) return; /* MULTI and EXEC: the target applies nothing in between */
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (job->is_import || !job->work || !exportOf(job)->streams) continue;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        if (!exportOf(job)->streams) continue;
         if (slot < 0) {
             forwardLibrary(job, p);
         } else if (slotRangesHave(&job->ranges, slot)) {
@@ -162,10 +161,8 @@ const sink slotExportSink = {.name = "slot export", .take = take, .targets = PRO
 void exportStreamUpdate(void) {
     static bool armed;
     bool any = false;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n && !any;
-         n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        any = !job->is_import && job->work && exportOf(job)->streams;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
+        any |= exportOf(job)->streams;
     }
     if (any != armed) sinkArm(&slotExportSink, any);
     armed = any;

@@ -38,6 +38,10 @@ typedef struct importLink {
 
 static importLink *linkOf(const slotJob *job) { return job->work; }
 
+static slotJob *importNext(const slotJob *after) {
+    return slotLogNext(&slotMigrations, after, true);
+}
+
 static const sessionSlot link_slot = {.name = "slot import"};
 
 static int linkSlot(void) {
@@ -59,16 +63,11 @@ static void hide(const slotJob *job, bool on) {
 }
 
 void slotImportHideAll(void) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (job->is_import && slotJobIsActive(job)) hide(job, true);
-    }
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) { hide(job, true); }
 }
 
 static void eachImport(slotImportVisitProc *visit, void *arg) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (!job->is_import || !slotJobIsActive(job)) continue;
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
         const slotImport import = {.job = sliceMake(job->name, SLOT_IMPORT_NAME_LEN),
                                    .ranges = job->ranges.items,
                                    .count = job->ranges.count};
@@ -145,10 +144,8 @@ void slotImportFail(slotJob *job, const char *message) {
 }
 
 void slotImportFailAll(const char *message) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (job->is_import && slotJobIsActive(job) && job->state != JOB_ON_PRIMARY)
-            slotImportFail(job, message);
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
+        if (job->state != JOB_ON_PRIMARY) slotImportFail(job, message);
     }
 }
 
@@ -322,10 +319,8 @@ static bool followsRole(slotJob *job) {
 }
 
 void slotImportStep(void) {
-    for (listNode *n = listFirst(&slotMigrations.jobs), *next; n; n = next) {
-        next = listNext(&slotMigrations.jobs, n);
-        slotJob *job = slotJobOf(n);
-        if (!job->is_import || !slotJobIsActive(job) || followsRole(job)) continue;
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
+        if (followsRole(job)) continue;
         if (pauseIsFor(PAUSE_FOR_FAILOVER)) continue; /* the stream of replication stands still */
         if (job->state == JOB_CLEANING) clean(job);
         if (job->state == JOB_TAKING && !slotMigrationHeld().before_takeover) takeOver(job);
@@ -356,27 +351,22 @@ static void watch(slotJob *job) {
 
 void slotImportTick(void) {
     slotImportStep();
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (job->is_import && job->work && slotJobIsActive(job) && linkOf(job)->who) watch(job);
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
+        if (job->work && linkOf(job)->who) watch(job);
     }
 }
 
 /* ------------------------------------------------------------------ loading */
 
 void slotImportForget(void) {
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (!job->is_import || !slotJobIsActive(job)) continue;
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
         end(job, JOB_FAILED, "Full resynchronization occurred");
     }
 }
 
 void slotImportAfterLoad(void) {
     if (serverMap.myself->flags & NODE_REPLICA) return;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        slotJob *job = slotJobOf(n);
-        if (!job->is_import || !slotJobIsActive(job)) continue;
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
         /* The map is saved before the end of the job is. */
         bool mine = slotRangesAreOf(&job->ranges, &serverMap, serverMap.myself);
         end(job, mine ? JOB_SUCCESS : JOB_FAILED, mine ? NULL : "Process restarted");
@@ -387,9 +377,8 @@ void slotImportAfterLoad(void) {
 size_t slotImportMemory(void) {
     size_t bytes = 0;
     if (!slotMigrations.active) return 0;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (!job->is_import || !job->work || !linkOf(job)->who) continue;
+    for (slotJob *job = importNext(NULL); job; job = importNext(job)) {
+        if (!job->work || !linkOf(job)->who) continue;
         bytes += netClientMemory(linkOf(job)->who);
     }
     return bytes;

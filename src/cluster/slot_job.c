@@ -132,6 +132,16 @@ slotJob *slotLogAdd(slotLog *log, bool is_import, slice name, slotRanges *ranges
     return job;
 }
 
+slotJob *slotLogNext(const slotLog *log, const slotJob *after, bool is_import) {
+    listNode *n = after ? listNext(&log->jobs, &after->node) : listFirst(&log->jobs);
+    for (; n; n = listNext(&log->jobs, n)) {
+        slotJob *job = slotJobOf(n);
+        check(job != after);
+        if (job->is_import == is_import && slotJobIsActive(job)) return job;
+    }
+    return NULL;
+}
+
 slotJob *slotLogFind(const slotLog *log, slice name) {
     if (name.len != SLOT_IMPORT_NAME_LEN) return NULL;
     for (listNode *n = listFirst(&log->jobs); n; n = listNext(&log->jobs, n)) {

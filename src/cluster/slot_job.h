@@ -122,6 +122,8 @@ void slotLogClear(slotLog *log);
 /* A new job in a random or given name; `ranges` move to it. */
 slotJob *slotLogAdd(slotLog *log, bool is_import, slice name, slotRanges *ranges, int64_t now_s);
 slotJob *slotLogFind(const slotLog *log, slice name);
+/* The next active import or export after that job; NULL: the first one. A job may end meanwhile. */
+slotJob *slotLogNext(const slotLog *log, const slotJob *after, bool is_import);
 /* The first active job that has a slot of `ranges`; NULL: none. */
 slotJob *slotLogOverlapping(const slotLog *log, const slotRanges *ranges);
 /* Removes the oldest ended jobs until there are no more than `most`, active ones included. */

@@ -125,15 +125,9 @@ void slotMigrationTick(int64_t budget_us) {
 bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.active > 0; }
 
 const char *slotMigrationRuns(void) {
-    const char *found = NULL;
     if (likely(!slotMigrations.active)) return NULL;
-    for (listNode *n = listFirst(&slotMigrations.jobs); n; n = listNext(&slotMigrations.jobs, n)) {
-        const slotJob *job = slotJobOf(n);
-        if (!slotJobIsActive(job)) continue;
-        if (job->is_import) return "import";
-        found = "export";
-    }
-    return found;
+    if (slotLogNext(&slotMigrations, NULL, true)) return "import";
+    return slotLogNext(&slotMigrations, NULL, false) ? "export" : NULL;
 }
 
 void slotMigrationDbEvent(const dbEvent *e) {

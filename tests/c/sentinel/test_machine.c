@@ -137,7 +137,8 @@ static void a_newer_configuration_is_taken_an_older_one_is_not(void **state) {
     assert_int_equal(primary->config_epoch, 7);
 }
 
-/* A leader that was cut off after the promotion learns that the others went back to the old one. */
+/* A leader whose connections fail after the promotion learns that the others follow the old primary
+ * again. */
 static void a_leader_gives_up_for_a_newer_configuration(void **state) {
     (void)state;
     primary->flags |= INSTANCE_FAILOVER;
