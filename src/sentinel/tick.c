@@ -11,10 +11,13 @@ enum { RETRY_FAST_MS = 50 };
 
 /* ------------------------------------------------------------------ sending */
 
-static slice renamed(const sentinelInstance *primary, slice command) {
-    for (int i = 0; i < primary->renamed_count; i++) {
-        if (sliceEqualFold(strSlice(&primary->renamed[i].from), command))
-            return strSlice(&primary->renamed[i].to);
+/* Its name on the instance. Sentinels have their commands under the usual names. */
+static slice commandOn(sentinelInstance *i, slice command) {
+    if (i->kind == INSTANCE_SENTINEL) return command;
+    const sentinelInstance *primary = sentinelPrimaryOf(i);
+    for (int at = 0; at < primary->renamed_count; at++) {
+        if (sliceEqualFold(strSlice(&primary->renamed[at].from), command))
+            return strSlice(&primary->renamed[at].to);
     }
     return command;
 }
@@ -33,9 +36,7 @@ bool sentinelSend(sentinelView *v, sentinelInstance *i, pendingKind kind, const 
     slice all[16];
     check(count < (int)COUNT_OF(all));
     if (!sentinelCanSend(i)) return false;
-    /* Other Sentinels have their commands under the usual names. */
-    all[0] = i->kind == INSTANCE_SENTINEL ? sliceOf(command)
-                                          : renamed(sentinelPrimaryOf(i), sliceOf(command));
+    all[0] = commandOn(i, sliceOf(command));
     for (int at = 0; at < count; at++) all[at + 1] = words[at];
     notePending(i->link, kind, i);
     v->env->send(v, i->link, false, count + 1, all);
@@ -69,11 +70,10 @@ static void sendHello(sentinelView *v, sentinelInstance *i) {
 static void sendAuth(sentinelView *v, sentinelInstance *i, bool pubsub) {
     hotCheck(i->link->users > 0);
     const sentinelInstance *primary = sentinelPrimaryOf(i);
-    slice words[3] = {renamed(primary, SLICE("AUTH"))};
+    slice words[3] = {commandOn(i, SLICE("AUTH"))};
     slice user = strSlice(&primary->auth_user), pass = strSlice(&primary->auth_pass);
     int count = 1;
     if (i->kind == INSTANCE_SENTINEL) {
-        words[0] = SLICE("AUTH");
         user = strSlice(&v->user);
         pass = strSlice(&v->pass);
         if (!pass.len) {
@@ -91,9 +91,7 @@ static void sendAuth(sentinelView *v, sentinelInstance *i, bool pubsub) {
 static void sendName(sentinelView *v, sentinelInstance *i, bool pubsub) {
     char name[32];
     (void)snprintf(name, sizeof(name), "sentinel-%.8s-%s", v->id, pubsub ? "pubsub" : "cmd");
-    slice words[] = {renamed(sentinelPrimaryOf(i), SLICE("CLIENT")), SLICE("SETNAME"),
-                     sliceOf(name)};
-    if (i->kind == INSTANCE_SENTINEL) words[0] = SLICE("CLIENT");
+    slice words[] = {commandOn(i, SLICE("CLIENT")), SLICE("SETNAME"), sliceOf(name)};
     if (!pubsub) notePending(i->link, PENDING_OTHER, NULL);
     v->env->send(v, i->link, pubsub, COUNT_OF(words), words);
 }
@@ -112,8 +110,7 @@ void sentinelLinkOpened(sentinelView *v, sentinelInstance *i, bool pubsub) {
     sendAuth(v, i, pubsub);
     sendName(v, i, pubsub);
     if (pubsub) {
-        slice words[] = {renamed(sentinelPrimaryOf(i), SLICE("SUBSCRIBE")),
-                         SLICE("__sentinel__:hello")};
+        slice words[] = {commandOn(i, SLICE("SUBSCRIBE")), SLICE("__sentinel__:hello")};
         v->env->send(v, l, true, COUNT_OF(words), words);
     } else {
         sendPing(v, i);
