@@ -248,6 +248,7 @@ static void countOwed(void) {
 static void advance(int64_t now_us) {
     hotCheck(walk.runs);
     int64_t free_us = share(now_us), spent_us;
+    uint64_t sent = walk.progress.bytes;
     bool more, has_room;
     countOwed();
     do {
@@ -265,7 +266,9 @@ static void advance(int64_t now_us) {
         return;
     }
     sendOut();
-    if (has_room) loopLimitSleep(engineLoop(), 0);
+    /* What was sent is written in the next turn, which makes room, or is told of the event that
+     * will. */
+    if (has_room || walk.progress.bytes != sent) loopLimitSleep(engineLoop(), 0);
 }
 
 /* A nested turn interrupts a command: the walk waits for its end. */
