@@ -91,3 +91,24 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-slot-migration-log-max-len
         }
     }
 }
+
+start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    # Milliseconds of a move; one of the nodes is asked for its end.
+    proc timed_move {from to asked} {
+        set begin [clock milliseconds]
+        set name [move $from $to 0 8191]
+        while {[job_state $asked $name] ne "success"} {
+            after 2
+            if {[clock milliseconds] - $begin > 120000} {fail "no end: [job_state $from $name]"}
+        }
+        return [expr {[clock milliseconds] - $begin}]
+    }
+    test {a source without requests does not wait for a timer between two slices} {
+        r debug populate 7200 key 16384
+        set asked [timed_move 0 1 0]
+        wait_for_condition 500 20 {[r cluster countkeysinslot 0] + [r dbsize] == 0} else {fail [r dbsize]}
+        set alone [timed_move 1 0 0]
+        # With half a megabyte in each period of the timer it took 5 s more.
+        if {$alone > 4 * $asked + 2500} {fail "$alone ms, $asked when it was asked"}
+    }
+}
