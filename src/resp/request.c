@@ -306,12 +306,14 @@ static requestStep readArray(requestInput *in) {
 enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1 };
 _Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
 
-/* Makes space for at least one more byte: twice what has arrived, at most the announced length. */
+/* Makes space for at least one more byte: twice what has arrived, at most the announced length. An
+ * argument that the second block would hold gets one block from the start. */
 static bool largeReserve(requestPartial *s, requestLarge *l) {
     size_t announced = (size_t)s->bulk;
     blob *block = l->bytes;
     if (block == NULL) {
-        block = blobTryNew(sizeMin(announced, REQUEST_LARGE_ARG - BLOB_OVERHEAD));
+        size_t second = 2 * REQUEST_LARGE_ARG - BLOB_OVERHEAD;
+        block = blobTryNew(announced <= second ? announced : REQUEST_LARGE_ARG - BLOB_OVERHEAD);
     } else if (block->len == block->cap) {
         size_t twice = (block->cap + BLOB_OVERHEAD) * 2 - BLOB_OVERHEAD;
         block = blobTryReserve(block, sizeMin(announced, twice));
