@@ -121,8 +121,12 @@ void sentinelFailoverCommand(ctx *c) {
     }
     logNotice("Executing user requested FAILOVER of '%s'", strText(&primary->name));
     status st = sentinelOrderFailover(v, primary, coordinated);
-    check(st == OK);
-    replyOk(c);
+    if (st == OK) {
+        replyOk(c);
+    } else {
+        check(st == ERR_IO);
+        replyError(c, SLICE("ERR Failed to save config file. Check server logs."));
+    }
 }
 
 /* SENTINEL IS-PRIMARY-DOWN-BY-ADDR ip port current-epoch id. Reply: whether it is down, the vote

@@ -27,13 +27,17 @@ static bool isRefused(const sentinelView *v, sentinelInstance *i) {
            v->now_ms - l->refused_since_ms >= after_ms;
 }
 
-static bool isDown(const sentinelView *v, sentinelInstance *i) {
-    if (isSilent(v, i) || isRefused(v, i)) return true;
-    if (i->kind != INSTANCE_PRIMARY) return false;
+/* Why it is down; NULL: it is not. */
+static const char *whyDown(const sentinelView *v, sentinelInstance *i) {
+    hotCheck(i->link);
+    if (isRefused(v, i)) return "connections are refused";
+    if (isSilent(v, i)) return "no valid reply to PING";
+    if (i->kind != INSTANCE_PRIMARY) return NULL;
     if (i->role_is_replica && v->now_ms - i->role_since_ms > i->down_after_ms + 2 * v->periods.info)
-        return true;
-    return (i->flags & INSTANCE_REBOOTED) &&
-           v->now_ms - i->rebooted_since_ms > i->reboot_down_after_ms;
+        return "it is a replica";
+    bool rebooted = (i->flags & INSTANCE_REBOOTED) &&
+                    v->now_ms - i->rebooted_since_ms > i->reboot_down_after_ms;
+    return rebooted ? "it was restarted" : NULL;
 }
 
 /* A link that is open but does not work is closed, so that another one is tried. */
@@ -54,9 +58,11 @@ static void dropStuckLinks(sentinelView *v, sentinelInstance *i) {
 void sentinelCheckSdown(sentinelView *v, sentinelInstance *i) {
     hotCheck(i->link);
     dropStuckLinks(v, i);
-    bool down = isDown(v, i);
+    const char *why = whyDown(v, i);
+    bool down = why != NULL;
     if (down && !(i->flags & INSTANCE_SDOWN)) {
         i->flags |= INSTANCE_SDOWN;
+        i->down_why = why;
         i->sdown_since_ms = v->now_ms;
         sentinelEvent(v, LOG_WARNING, "+sdown", i, "%s", "");
     } else if (!down && (i->flags & INSTANCE_SDOWN)) {

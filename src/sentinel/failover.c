@@ -10,6 +10,9 @@
 enum {
     DESYNC_MS = 1000,
     TURN_MS = 200,
+    RETRY_MS = 250, /* before an election is repeated, at random; doubled each time */
+    RETRIES_MAX = 3,
+    TAKEOVER_PERIODS = 2, /* of hello messages that a leader has to tell of a promotion */
     GOOD_PING_MS = 5000,
     COORDINATED_REST_MS = 1000, /* with less time left, the order to the primary is not given */
 };
@@ -83,64 +86,123 @@ static void endCoordinated(sentinelView *v, sentinelInstance *i) {
 
 /* ------------------------------------------------------------------ beginning */
 
-void sentinelStartFailover(sentinelView *v, sentinelInstance *primary) {
+bool sentinelStartFailover(sentinelView *v, sentinelInstance *primary) {
     check(primary->kind == INSTANCE_PRIMARY);
     check(primary->step == FAILOVER_NONE);
+    if (v->current_epoch >= SENTINEL_EPOCH_MAX) return false;
+    v->current_epoch++;
+    if (!v->env->save(v)) {
+        v->current_epoch--;
+        return false;
+    }
     enter(v, primary, FAILOVER_WAIT_START);
     primary->flags |= INSTANCE_FAILOVER;
-    primary->failover_epoch = ++v->current_epoch;
-    (void)v->env->save(v); /* a failure is logged */
+    primary->failover_epoch = v->current_epoch;
+    primary->retry_ms = 0;
     sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu",
                       (unsigned long long)v->current_epoch);
     sentinelEvent(v, LOG_WARNING, "+try-failover", primary, "%s", "");
     primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
+    return true;
 }
 
-/* Refused connections are noticed by all at once. So that not all ask for votes at once, and none
- * gets enough, they begin in the order of their ids. */
-static bool isTurn(const sentinelView *v, const sentinelInstance *primary) {
+/* Refused connections, and a promotion, are noticed by all at once. So that not all ask for votes
+ * at once, and none gets enough, they begin in the order of their ids. Returns how long to wait. */
+static int64_t turnMs(const sentinelView *v, const sentinelInstance *primary) {
     int64_t before = 0;
-    hotCheck(primary->flags & INSTANCE_ODOWN);
-    if (!primary->refused_after_ms) return true;
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
     SENTINEL_EACH(peer, &primary->sentinels)
     before += !(peer->flags & INSTANCE_SDOWN) && strcmp(strText(&peer->runid), v->id) < 0;
-    return v->now_ms - primary->odown_since_ms >= before * TURN_MS;
+    return before * TURN_MS;
+}
+
+bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica) {
+    const sentinelInstance *primary = replica->primary;
+    hotCheck(replica->kind == INSTANCE_REPLICA);
+    return !replica->role_is_replica && replica->promoted_in > primary->config_epoch &&
+           v->now_ms - replica->role_since_ms <= 2 * primary->failover_timeout_ms;
+}
+
+void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica) {
+    const sentinelInstance *primary = replica->primary;
+    check(replica->kind == INSTANCE_REPLICA);
+    bool in_vote = primary->leader_epoch > primary->config_epoch &&
+                   primary->led_epoch != primary->leader_epoch &&
+                   primary->switched_ms < primary->voted_ms &&
+                   v->now_ms - primary->voted_ms <= 2 * primary->failover_timeout_ms;
+    replica->promoted_in = in_vote && replica->was_replica ? primary->leader_epoch : 0;
+    strFree(&replica->promoter);
+    if (replica->promoted_in) replica->promoter = strNew(strSlice(&primary->leader));
+}
+
+/* A failover whose leader has died is to be finished now. */
+static bool isTakeover(const sentinelView *v, const sentinelInstance *primary) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    int64_t wait_ms = TAKEOVER_PERIODS * v->periods.publish + turnMs(v, primary);
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (sentinelIsUnfinished(v, i) && sentinelCanSend(i) && !(i->flags & INSTANCE_SDOWN) &&
+            v->now_ms - i->role_since_ms > wait_ms)
+            return true;
+    }
+    return false;
+}
+
+static void tellDelay(sentinelView *v, sentinelInstance *primary, int64_t next_ms) {
+    hotCheck(primary->failover_start_ms > 0);
+    if (primary->failover_told_ms == primary->failover_start_ms) return;
+    time_t at = (time_t)(next_ms / 1000);
+    char text[32] = "";
+    struct tm tm;
+    if (localtime_r(&at, &tm))
+        (void)strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm); /* it fits */
+    sentinelEventText(v, LOG_NOTICE, "", NULL,
+                      "Next failover delay: I will not start a failover before %s", text);
+    primary->failover_told_ms = primary->failover_start_ms;
+}
+
+static bool isTime(sentinelView *v, sentinelInstance *primary) {
+    int64_t next_ms = primary->failover_start_ms + 2 * primary->failover_timeout_ms;
+    hotCheck(primary->flags & INSTANCE_ODOWN);
+    if (primary->failover_start_ms && v->now_ms < next_ms) {
+        tellDelay(v, primary, next_ms);
+        return false;
+    }
+    return !primary->refused_after_ms || v->now_ms - primary->odown_since_ms >= turnMs(v, primary);
 }
 
 bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
     check(primary->kind == INSTANCE_PRIMARY);
-    if (!(primary->flags & INSTANCE_ODOWN) || (primary->flags & INSTANCE_FAILOVER)) return false;
-    int64_t next_ms = primary->failover_start_ms + 2 * primary->failover_timeout_ms;
-    if (primary->failover_start_ms && v->now_ms < next_ms) {
-        if (primary->failover_told_ms != primary->failover_start_ms) {
-            time_t at = (time_t)(next_ms / 1000);
-            char text[32] = "";
-            struct tm tm;
-            if (localtime_r(&at, &tm))
-                (void)strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm); /* it fits */
-            sentinelEventText(v, LOG_NOTICE, "", NULL,
-                              "Next failover delay: I will not start a failover before %s", text);
-            primary->failover_told_ms = primary->failover_start_ms;
-        }
+    if (primary->flags & INSTANCE_FAILOVER) return false;
+    primary->is_takeover = isTakeover(v, primary);
+    if (!(primary->flags & INSTANCE_ODOWN) && !primary->is_takeover) {
+        primary->retry_ms = 0;
         return false;
     }
-    if (!isTurn(v, primary)) return false;
-    sentinelStartFailover(v, primary);
-    return true;
+    if (primary->retry_ms) {
+        if (v->now_ms < primary->retry_ms) return false;
+    } else {
+        if (!primary->is_takeover && !isTime(v, primary)) return false;
+        primary->retries = 0;
+    }
+    primary->failover_why = primary->is_takeover ? "its leader has died" : primary->down_why;
+    return sentinelStartFailover(v, primary);
 }
 
 status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool coordinated) {
     check(primary->kind == INSTANCE_PRIMARY);
     if (primary->flags & INSTANCE_FAILOVER) return ERR_EXISTS;
     if (!sentinelSelectReplica(v, primary)) return ERR_NOT_FOUND;
-    sentinelStartFailover(v, primary);
+    primary->is_takeover = false;
+    primary->failover_why = coordinated ? "a coordinated order" : "an order";
+    if (!sentinelStartFailover(v, primary)) return ERR_IO;
     if (coordinated) {
         primary->flags |= INSTANCE_COORDINATED;
-        sentinelAsk(v, primary, true);
     } else {
         primary->flags |= INSTANCE_FORCED | INSTANCE_SDOWN;
         primary->sdown_since_ms = v->now_ms;
     }
+    /* A forced one does not need the votes, but others that have given them know what goes on. */
+    sentinelAsk(v, primary, true);
     return OK;
 }
 
@@ -159,7 +221,9 @@ static bool isGood(const sentinelView *v, const sentinelInstance *primary,
 }
 
 /* True if `a` is to be preferred. */
-static bool isBetter(const sentinelInstance *a, const sentinelInstance *b) {
+static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
+    bool unfinished = sentinelIsUnfinished(v, a);
+    if (unfinished != sentinelIsUnfinished(v, b)) return unfinished;
     if (a->priority != b->priority) return a->priority < b->priority;
     if (a->offset != b->offset) return a->offset > b->offset;
     if (!a->runid.len || !b->runid.len) return a->runid.len > b->runid.len;
@@ -172,7 +236,8 @@ sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelIns
     int64_t link_down_max_ms = primary->down_after_ms * 10;
     if (primary->flags & INSTANCE_SDOWN) link_down_max_ms += v->now_ms - primary->sdown_since_ms;
     SENTINEL_EACH(i, &primary->replicas) {
-        if (isGood(v, primary, i, link_down_max_ms) && (!best || isBetter(i, best))) best = i;
+        if (primary->is_takeover && !sentinelIsUnfinished(v, i)) continue;
+        if (isGood(v, primary, i, link_down_max_ms) && (!best || isBetter(v, i, best))) best = i;
     }
     return best;
 }
@@ -195,9 +260,26 @@ void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary) {
         sendOrder(v, primary, "CLIENT", (order){1, {SLICE("UNPAUSE")}});
     }
     primary->flags &= ~(uint32_t)(INSTANCE_FAILOVER | INSTANCE_FORCED | INSTANCE_COORDINATED);
+    primary->is_takeover = false;
     enter(v, primary, FAILOVER_NONE);
     clearReconfiguration(primary);
     primary->promoted = NULL;
+}
+
+/* If nobody can win, another epoch begins soon, at a random time, so that one is the first. Who has
+ * voted in a later epoch gives up. */
+static bool repeatElection(sentinelView *v, sentinelInstance *primary) {
+    bool is_past = primary->leader_epoch > primary->failover_epoch;
+    hotCheck(primary->step == FAILOVER_WAIT_START);
+    if (!is_past && !sentinelVoteIsSplit(primary, primary->failover_epoch)) return false;
+    sentinelEvent(v, LOG_WARNING, "-failover-abort-not-elected", primary, "%s", "");
+    bool repeat = !is_past && !(primary->flags & INSTANCE_COORDINATED);
+    sentinelAbortFailover(v, primary);
+    if (!repeat) return true;
+    int64_t window_ms = RETRY_MS << primary->retries;
+    if (primary->retries < RETRIES_MAX) primary->retries++;
+    primary->retry_ms = v->now_ms + 1 + (int64_t)v->env->random(v, (uint64_t)window_ms);
+    return true;
 }
 
 static void waitStart(sentinelView *v, sentinelInstance *primary) {
@@ -205,6 +287,7 @@ static void waitStart(sentinelView *v, sentinelInstance *primary) {
     slice leader = sentinelLeader(v, primary, primary->failover_epoch);
     bool is_leader = sliceIs(leader, v->id);
     if (!is_leader && !(primary->flags & INSTANCE_FORCED)) {
+        if (repeatElection(v, primary)) return;
         int64_t wait_ms = v->periods.election;
         if (wait_ms > primary->failover_timeout_ms) wait_ms = primary->failover_timeout_ms;
         if (v->now_ms - primary->failover_start_ms <= wait_ms) return;
@@ -213,6 +296,7 @@ static void waitStart(sentinelView *v, sentinelInstance *primary) {
         return;
     }
     sentinelEvent(v, LOG_WARNING, "+elected-leader", primary, "%s", "");
+    primary->led_epoch = primary->failover_epoch;
     if (v->simulated & SIMULATE_ELECTION_CRASH) v->env->crash(v);
     enter(v, primary, FAILOVER_SELECT_REPLICA);
     sentinelEvent(v, LOG_WARNING, "+failover-state-select-slave", primary, "%s", "");
@@ -377,6 +461,7 @@ void sentinelFailoverFinish(sentinelView *v, sentinelInstance *primary) {
     sentinelEventText(v, LOG_WARNING, "+switch-master", primary, "%s %.*s %d %.*s %d",
                       strText(&primary->name), (int)old.len, old.ptr, primary->addr.port,
                       (int)new.len, new.ptr, promoted->addr.port);
+    primary->switch_why = primary->failover_why;
     sentinelAddr addr = {.host = strNew(strSlice(&promoted->addr.host)),
                          .port = promoted->addr.port};
     memcpy(addr.ip, promoted->addr.ip, sizeof(addr.ip));

@@ -117,18 +117,37 @@ static void takeConfig(sentinelView *v, sentinelInstance *primary, sentinelInsta
                       strText(&primary->name), (int)old.len, old.ptr, current->port, (int)new.len,
                       new.ptr, addr.port);
     sentinelRunReconfig(v, primary, "observer", current, &addr);
+    primary->switch_why = "another Sentinel";
     sentinelSwitchPrimary(v, primary, &addr);
 }
 
-void sentinelHello(sentinelView *v, slice text) {
+/* A leader that lives has told of its promotion, or has nothing to do with it. */
+static void endSuspicion(const sentinelView *v, sentinelInstance *primary,
+                         const sentinelInstance *sender, uint64_t config_epoch) {
+    hotCheck(sender->primary == primary);
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (!i->promoted_in || config_epoch >= i->promoted_in) continue;
+        if (v->now_ms - i->role_since_ms <= v->periods.publish) continue;
+        if (sliceEqual(strSlice(&i->promoter), strSlice(&sender->runid))) i->promoted_in = 0;
+    }
+}
+
+void sentinelHello(sentinelView *v, slice text, bool direct) {
     hello h;
     if (!parse(text, &h) || sliceIs(h.id, v->id)) return;
     sentinelInstance *primary = sentinelFindPrimary(v, h.name);
     if (!primary) return;
+    if (!direct && v->env->needs_password(v)) {
+        /* Any client that may publish on a server could have sent it. */
+        if (!sentinelFindPeer(primary, h.id) && h.port)
+            sentinelMeetStranger(v, primary, h.host, h.port, h.id);
+        return;
+    }
     sentinelInstance *sender = senderOf(v, primary, &h);
     sentinelSawEpoch(v, primary, h.current_epoch);
     if (!sender) return;
     sender->hello_seen_ms = v->now_ms;
+    endSuspicion(v, primary, sender, h.config_epoch);
     takeConfig(v, primary, sender, &h);
 }
 

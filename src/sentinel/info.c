@@ -129,6 +129,7 @@ static void noteRole(sentinelView *v, sentinelInstance *i, bool is_replica) {
     i->role_is_replica = is_replica;
     i->role_since_ms = v->now_ms;
     if (is_replica) i->replica_conf_ms = v->now_ms;
+    if (!is_replica && i->kind == INSTANCE_REPLICA) sentinelNotePromotion(v, i);
     bool as_configured = is_replica == (i->kind == INSTANCE_REPLICA);
     sentinelEvent(v, LOG_VERBOSE, as_configured ? "+role-change" : "-role-change", i,
                   " new reported role is %s", is_replica ? "slave" : "master");
@@ -149,7 +150,7 @@ static void checkPrimaryRole(sentinelView *v, sentinelInstance *i) {
         sentinelPromoted(v, i);
         return;
     }
-    if (i->flags & INSTANCE_PROMOTED) return;
+    if ((i->flags & INSTANCE_PROMOTED) || sentinelIsUnfinished(v, i)) return;
     int64_t wait_ms = v->periods.publish * 4;
     if (!sentinelLooksSane(v, primary) || !wasUpFor(v, i, wait_ms)) return;
     if (v->now_ms - i->role_since_ms <= wait_ms) return;
@@ -214,6 +215,9 @@ void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
         checkPrimaryRole(v, i);
         return;
     }
+    i->was_replica =
+        i->was_replica ||
+        sentinelAddrIs(v, &i->primary->addr, strSlice(&i->reported_host), i->reported_port);
     checkReplicaConfig(v, i);
     checkReconfiguration(v, i);
 }

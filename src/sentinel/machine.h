@@ -55,8 +55,9 @@ void sentinelHeard(sentinelView *v, sentinelLink *l);
 bool sentinelSend(sentinelView *v, sentinelInstance *i, pendingKind kind, const char *command,
                   int count, const slice *words);
 
-/* hello.c: a hello message of another Sentinel. */
-void sentinelHello(sentinelView *v, slice text);
+/* hello.c: a hello message of another Sentinel. `direct`: it has sent it to this one; else it was
+ * published on a server. If Sentinels have a password, only the former count. */
+void sentinelHello(sentinelView *v, slice text, bool direct);
 /* Appends the own message about a primary, as the other end of `to` sees it. False: the own address
  * is unknown. */
 bool sentinelHelloText(sentinelView *v, const sentinelInstance *to, str *out);
@@ -82,23 +83,33 @@ void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelR
 void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, slice candidate);
 /* Whom a majority has elected in `epoch`; empty: nobody. Votes itself if it has not yet. */
 slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch);
+/* True if a majority has voted in `epoch`, and nobody can win it with the votes that are open. */
+bool sentinelVoteIsSplit(const sentinelInstance *primary, uint64_t epoch);
 /* An epoch that was heard of. */
 void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch);
 
 /* failover.c */
-void sentinelStartFailover(sentinelView *v, sentinelInstance *primary);
+/* Begins an epoch. False if it cannot be saved: after a restart it would be used again. */
+bool sentinelStartFailover(sentinelView *v, sentinelInstance *primary) MUST_USE;
 /* Starts one if it is time. True if it was started. */
 bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary);
 void sentinelFailoverStep(sentinelView *v, sentinelInstance *primary);
 /* At the end of a tick: the new address is taken. */
 void sentinelFailoverFinish(sentinelView *v, sentinelInstance *primary);
-/* SENTINEL FAILOVER. ERR_EXISTS: one is in progress; ERR_NOT_FOUND: no replica is good enough. */
+/* SENTINEL FAILOVER. ERR_EXISTS: one is in progress; ERR_NOT_FOUND: no replica is good enough;
+ * ERR_IO: the file cannot be written. */
 status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool coordinated) MUST_USE;
 void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary);
 /* Its INFO says that the promotion was done. */
 void sentinelPromoted(sentinelView *v, sentinelInstance *replica);
 /* Makes an instance a replica of `addr`, a primary with NULL. False: its link is not open. */
 bool sentinelSendReplicaOf(sentinelView *v, sentinelInstance *i, const sentinelAddr *addr);
+/* True if the leader that this Sentinel has voted for, or that has defeated it, seems to have
+ * promoted this replica, and not to have lived to tell so. Its writes must not be lost: the replica
+ * is not turned back, but the failover repeated with it. */
+bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica);
+/* A replica reports that it is a primary now. */
+void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica);
 /* The replica that is to be promoted; NULL: none is good enough. */
 sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelInstance *primary);
 /* Runs the script of a primary that reconfigures clients. */

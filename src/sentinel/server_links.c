@@ -147,7 +147,7 @@ static bool deliver(serverConn *sc) {
     sentinelHeard(v, sc->link);
     bool is_message = r->count == 3 && sc->item_count == 3 &&
                       sliceIs(r->items[0].text, "message") && r->items[2].kind == REPLY_BULK;
-    if (is_message) sentinelHello(v, r->items[2].text);
+    if (is_message) sentinelHello(v, r->items[2].text, false);
     return true;
 }
 
@@ -184,19 +184,6 @@ static void readable(conn *c) {
 
 /* ------------------------------------------------------------------ connecting */
 
-static sentinelInstance *userOf(const sentinelLink *l) {
-    SENTINEL_EACH(primary, &serverView.primaries) {
-        if (primary->link == l) return primary;
-        SENTINEL_EACH(replica, &primary->replicas) {
-            if (replica->link == l) return replica;
-        }
-        SENTINEL_EACH(peer, &primary->sentinels) {
-            if (peer->link == l) return peer;
-        }
-    }
-    return NULL;
-}
-
 static void connected(conn *c) {
     serverConn *sc = CONTAINER_OF(c, serverConn, conn);
     check(sc->link);
@@ -208,7 +195,7 @@ static void connected(conn *c) {
         ended(sc, false);
         return;
     }
-    sentinelInstance *i = userOf(sc->link);
+    sentinelInstance *i = sentinelLinkUser(&serverView, sc->link);
     check(i);
     sentinelLinkOpened(serverViewNow(), i, sc->pubsub);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "acl/acl.h"
 #include "base/base.h"
 #include "base/random.h"
 #include "config/config.h"
@@ -96,6 +97,11 @@ static slice ownPassword(sentinelView *v) {
     return strSlice(&password);
 }
 
+static bool needsPassword(sentinelView *v) {
+    hotCheck(v == &serverView);
+    return aclDefaultNeedsPassword();
+}
+
 static const sentinelEnv env = {.connect = serverLinkConnect,
                                 .disconnect = serverLinkDisconnect,
                                 .send = serverLinkSend,
@@ -107,7 +113,8 @@ static const sentinelEnv env = {.connect = serverLinkConnect,
                                 .own_ip = serverLinkOwnIp,
                                 .own_port = ownPort,
                                 .crash = crash,
-                                .own_password = ownPassword};
+                                .own_password = ownPassword,
+                                .needs_password = needsPassword};
 
 /* ------------------------------------------------------------------ scripts */
 
@@ -263,7 +270,7 @@ static bool publishInward(ctx *c) {
         replyError(c, SLICE("ERR Only HELLO messages are accepted by Sentinel instances."));
         return true;
     }
-    sentinelHello(serverViewNow(), c->argv[2]);
+    sentinelHello(serverViewNow(), c->argv[2], true);
     replyInteger(c, 1);
     return true;
 }

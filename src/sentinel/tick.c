@@ -7,7 +7,10 @@
 #include "base/base.h"
 #include "sentinel/machine.h"
 
-enum { RETRY_FAST_MS = 50 };
+enum {
+    RETRY_FAST_MS = 50,
+    STRANGER_PERIODS = 15, /* so long is it remembered */
+};
 
 /* ------------------------------------------------------------------ sending */
 
@@ -277,6 +280,17 @@ static void checkTilt(sentinelView *v) {
     }
 }
 
+/* One that has fallen silent is forgotten; a message names it again if it comes back. */
+static void handleStranger(sentinelView *v, sentinelInstance *i) {
+    hotCheck(i->is_stranger);
+    if (v->now_ms - i->hello_seen_ms > STRANGER_PERIODS * v->periods.publish) {
+        sentinelRemove(v, i);
+        return;
+    }
+    connectInstance(v, i);
+    poll(v, i);
+}
+
 void sentinelTick(sentinelView *v) {
     hotCheck(v->env);
     checkTilt(v);
@@ -284,6 +298,7 @@ void sentinelTick(sentinelView *v) {
         handle(v, primary);
         SENTINEL_EACH(replica, &primary->replicas) handle(v, replica);
         SENTINEL_EACH(peer, &primary->sentinels) handle(v, peer);
+        SENTINEL_EACH(stranger, &primary->strangers) handleStranger(v, stranger);
         if (primary->step == FAILOVER_UPDATE_CONFIG) sentinelFailoverFinish(v, primary);
     }
 }

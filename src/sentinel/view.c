@@ -142,6 +142,20 @@ sentinelInstance *sentinelFindPeerAt(const sentinelInstance *primary, slice ip, 
     return NULL;
 }
 
+sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l) {
+    hotCheck(l->users > 0);
+    SENTINEL_EACH(primary, &v->primaries) {
+        const list *lists[] = {&primary->replicas, &primary->sentinels, &primary->strangers};
+        if (primary->link == l) return primary;
+        for (size_t at = 0; at < COUNT_OF(lists); at++) {
+            SENTINEL_EACH(i, lists[at]) {
+                if (i->link == l) return i;
+            }
+        }
+    }
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ life of an instance */
 
 /* A comma would end the field of a hello message. */
@@ -171,8 +185,10 @@ static sentinelInstance *newInstance(sentinelView *v, instanceKind kind, sentine
     i->link_down_ms = 0;
     i->is_announced = true;
     i->priority = 100;
+    i->voted_ms = v->now_ms;
     listInit(&i->replicas);
     listInit(&i->sentinels);
+    listInit(&i->strangers);
     return i;
 }
 
@@ -256,8 +272,33 @@ status sentinelAddPeer(sentinelView *v, sentinelInstance *primary, slice host, i
     i->runid = strNew(id);
     i->link = sharedLink(v, primary, id);
     listAppend(&primary->sentinels, &i->node);
+    SENTINEL_EACH(stranger, &primary->strangers) {
+        if (sliceEqual(strSlice(&stranger->runid), id)) sentinelRemove(v, stranger);
+    }
     *out = i;
     return OK;
+}
+
+void sentinelMeetStranger(sentinelView *v, sentinelInstance *primary, slice host, int64_t port,
+                          slice id) {
+    sentinelAddr addr;
+    check(primary->kind == INSTANCE_PRIMARY);
+    SENTINEL_EACH(known, &primary->strangers) {
+        if (!sliceEqual(strSlice(&known->runid), id)) continue;
+        known->hello_seen_ms = v->now_ms;
+        return;
+    }
+    if (sentinelAddrMake(v, host, port, &addr) != OK) return;
+    sentinelInstance *i = newInstance(v, INSTANCE_SENTINEL, &addr);
+    i->primary = primary;
+    i->is_stranger = true;
+    i->name = strNew(id);
+    i->runid = strNew(id);
+    i->link = newLink(v);
+    i->hello_sent_ms = 0;
+    listAppend(&primary->strangers, &i->node);
+    if (primary->strangers.count <= SENTINEL_STRANGERS_MAX) return;
+    sentinelRemove(v, CONTAINER_OF(listFirst(&primary->strangers), sentinelInstance, node));
 }
 
 static void closeBoth(sentinelView *v, sentinelLink *l) {
@@ -285,9 +326,9 @@ static void freeInstance(sentinelView *v, sentinelInstance *i) {
     check(!listHas(&i->node));
     releaseLink(v, i);
     sentinelAddrFree(&i->addr);
-    str *const texts[] = {&i->name,         &i->runid,     &i->info,   &i->notification_script,
-                          &i->auth_user,    &i->auth_pass, &i->leader, &i->reconfig_script,
-                          &i->reported_host};
+    str *const texts[] = {&i->name,          &i->runid,     &i->info,   &i->notification_script,
+                          &i->auth_user,     &i->auth_pass, &i->leader, &i->reconfig_script,
+                          &i->reported_host, &i->promoter};
     for (size_t at = 0; at < COUNT_OF(texts); at++) strFree(texts[at]);
     for (int at = 0; at < i->renamed_count; at++) {
         strFree(&i->renamed[at].from);
@@ -300,10 +341,12 @@ static void freeInstance(sentinelView *v, sentinelInstance *i) {
 void sentinelRemove(sentinelView *v, sentinelInstance *i) {
     list *of = &v->primaries;
     if (i->kind == INSTANCE_REPLICA) of = &i->primary->replicas;
-    if (i->kind == INSTANCE_SENTINEL) of = &i->primary->sentinels;
+    if (i->kind == INSTANCE_SENTINEL)
+        of = i->is_stranger ? &i->primary->strangers : &i->primary->sentinels;
     if (i->primary && i->primary->promoted == i) i->primary->promoted = NULL;
     SENTINEL_EACH(replica, &i->replicas) sentinelRemove(v, replica);
     SENTINEL_EACH(peer, &i->sentinels) sentinelRemove(v, peer);
+    SENTINEL_EACH(stranger, &i->strangers) sentinelRemove(v, stranger);
     check(listIsEmpty(&i->sentinels));
     listRemove(of, &i->node);
     freeInstance(v, i);
@@ -322,14 +365,19 @@ void sentinelDisconnect(sentinelView *v, sentinelInstance *i) {
 void sentinelResetPrimary(sentinelView *v, sentinelInstance *primary, bool peers) {
     check(primary->kind == INSTANCE_PRIMARY);
     SENTINEL_EACH(replica, &primary->replicas) sentinelRemove(v, replica);
-    if (peers) { SENTINEL_EACH(peer, &primary->sentinels) sentinelRemove(v, peer); }
+    if (peers) {
+        SENTINEL_EACH(peer, &primary->sentinels) sentinelRemove(v, peer);
+        SENTINEL_EACH(stranger, &primary->strangers) sentinelRemove(v, stranger);
+    }
     sentinelDisconnect(v, primary);
     releaseLink(v, primary);
     primary->link = newLink(v);
     primary->flags = 0;
     strFree(&primary->leader);
     primary->step = FAILOVER_NONE;
-    primary->failover_changed_ms = primary->failover_start_ms = 0;
+    primary->failover_changed_ms = primary->failover_start_ms = primary->retry_ms = 0;
+    primary->retries = 0;
+    primary->is_takeover = false;
     primary->promoted = NULL;
     primary->info_pending = primary->role_is_replica = primary->in_failover = false;
     strFree(&primary->runid);
@@ -350,6 +398,7 @@ void sentinelSwitchPrimary(sentinelView *v, sentinelInstance *primary, sentinelA
     }
     if (!sentinelAddrEqual(&primary->addr, take)) addrs[count++] = copyAddr(&primary->addr);
     sentinelResetPrimary(v, primary, false);
+    primary->switched_ms = v->now_ms;
     sentinelAddrFree(&primary->addr);
     primary->addr = *take;
     *take = (sentinelAddr){0};

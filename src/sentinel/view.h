@@ -5,7 +5,9 @@
  * does what has to be done, and sets `now_ms` before each call. Main thread only.
  *
  * Invariant: every instance has a link; other Sentinels with the same id share one. A pending
- * command refers to an instance that exists, or to none. */
+ * command refers to an instance that exists, or to none. Strangers are Sentinels that a message has
+ * named, but that have not shown that they know the password: they are told of this one, and
+ * nothing else; they do not vote, and are neither counted, shown nor saved. */
 #ifndef SENTINEL_VIEW_H
 #define SENTINEL_VIEW_H
 
@@ -25,6 +27,7 @@ enum {
     SENTINEL_IP_MAX = 46,
     SENTINEL_PENDING_MAX = 100, /* commands per user of a link that wait for a reply */
     SENTINEL_HELLO_FIELDS = 8,
+    SENTINEL_STRANGERS_MAX = 16, /* of a primary */
 };
 /* Epochs beyond are refused: nobody can count up to them, and no failover could follow. */
 #define SENTINEL_EPOCH_MAX ((uint64_t)1 << 62)
@@ -119,7 +122,7 @@ typedef struct sentinelInstance {
     int64_t in_failover_since_ms;
 
     /* of primaries */
-    list replicas, sentinels;
+    list replicas, sentinels, strangers;
     int64_t quorum;
     int64_t down_after_ms, failover_timeout_ms, reboot_down_after_ms, refused_after_ms;
     int64_t parallel_syncs;
@@ -130,11 +133,19 @@ typedef struct sentinelInstance {
     failoverStep step;
     uint64_t failover_epoch;
     int64_t failover_start_ms, failover_changed_ms, failover_told_ms;
+    int64_t retry_ms; /* nobody has won the election: it is repeated then; 0: that is not so */
+    int retries;
+    bool is_takeover; /* another leader has promoted the replica, and has died */
     struct sentinelInstance *promoted;
+    int64_t switched_ms;                              /* the last switch; 0: none since the start */
+    const char *down_why, *failover_why, *switch_why; /* for operators; constants, or NULL */
 
     /* of replicas */
     int64_t link_down_ms; /* how long its link to the primary is down */
     bool link_up, is_announced;
+    bool was_replica;     /* its INFO has said that it follows the primary */
+    uint64_t promoted_in; /* the epoch in which `promoter` seems to have promoted it; 0: none */
+    str promoter;
     int priority;
     uint64_t offset;
     str reported_host;
@@ -144,7 +155,10 @@ typedef struct sentinelInstance {
     /* the vote: of primaries the own one, of other Sentinels what they have told */
     str leader; /* empty: none */
     uint64_t leader_epoch;
+    uint64_t led_epoch; /* in which this Sentinel was elected */
+    int64_t voted_ms;   /* the own vote; after a restart, the start */
     int64_t asked_reply_ms;
+    bool is_stranger;
 } sentinelInstance;
 
 /* SENTINEL DEBUG */
@@ -178,6 +192,8 @@ typedef struct sentinelEnv {
     void (*crash)(sentinelView *v);
     /* The password and user for other Sentinels if none is configured. */
     slice (*own_password)(sentinelView *v);
+    /* True if who sends commands to this Sentinel has shown that it knows a password. */
+    bool (*needs_password)(sentinelView *v);
 } sentinelEnv;
 
 enum { SIMULATE_ELECTION_CRASH = 1, SIMULATE_PROMOTION_CRASH = 2 };
@@ -214,6 +230,8 @@ sentinelInstance *sentinelFindPrimaryAt(const sentinelView *v, slice host, int p
 sentinelInstance *sentinelFindReplica(const sentinelInstance *primary, slice host, int port);
 sentinelInstance *sentinelFindPeer(const sentinelInstance *primary, slice id);
 sentinelInstance *sentinelFindPeerAt(const sentinelInstance *primary, slice ip, int port);
+/* An instance that uses the link, which has one. */
+sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l);
 
 /* Validates host and port. ERR_RANGE: the port; ERR_NOT_FOUND: the host has no address, and names
  * need one. The caller frees the address. */
@@ -234,6 +252,10 @@ status sentinelAddReplica(sentinelView *v, sentinelInstance *primary, slice host
                           sentinelInstance **out) MUST_USE;
 status sentinelAddPeer(sentinelView *v, sentinelInstance *primary, slice host, int64_t port,
                        slice id, sentinelInstance **out) MUST_USE;
+/* A Sentinel that has yet to show that it knows the password. The oldest one is removed if there
+ * are too many. */
+void sentinelMeetStranger(sentinelView *v, sentinelInstance *primary, slice host, int64_t port,
+                          slice id);
 /* Removes an instance with all that belongs to it from its list. */
 void sentinelRemove(sentinelView *v, sentinelInstance *i);
 /* Forgets replicas, failover, flags and run id, and with `peers` other Sentinels, of a primary. */

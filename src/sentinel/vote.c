@@ -9,13 +9,22 @@
 enum {
     ANSWER_PERIODS = 5, /* what another Sentinel has said is true so long */
     DESYNC_MS = 1000,
+    ASK_FAST_MS = 100, /* after refused connections, which all notice at about the same time, */
+    ASK_FAST_FOR_MS = 5000,
 };
 
 /* ------------------------------------------------------------------ asking */
 
 static bool wantsAnswers(const sentinelInstance *primary) {
-    return (primary->flags & INSTANCE_SDOWN) ||
-           ((primary->flags & INSTANCE_COORDINATED) && primary->step == FAILOVER_WAIT_START);
+    bool works = (primary->flags & INSTANCE_COORDINATED) || primary->is_takeover;
+    return (primary->flags & INSTANCE_SDOWN) || (works && primary->step == FAILOVER_WAIT_START);
+}
+
+static int64_t askPeriod(const sentinelView *v, const sentinelInstance *primary) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    bool fast = primary->refused_after_ms > 0 && (primary->flags & INSTANCE_SDOWN) &&
+                v->now_ms - primary->sdown_since_ms < ASK_FAST_FOR_MS;
+    return fast && v->periods.ask > ASK_FAST_MS ? ASK_FAST_MS : v->periods.ask;
 }
 
 static void askPeer(sentinelView *v, sentinelInstance *primary, sentinelInstance *peer) {
@@ -37,7 +46,7 @@ void sentinelAsk(sentinelView *v, sentinelInstance *primary, bool at_once) {
             strFree(&peer->leader);
         }
         if (!wantsAnswers(primary) || !sentinelCanSend(peer)) continue;
-        if (!at_once && age_ms < v->periods.ask) continue;
+        if (!at_once && age_ms < askPeriod(v, primary)) continue;
         if (peer->link->pending_count >= SENTINEL_PENDING_MAX * peer->link->users) continue;
         askPeer(v, primary, peer);
     }
@@ -92,9 +101,12 @@ void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, sl
         return;
     }
     strFree(&old);
+    primary->voted_ms = v->now_ms;
     sentinelEventText(v, LOG_WARNING, "+vote-for-leader", primary, "%.*s %llu", (int)candidate.len,
                       candidate.ptr, (unsigned long long)epoch);
-    if (!is_self) primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
+    if (is_self) return;
+    primary->failover_start_ms = v->now_ms + (int64_t)v->env->random(v, DESYNC_MS);
+    primary->retry_ms = 0;
 }
 
 static int votesFor(const sentinelInstance *primary, slice id, uint64_t epoch) {
@@ -124,9 +136,16 @@ static slice frontRunner(const sentinelInstance *primary, uint64_t epoch, int *v
     return best;
 }
 
+/* A majority of all, and the quorum. */
+static int votesNeeded(const sentinelInstance *primary) {
+    int majority = ((int)primary->sentinels.count + 1) / 2 + 1;
+    hotCheck(primary->quorum > 0);
+    return primary->quorum > majority ? (int)(primary->quorum & INT32_MAX) : majority;
+}
+
 slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch) {
     check(primary->kind == INSTANCE_PRIMARY);
-    int votes, voters = (int)primary->sentinels.count + 1;
+    int votes;
     slice best = frontRunner(primary, epoch, &votes);
     if (primary->leader_epoch < epoch) {
         str choice = strNew(best.len ? best : sliceOf(v->id));
@@ -134,6 +153,18 @@ slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch)
         strFree(&choice);
         best = frontRunner(primary, epoch, &votes);
     }
-    bool wins = votes >= voters / 2 + 1 && votes >= primary->quorum;
-    return wins ? best : SLICE("");
+    return votes >= votesNeeded(primary) ? best : SLICE("");
+}
+
+bool sentinelVoteIsSplit(const sentinelInstance *primary, uint64_t epoch) {
+    check(primary->kind == INSTANCE_PRIMARY);
+    int most, open = 0, known = primary->leader_epoch == epoch && primary->leader.len;
+    (void)frontRunner(primary, epoch, &most); /* only the number is used */
+    SENTINEL_EACH(peer, &primary->sentinels) {
+        bool has_voted = peer->leader_epoch == epoch && peer->leader.len;
+        known += has_voted;
+        open += !has_voted && sentinelCanSend(peer) && !(peer->flags & INSTANCE_SDOWN);
+    }
+    bool is_majority = known >= ((int)primary->sentinels.count + 1) / 2 + 1;
+    return is_majority && most + open < votesNeeded(primary);
 }

@@ -62,6 +62,7 @@ typedef struct carrier {
 static simServer servers[SERVERS];
 static simSentinel sentinels[SENTINELS_MAX];
 static int sentinel_count;
+static bool has_password; /* Sentinels know each other by what they tell each other directly */
 static char leaders[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
 static struct {
     uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs;
@@ -207,6 +208,11 @@ static slice noPassword(sentinelView *v) {
     return SLICE("");
 }
 
+static bool needsPassword(sentinelView *v) {
+    (void)v;
+    return has_password;
+}
+
 static const sentinelEnv sim_env = {.connect = doConnect,
                                     .disconnect = doDisconnect,
                                     .send = doSend,
@@ -218,7 +224,8 @@ static const sentinelEnv sim_env = {.connect = doConnect,
                                     .own_ip = ownIp,
                                     .own_port = ownPort,
                                     .crash = noCrash,
-                                    .own_password = noPassword};
+                                    .own_password = noPassword,
+                                    .needs_password = needsPassword};
 
 static sentinelView *viewNow(simSentinel *s) {
     s->view.now_ms = networkClock(s->host);
@@ -375,7 +382,7 @@ static void serveSentinel(wire *w, simSentinel *s, const slice *words, int count
     if (sliceIs(words[0], "SENTINEL") && count == 6) {
         replyVote(w, s, words);
     } else if (sliceIs(words[0], "PUBLISH") && count == 3) {
-        sentinelHello(viewNow(s), words[2]);
+        sentinelHello(viewNow(s), words[2], true);
         replyTo(w, ':', "1");
     } else {
         replyTo(w, '+', sliceIs(words[0], "PING") ? "PONG" : "OK");
@@ -417,7 +424,7 @@ static bool takeReply(simSentinel *s, carrier *c, str *message) {
     if (message->ptr[0] == 'm') {
         wire *w = c->wire;
         sentinelHeard(viewNow(s), c->link);
-        sentinelHello(viewNow(s), r.text);
+        sentinelHello(viewNow(s), r.text, false);
         return w->state[WIRE_CONNECTOR] == c;
     }
     if (c->pubsub) return true;
@@ -443,19 +450,6 @@ static bool takeReply(simSentinel *s, carrier *c, str *message) {
     return w->state[WIRE_CONNECTOR] == c;
 }
 
-static sentinelInstance *userOf(simSentinel *s, const sentinelLink *l) {
-    SENTINEL_EACH(primary, &s->view.primaries) {
-        if (primary->link == l) return primary;
-        SENTINEL_EACH(i, &primary->replicas) {
-            if (i->link == l) return i;
-        }
-        SENTINEL_EACH(i, &primary->sentinels) {
-            if (i->link == l) return i;
-        }
-    }
-    return NULL;
-}
-
 static void stepConnector(wire *w) {
     carrier *c = w->state[WIRE_CONNECTOR];
     simSentinel *s = sentinelAt(w->hosts[WIRE_CONNECTOR]);
@@ -463,7 +457,7 @@ static void stepConnector(wire *w) {
     if (wireIsEstablished(w)) {
         if (!c->opened) {
             c->opened = true;
-            sentinelLinkOpened(viewNow(s), userOf(s, c->link), c->pubsub);
+            sentinelLinkOpened(viewNow(s), sentinelLinkUser(&s->view, c->link), c->pubsub);
         }
         str got = wireReceive(w, WIRE_CONNECTOR);
         strAppendSlice(&c->received, strSlice(&got));
@@ -624,6 +618,7 @@ static void showAll(void) {
 
 static void begin(void) {
     sentinel_count = oneIn(2) ? 3 : 5;
+    has_password = oneIn(3);
     sim_now_ms = 1000000;
     networkReset(HOSTS, 0, 1 + (int64_t)randomUniform(100));
     memset(leaders, 0, sizeof(leaders));

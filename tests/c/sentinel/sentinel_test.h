@@ -24,24 +24,11 @@ static sentinelView view;
 static str told;  /* events: "name text;" */
 static str sent;  /* commands: "port: words;" */
 static int saves; /* of the file */
-static bool save_fails;
+static bool save_fails, needs_password;
 
 static const char own_id[] = "1111111111111111111111111111111111111111";
 static const char peer_id[] = "2222222222222222222222222222222222222222";
 static const char third_id[] = "3333333333333333333333333333333333333333";
-
-static sentinelInstance *userOf(const sentinelView *v, const sentinelLink *l) {
-    SENTINEL_EACH(primary, &v->primaries) {
-        if (primary->link == l) return primary;
-        SENTINEL_EACH(i, &primary->replicas) {
-            if (i->link == l) return i;
-        }
-        SENTINEL_EACH(i, &primary->sentinels) {
-            if (i->link == l) return i;
-        }
-    }
-    return NULL;
-}
 
 static void testConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
     sentinelLinkOpened(v, i, pubsub);
@@ -50,7 +37,7 @@ static void testDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
     (void)v, (void)l, (void)pubsub;
 }
 static void testSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, const slice *words) {
-    const sentinelInstance *i = userOf(v, l);
+    const sentinelInstance *i = sentinelLinkUser(v, l);
     strAppendFormat(&sent, "%d%s:", i ? i->addr.port : 0, pubsub ? "p" : "");
     for (int at = 0; at < count; at++)
         strAppendFormat(&sent, " %.*s", (int)words[at].len, words[at].ptr);
@@ -96,6 +83,11 @@ static slice testPassword(sentinelView *v) {
     return SLICE("");
 }
 
+static bool testNeedsPassword(sentinelView *v) {
+    (void)v;
+    return needs_password;
+}
+
 static const sentinelEnv test_env = {.connect = testConnect,
                                      .disconnect = testDisconnect,
                                      .send = testSend,
@@ -107,7 +99,8 @@ static const sentinelEnv test_env = {.connect = testConnect,
                                      .own_ip = testOwnIp,
                                      .own_port = testOwnPort,
                                      .crash = testCrash,
-                                     .own_password = testPassword};
+                                     .own_password = testPassword,
+                                     .needs_password = testNeedsPassword};
 
 static inline void beginView(void) {
     sentinelViewInit(&view, &test_env, NULL);
@@ -116,7 +109,7 @@ static inline void beginView(void) {
     strFree(&told);
     strFree(&sent);
     saves = 0;
-    save_fails = false;
+    save_fails = needs_password = false;
 }
 
 static inline void endView(void) {

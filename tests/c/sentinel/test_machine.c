@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * sentinel/machine.h: votes, hello messages, detection, and a failover step by step. */
+#include <stdio.h>
+
 #include "sentinel_test.h"
 
 static sentinelInstance *primary, *peer, *third, *replica;
@@ -98,7 +100,7 @@ static void a_leader_needs_the_majority_of_all_and_the_quorum(void **state) {
 static void hello(const char *id, const char *rest) {
     str text = STR_EMPTY;
     strAppendFormat(&text, "10.0.0.8,26379,%s,%s", id, rest);
-    sentinelHello(&view, strSlice(&text));
+    sentinelHello(&view, strSlice(&text), false);
     strFree(&text);
 }
 
@@ -149,7 +151,7 @@ static void a_leader_gives_up_for_a_newer_configuration(void **state) {
     assert_int_equal(primary->step, FAILOVER_NONE);
     assert_int_equal(primary->config_epoch, 2);
     assert_int_equal(sentinelCurrentAddr(primary)->port, 6379);
-    sentinelStartFailover(&view, primary);
+    assert_true(sentinelStartFailover(&view, primary));
     hello(peer_id, "9,mym,10.0.0.2,6379,9");
     assert_int_equal(primary->step, FAILOVER_NONE);
     assert_int_equal(primary->config_epoch, 9);
@@ -240,6 +242,226 @@ static void a_failover_goes_through_its_steps(void **state) {
     assert_non_null(strstr(strText(&told), "+switch-master mym 10.0.0.2 6379 10.0.0.3 6380;"));
 }
 
+/* It is objectively down, and this Sentinel is a candidate. */
+static void becomeCandidate(void) {
+    settle();
+    primary->flags |= INSTANCE_SDOWN;
+    primary->sdown_since_ms = primary->link->ping_since_ms = view.now_ms - 60000;
+    answerAsk(peer, true, "*", 0);
+    tickAfter(100);
+    assert_int_equal(primary->step, FAILOVER_WAIT_START);
+}
+
+static void an_election_that_nobody_can_win_is_repeated_soon(void **state) {
+    (void)state;
+    becomeCandidate();
+    uint64_t epoch = view.current_epoch;
+    answerAsk(peer, true, peer_id, (int64_t)epoch);
+    tickAfter(100); /* the third may vote for one of the two */
+    assert_int_equal(primary->step, FAILOVER_WAIT_START);
+    answerAsk(third, true, third_id, (int64_t)epoch);
+    tickAfter(100);
+    assert_int_equal(primary->step, FAILOVER_NONE);
+    assert_non_null(strstr(strText(&told), "-failover-abort-not-elected"));
+    tickAfter(250);
+    assert_int_equal(primary->step, FAILOVER_WAIT_START);
+    assert_int_equal(view.current_epoch, epoch + 1);
+    answerAsk(peer, true, own_id, (int64_t)epoch + 1);
+    tickAfter(100);
+    assert_int_equal(primary->step, FAILOVER_SELECT_REPLICA);
+}
+
+static void who_votes_for_another_before_repeating_leaves_the_failover_to_it(void **state) {
+    (void)state;
+    becomeCandidate();
+    uint64_t epoch = view.current_epoch;
+    answerAsk(peer, true, peer_id, (int64_t)epoch);
+    answerAsk(third, true, third_id, (int64_t)epoch);
+    tickAfter(100);
+    sentinelVote(&view, primary, epoch + 1, sliceOf(peer_id));
+    for (int i = 0; i < 10; i++) tickAfter(500);
+    assert_int_equal(view.current_epoch, epoch + 1);
+    assert_int_equal(primary->step, FAILOVER_NONE);
+}
+
+static void a_candidate_that_hears_of_nobody_does_not_use_up_epochs(void **state) {
+    (void)state;
+    becomeCandidate();
+    sentinelLinkClosed(&view, peer->link, false, true);
+    sentinelLinkClosed(&view, third->link, false, true);
+    for (int i = 0; i < 9; i++) tickAfter(1000);
+    assert_int_equal(view.current_epoch, 1);
+}
+
+static void an_epoch_that_cannot_be_saved_is_not_begun(void **state) {
+    (void)state;
+    settle();
+    save_fails = true;
+    assert_int_equal(sentinelOrderFailover(&view, primary, false), ERR_IO);
+    assert_int_equal(view.current_epoch, 0);
+    assert_int_equal(primary->flags, 0);
+    save_fails = false;
+    assert_int_equal(sentinelOrderFailover(&view, primary, false), OK);
+    assert_int_equal(view.current_epoch, 1);
+    assert_non_null(strstr(strText(&sent), "26379: SENTINEL is-master-down-by-addr 10.0.0.2 6379 1 "
+                                           "1111111111111111111111111111111111111111;"));
+}
+
+static const char as_primary[] = "role:master\r\n";
+
+static void what_a_dead_leader_has_promoted_is_not_turned_back_but_finished(void **state) {
+    (void)state;
+    settle();
+    sentinelVote(&view, primary, 1, sliceOf(peer_id));
+    tickAfter(500);
+    sentinelInfo(&view, replica, sliceOf(as_primary));
+    assert_true(sentinelIsUnfinished(&view, replica));
+    for (int i = 0; i < 9; i++) {
+        tickAfter(500);
+        serve(primary, as_primary); /* it works, perhaps again */
+        serve(replica, as_primary);
+        serve(peer, "");
+        serve(third, "");
+        if (primary->step == FAILOVER_WAIT_START) break;
+    }
+    assert_int_equal(primary->step, FAILOVER_WAIT_START);
+    assert_int_equal(view.current_epoch, 2);
+    assert_null(strstr(strText(&told), "+convert-to-slave"));
+    answerAsk(third, false, own_id, 2);
+    for (int i = 0; i < 3; i++) tickAfter(100);
+    assert_ptr_equal(primary->promoted, replica);
+    sentinelInfo(&view, replica, sliceOf(as_primary));
+    tickAfter(100);
+    assert_int_equal(primary->addr.port, 6380);
+    assert_int_equal(primary->config_epoch, 2);
+}
+
+static void a_replica_that_nobody_has_promoted_is_turned_back(void **state) {
+    (void)state;
+    settle();
+    sentinelVote(&view, primary, 1, sliceOf(peer_id));
+    tickAfter(500);
+    sentinelInfo(&view, replica, sliceOf(as_primary));
+    for (int i = 0; i < 3; i++) tickAfter(1000);
+    hello(peer_id, "1,mym,10.0.0.2,6379,0"); /* the leader lives, and knows nothing of it */
+    assert_false(sentinelIsUnfinished(&view, replica));
+    for (int i = 0; i < 12; i++) {
+        tickAfter(1000);
+        serve(primary, as_primary);
+        serve(replica, as_primary);
+    }
+    assert_non_null(strstr(strText(&told), "+convert-to-slave"));
+    assert_int_equal(view.current_epoch, 1);
+}
+
+/* With a password, what is published on a server names Sentinels, and changes nothing else. */
+static void with_a_password_only_direct_messages_count(void **state) {
+    (void)state;
+    static const char stranger[] = "4444444444444444444444444444444444444444";
+    needs_password = true;
+    hello(peer_id, "9,mym,10.0.0.3,6380,9");
+    assert_int_equal(primary->addr.port, 6379);
+    assert_int_equal(view.current_epoch, 0);
+    hello(stranger, "9,mym,10.0.0.3,6380,9"); /* at the address of `peer`, which stays */
+    assert_int_equal(primary->sentinels.count, 2);
+    assert_int_equal(primary->strangers.count, 1);
+    sentinelVote(&view, primary, 1, sliceOf(stranger));
+    assert_int_equal(view.current_epoch, 0);
+    strClear(&sent);
+    tickAfter(100);
+    assert_non_null(strstr(strText(&sent), "26379: PUBLISH __sentinel__:hello"));
+    sentinelHello(&view,
+                  SLICE("10.0.0.7,26379,4444444444444444444444444444444444444444,9,mym,10.0.0.3,"
+                        "6380,9"),
+                  true);
+    assert_int_equal(primary->sentinels.count, 3);
+    assert_int_equal(primary->strangers.count, 0);
+    assert_int_equal(primary->addr.port, 6380);
+    assert_int_equal(view.current_epoch, 9);
+}
+
+static void strangers_are_few_and_are_forgotten(void **state) {
+    (void)state;
+    needs_password = true;
+    for (int i = 0; i < 100; i++) {
+        char id[SENTINEL_ID_LEN + 1];
+        (void)snprintf(id, sizeof(id), "%040x", i);
+        hello(id, "0,mym,10.0.0.2,6379,0");
+    }
+    assert_int_equal(primary->strangers.count, SENTINEL_STRANGERS_MAX);
+    for (int i = 0; i < 40; i++) tickAfter(1000);
+    assert_int_equal(primary->strangers.count, 0);
+}
+
+static int countOf(const char *text, const char *part) {
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++) count++;
+    return count;
+}
+
+static void a_frozen_server_is_sent_one_info(void **state) {
+    (void)state;
+    settle();
+    primary->down_after_ms = 1000000;
+    strClear(&sent);
+    for (int i = 0; i < 100; i++) {
+        tickAfter(500);
+        serve(replica, "role:slave\r\n");
+    }
+    assert_int_equal(countOf(strText(&sent), "6379: INFO;"), 1);
+}
+
+static void a_refused_hello_is_not_sent_with_each_tick(void **state) {
+    (void)state;
+    settle();
+    strClear(&sent);
+    for (int i = 0; i < 40; i++) {
+        tickAfter(50);
+        sentinelLink *l = primary->link;
+        while (l->pending_count) {
+            const sentinelReply no = {.kind = REPLY_ERROR, .text = SLICE("NOPERM")};
+            assert_true(sentinelReplied(&view, l, &no));
+        }
+    }
+    assert_true(countOf(strText(&sent), "6379: PUBLISH") <= 5);
+}
+
+static void a_coordinated_failover_that_is_given_up_tells_the_primary(void **state) {
+    (void)state;
+    settle();
+    primary->failover_timeout_ms = 3000;
+    assert_int_equal(sentinelOrderFailover(&view, primary, true), OK);
+    answerAsk(peer, false, own_id, 1);
+    for (int i = 0; i < 3; i++) tickAfter(50);
+    assert_int_equal(primary->step, FAILOVER_WAIT_PROMOTION);
+    assert_non_null(strstr(strText(&sent), "6379: FAILOVER TO 10.0.0.3 6380 TIMEOUT "));
+    strClear(&sent);
+    for (int i = 0; i < 7; i++) tickAfter(500); /* the replica never says that it is primary */
+    assert_int_equal(primary->step, FAILOVER_NONE);
+    assert_non_null(strstr(strText(&sent), "6379: FAILOVER ABORT;6379: CLIENT UNPAUSE;"));
+}
+
+static void a_replica_that_does_not_react_does_not_keep_others_waiting(void **state) {
+    (void)state;
+    sentinelInstance *other;
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.4"), 6381, &other), OK);
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.5"), 6382, &other), OK);
+    settle();
+    primary->flags |= INSTANCE_FAILOVER;
+    primary->promoted = replica;
+    replica->flags |= INSTANCE_PROMOTED;
+    primary->step = FAILOVER_RECONF_REPLICAS;
+    primary->failover_changed_ms = view.now_ms;
+    strClear(&sent);
+    for (int i = 0; i < 13; i++) {
+        tickAfter(1000);
+        SENTINEL_EACH(any, &primary->replicas) serve(any, "role:master\r\n");
+    }
+    assert_int_equal(countOf(strText(&sent), "6381: SLAVEOF"), 1);
+    assert_int_equal(countOf(strText(&sent), "6382: SLAVEOF"), 1);
+    assert_int_equal(countOf(strText(&told), "-slave-reconf-sent-timeout"), 1);
+}
+
 static void renamed_commands_go_to_servers_not_to_sentinels(void **state) {
     (void)state;
     sentinelRename(primary, SLICE("PING"), SLICE("PONG"));
@@ -270,6 +492,18 @@ int test_machine(void) {
         TEST(a_silent_primary_is_down_and_a_jump_of_the_clock_is_not_acted_upon),
         TEST(refused_connections_mean_down_only_if_that_is_wanted),
         TEST(a_failover_goes_through_its_steps),
+        TEST(an_election_that_nobody_can_win_is_repeated_soon),
+        TEST(who_votes_for_another_before_repeating_leaves_the_failover_to_it),
+        TEST(a_candidate_that_hears_of_nobody_does_not_use_up_epochs),
+        TEST(an_epoch_that_cannot_be_saved_is_not_begun),
+        TEST(what_a_dead_leader_has_promoted_is_not_turned_back_but_finished),
+        TEST(a_replica_that_nobody_has_promoted_is_turned_back),
+        TEST(with_a_password_only_direct_messages_count),
+        TEST(strangers_are_few_and_are_forgotten),
+        TEST(a_frozen_server_is_sent_one_info),
+        TEST(a_refused_hello_is_not_sent_with_each_tick),
+        TEST(a_coordinated_failover_that_is_given_up_tells_the_primary),
+        TEST(a_replica_that_does_not_react_does_not_keep_others_waiting),
         TEST(renamed_commands_go_to_servers_not_to_sentinels),
         TEST(a_reply_that_was_not_asked_for_ends_the_link),
     };
