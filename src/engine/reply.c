@@ -112,15 +112,31 @@ void replyUnmute(ctx *c) {
     if (c->out != &c->who->out && outbufIsNull(c->out)) c->out = &c->who->out;
 }
 
+/* False for a subcommand that the mode of the process does not have; its text is indented. */
+static bool isOffered(const command *container, const char *line, bool is_before) {
+    hotCheck(line[0]);
+    if (line[0] == ' ') return is_before;
+    if (!container || container->sub_count == 0) return true;
+    return commandFindSub(container, sliceMake(line, strcspn(line, " "))) != NULL;
+}
+
 void replyHelp(ctx *c, const char *const *lines) {
     hotCheck(threadIsMain());
+    const command *container = commandFind(c->argv[0]);
     int count = 0;
-    while (lines[count]) count++;
+    bool offered = true;
+    for (int i = 0; lines[i]; i++) {
+        offered = isOffered(container, lines[i], offered);
+        count += offered;
+    }
     str head = containerName(c);
     strAppendText(&head, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     replyArray(c, count + 3);
     replyStatus(c, strSlice(&head));
-    for (int i = 0; i < count; i++) replyStatus(c, sliceOf(lines[i]));
+    for (int i = 0; lines[i]; i++) {
+        offered = isOffered(container, lines[i], offered);
+        if (offered) replyStatus(c, sliceOf(lines[i]));
+    }
     replyStatus(c, SLICE("HELP"));
     replyStatus(c, SLICE("    Print this help."));
     strFree(&head);

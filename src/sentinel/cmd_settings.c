@@ -17,25 +17,38 @@ static void setText(str *field, slice value) {
 
 typedef enum setResult { SET_DONE, SET_UNKNOWN, SET_INVALID, SET_REPLIED } setResult;
 
-static setResult setNumber(sentinelInstance *primary, slice name, slice value) {
+/* A SENTINEL SET. Its options are all checked before the first is changed. */
+typedef struct setRequest {
+    ctx *c;
+    sentinelInstance *primary;
+    bool apply; /* false: they are only checked */
+} setRequest;
+
+static setResult setNumber(const setRequest *r, slice name, slice value) {
     static const struct {
         const char *name;
         size_t at;
-        int64_t min;
+        int64_t min, max;
     } numbers[] = {
-        {"down-after-milliseconds", offsetof(sentinelInstance, down_after_ms), 1},
-        {"refused-after-milliseconds", offsetof(sentinelInstance, refused_after_ms), 0},
-        {"failover-timeout", offsetof(sentinelInstance, failover_timeout_ms), 1},
-        {"parallel-syncs", offsetof(sentinelInstance, parallel_syncs), 1},
-        {"quorum", offsetof(sentinelInstance, quorum), 1},
-        {"primary-reboot-down-after-period", offsetof(sentinelInstance, reboot_down_after_ms), 0},
-        {"master-reboot-down-after-period", offsetof(sentinelInstance, reboot_down_after_ms), 0},
+        {"down-after-milliseconds", offsetof(sentinelInstance, down_after_ms), 1,
+         SENTINEL_TIME_MAX_MS},
+        {"refused-after-milliseconds", offsetof(sentinelInstance, refused_after_ms), 0,
+         SENTINEL_TIME_MAX_MS},
+        {"failover-timeout", offsetof(sentinelInstance, failover_timeout_ms), 1,
+         SENTINEL_TIME_MAX_MS},
+        {"parallel-syncs", offsetof(sentinelInstance, parallel_syncs), 1, INT64_MAX},
+        {"quorum", offsetof(sentinelInstance, quorum), 1, INT64_MAX},
+        {"primary-reboot-down-after-period", offsetof(sentinelInstance, reboot_down_after_ms), 0,
+         SENTINEL_TIME_MAX_MS},
+        {"master-reboot-down-after-period", offsetof(sentinelInstance, reboot_down_after_ms), 0,
+         SENTINEL_TIME_MAX_MS},
     };
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         int64_t number;
         if (!sliceIs(name, numbers[i].name)) continue;
-        if (!numberParseInt(value, &number) || number < numbers[i].min) return SET_INVALID;
-        memcpy((char *)primary + numbers[i].at, &number, sizeof(number));
+        if (!numberParseInt(value, &number) || number < numbers[i].min || number > numbers[i].max)
+            return SET_INVALID;
+        if (r->apply) memcpy((char *)r->primary + numbers[i].at, &number, sizeof(number));
         return SET_DONE;
     }
     return SET_UNKNOWN;
@@ -47,7 +60,9 @@ static void dropLinks(sentinelView *v, sentinelInstance *primary) {
     SENTINEL_EACH(replica, &primary->replicas) sentinelDisconnect(v, replica);
 }
 
-static setResult setScript(ctx *c, str *field, slice path, const char *error) {
+static setResult setScript(const setRequest *r, str *field, slice path, const char *error) {
+    ctx *c = r->c;
+    hotCheck(path.ptr);
     if (serverView.deny_scripts) {
         replyError(c, SLICE("ERR Reconfiguration of scripts path is denied for security reasons. "
                             "Check the deny-scripts-reconfig configuration directive in your "
@@ -58,27 +73,27 @@ static setResult setScript(ctx *c, str *field, slice path, const char *error) {
         replyErrorFormat(c, "ERR %s", error);
         return SET_REPLIED;
     }
-    setText(field, path);
+    if (r->apply) setText(field, path);
     return SET_DONE;
 }
 
-static setResult setOther(ctx *c, sentinelInstance *primary, slice name, slice value) {
-    sentinelView *v = &serverView;
-    if (sliceIs(name, "auth-pass")) {
-        setText(&primary->auth_pass, value);
-        dropLinks(v, primary);
-        return SET_DONE;
-    }
-    if (sliceIs(name, "auth-user")) {
-        setText(&primary->auth_user, value);
-        dropLinks(v, primary);
-        return SET_DONE;
-    }
+static setResult setSecret(const setRequest *r, str *field, slice value) {
+    hotCheck(value.ptr);
+    if (!r->apply) return SET_DONE;
+    setText(field, value);
+    dropLinks(&serverView, r->primary);
+    return SET_DONE;
+}
+
+static setResult setOther(const setRequest *r, slice name, slice value) {
+    sentinelInstance *primary = r->primary;
+    if (sliceIs(name, "auth-pass")) return setSecret(r, &primary->auth_pass, value);
+    if (sliceIs(name, "auth-user")) return setSecret(r, &primary->auth_user, value);
     if (sliceIs(name, "notification-script"))
-        return setScript(c, &primary->notification_script, value,
+        return setScript(r, &primary->notification_script, value,
                          "Notification script seems non existing or non executable");
     if (sliceIs(name, "client-reconfig-script"))
-        return setScript(c, &primary->reconfig_script, value,
+        return setScript(r, &primary->reconfig_script, value,
                          "Client reconfiguration script seems non existing or non executable");
     return SET_UNKNOWN;
 }
@@ -89,8 +104,10 @@ static void tellSet(sentinelInstance *primary, slice name, slice value) {
                   (int)value.len, value.ptr);
 }
 
-/* Sets the option at argument `i`; *used counts its words. False after an error reply. */
-static bool setOne(ctx *c, sentinelInstance *primary, int i, int *used) {
+/* Checks or sets the option at argument `i`; *used counts its words. False after an error reply. */
+static bool setOne(const setRequest *r, int i, int *used) {
+    ctx *c = r->c;
+    sentinelInstance *primary = r->primary;
     hotCheck(i < c->argc);
     slice name = c->argv[i];
     setResult result = SET_UNKNOWN;
@@ -101,15 +118,15 @@ static bool setOne(ctx *c, sentinelInstance *primary, int i, int *used) {
         *used = 3;
         if (!to.len) bad = i + 2;
         result = from.len && to.len ? SET_DONE : SET_INVALID;
-        if (result == SET_DONE) {
+        if (result == SET_DONE && r->apply) {
             sentinelRename(primary, from, to);
             sentinelEvent(&serverView, LOG_WARNING, "+set", primary, " %.*s %.*s %.*s",
                           (int)name.len, name.ptr, (int)from.len, from.ptr, (int)to.len, to.ptr);
         }
     } else if (i + 1 < c->argc) {
-        result = setNumber(primary, name, c->argv[i + 1]);
-        if (result == SET_UNKNOWN) result = setOther(c, primary, name, c->argv[i + 1]);
-        if (result == SET_DONE) tellSet(primary, name, c->argv[i + 1]);
+        result = setNumber(r, name, c->argv[i + 1]);
+        if (result == SET_UNKNOWN) result = setOther(r, name, c->argv[i + 1]);
+        if (result == SET_DONE && r->apply) tellSet(primary, name, c->argv[i + 1]);
     }
     if (result == SET_INVALID)
         replyErrorFormat(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'",
@@ -120,17 +137,18 @@ static bool setOne(ctx *c, sentinelInstance *primary, int i, int *used) {
     return result == SET_DONE;
 }
 
-/* SENTINEL SET name option value... Reply: OK. Options before one that is refused are set. */
+/* SENTINEL SET name option value... Reply: OK. All are set or, if one is refused, none. */
 void sentinelSetCommand(ctx *c) {
     (void)serverViewNow(); /* sets the time */
     sentinelInstance *primary = cmdPrimary(c);
     if (!primary || cmdRefuseControls(c, 3, "SET")) return;
+    setRequest r = {.c = c, .primary = primary};
     for (int i = 3, used; i < c->argc; i += used) {
         if (sliceIs(c->argv[i], "auth-pass") && i + 1 < c->argc) ctxRedact(c, i + 1);
-        if (setOne(c, primary, i, &used)) continue;
-        (void)serverSentinelSave(); /* what was set before; a failure is logged */
-        return;
+        if (!setOne(&r, i, &used)) return;
     }
+    r.apply = true;
+    for (int i = 3, used; i < c->argc; i += used) check(setOne(&r, i, &used));
     cmdSaveAndReply(c);
 }
 
@@ -189,8 +207,23 @@ static bool isLogLevel(slice word) {
     return false;
 }
 
+/* Without names, an address that is a name alone could not be read back from the file. */
+static bool mayForbidNames(const sentinelView *v) {
+    SENTINEL_EACH(primary, &v->primaries) {
+        if (!primary->addr.ip[0]) return false;
+        SENTINEL_EACH(replica, &primary->replicas) {
+            if (!replica->addr.ip[0]) return false;
+        }
+        SENTINEL_EACH(peer, &primary->sentinels) {
+            if (!peer->addr.ip[0]) return false;
+        }
+    }
+    return true;
+}
+
 static bool valueIsValid(int option, slice value) {
     int64_t port;
+    if (option == 0 && sliceIs(value, "no")) return mayForbidNames(&serverView);
     if (option <= 1) return sliceIs(value, "yes") || sliceIs(value, "no");
     if (option == 3) return numberParseInt(value, &port) && port >= 0 && port <= 65535;
     return option < CONFIG_OPTIONS - 1 || isLogLevel(value);

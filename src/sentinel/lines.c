@@ -146,7 +146,7 @@ static status takeTime(int64_t *field, slice word, reason *why) {
     hotCheck(field);
     int64_t ms = sentinelReadNumber(word);
     if (ms <= 0) return reasonSet(why, ERR_RANGE, "negative or zero time parameter.");
-    *field = ms;
+    *field = ms < SENTINEL_TIME_MAX_MS ? ms : SENTINEL_TIME_MAX_MS;
     return OK;
 }
 
@@ -166,7 +166,7 @@ static status takePeriod(int64_t *field, slice word, reason *why) {
     hotCheck(field);
     int64_t ms = sentinelReadNumber(word);
     if (ms < 0) return reasonSet(why, ERR_RANGE, "negative time parameter.");
-    *field = ms;
+    *field = ms < SENTINEL_TIME_MAX_MS ? ms : SENTINEL_TIME_MAX_MS;
     return OK;
 }
 
@@ -234,13 +234,23 @@ static status takeRename(sentinelView *v, sentinelInstance *primary, const slice
     return OK;
 }
 
+static bool hasReplicaLine(const sentinelInstance *primary, slice host, int64_t port) {
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (i->addr.port == port && sliceEqual(strSlice(&i->addr.host), host)) return true;
+    }
+    return false;
+}
+
 static status takeKnownReplica(sentinelView *v, sentinelInstance *primary, const slice *words,
                                reason *why) {
     hotCheck(primary->kind == INSTANCE_PRIMARY);
     sentinelInstance *replica;
     switch (sentinelAddReplica(v, primary, words[0], sentinelReadNumber(words[1]), &replica)) {
     case OK: return OK;
-    case ERR_EXISTS: return reasonSet(why, ERR_EXISTS, "Duplicate hostname and port for replica.");
+    case ERR_EXISTS:
+        /* A name may have got the address of another one since the line was written. */
+        if (!hasReplicaLine(primary, words[0], sentinelReadNumber(words[1]))) return OK;
+        return reasonSet(why, ERR_EXISTS, "Duplicate hostname and port for replica.");
     case ERR_RANGE: return reasonSet(why, ERR_RANGE, "Invalid port number.");
     default: return reasonSet(why, ERR_NOT_FOUND, "Can't resolve instance hostname.");
     }
@@ -382,10 +392,16 @@ static void writeQuoted(lineWriter *w, const char *name, const sentinelInstance 
     end(w);
 }
 
-static void appendAddr(lineWriter *w, const sentinelView *v, const sentinelAddr *a) {
+/* A name can be read back only if names are resolved. */
+static slice addrText(const sentinelView *v, const sentinelAddr *a) {
     hotCheck(a->host.len > 0);
+    return v->resolve_hostnames || !a->ip[0] ? sentinelAddrText(v, a) : sliceOf(a->ip);
+}
+
+static void appendAddr(lineWriter *w, const sentinelView *v, const sentinelAddr *a) {
+    hotCheck(w->line.len > 0);
     strAppendByte(&w->line, ' ');
-    strAppendSlice(&w->line, sentinelAddrText(v, a));
+    strAppendSlice(&w->line, addrText(v, a));
     strAppendFormat(&w->line, " %d", a->port);
 }
 
@@ -405,6 +421,16 @@ static void writeOptions(lineWriter *w, const sentinelInstance *i) {
         writeNumber(w, "primary-reboot-down-after-period", i, i->reboot_down_after_ms);
 }
 
+/* Names of which one got its address later may be the same replica. */
+static bool isWritten(const sentinelInstance *replica, const sentinelAddr *addr) {
+    hotCheck(replica->kind == INSTANCE_REPLICA);
+    SENTINEL_EACH(earlier, &replica->primary->replicas) {
+        if (earlier == replica) return false;
+        if (sentinelAddrEqual(&earlier->addr, addr)) return true;
+    }
+    return false;
+}
+
 static void writePrimary(lineWriter *w, const sentinelView *v, const sentinelInstance *i) {
     check(i->kind == INSTANCE_PRIMARY);
     const sentinelAddr *addr = sentinelCurrentAddr(i);
@@ -419,7 +445,7 @@ static void writePrimary(lineWriter *w, const sentinelView *v, const sentinelIns
         /* The promoted one is the primary already, and the old primary a replica. */
         const sentinelAddr *at = &replica->addr;
         if (sentinelAddrEqual(at, addr)) at = &i->addr;
-        if (sentinelAddrEqual(at, addr)) continue;
+        if (sentinelAddrEqual(at, addr) || isWritten(replica, at)) continue;
         begin(w, "known-replica", i);
         appendAddr(w, v, at);
         end(w);

@@ -29,6 +29,8 @@ enum {
     SENTINEL_HELLO_FIELDS = 8,
     SENTINEL_STRANGERS_MAX = 16, /* of a primary */
 };
+/* So that sums and small multiples of times do not overflow. */
+#define SENTINEL_TIME_MAX_MS (INT64_MAX / 1000)
 /* Epochs beyond are refused: nobody can count up to them, and no failover could follow. */
 #define SENTINEL_EPOCH_MAX ((uint64_t)1 << 62)
 

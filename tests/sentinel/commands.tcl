@@ -39,6 +39,36 @@ start_watched {1 2} {
         assert_error "ERR Only HELLO messages are accepted by Sentinel instances." {r -$first publish other text}
     }
 
+    test {SET changes all options, or none} {
+        set before [r -$first sentinel primary mym]
+        foreach {options error} {
+            {quorum 7 parallel-syncs 3 nonsense 1} {ERR Unknown option or number of arguments for SENTINEL SET 'nonsense'}
+            {quorum 7 down-after-milliseconds 0} {ERR Invalid argument '0' for SENTINEL SET 'down-after-milliseconds'}
+            {quorum 7 failover-timeout 9223372036854775807} {ERR Invalid argument '9223372036854775807' for SENTINEL SET *}
+            {auth-pass other notification-script /bin/true} {ERR Reconfiguration of scripts path is denied*}
+            {rename-command PING PONG rename-command GET ""} {ERR Invalid argument '' for SENTINEL SET 'rename-command'}
+        } {
+            assert_error $error {r -$::watched_servers sentinel set mym {*}$options}
+        }
+        foreach name {quorum parallel-syncs down-after-milliseconds} {
+            assert_equal [dict get $before $name] [sentinel_field $first $name]
+        }
+        assert {![string match {*auth-pass*} [file_text [srv -$first config]]]}
+        assert {![string match {*rename-command*} [file_text [srv -$first config]]]}
+        assert {![string match {*+set * quorum 7*} [server_log -$first]]}
+    }
+
+    test {QUIT and RESET are known, and CLIENT HELP has what there is} {
+        assert_equal RESET [r -$first reset]
+        set help [r -$first client help]
+        assert {"NO-EVICT (ON|OFF)" in $help}
+        assert {"NO-TOUCH (ON|OFF)" ni $help}
+        assert {![string match "*LRU/LFU*" $help]}
+        assert {"NO-TOUCH (ON|OFF)" in [r client help]}
+        assert_equal OK [r -$first quit]
+        drop_clients
+    }
+
     test {addresses, ids and quorums are told} {
         assert_equal [list 127.0.0.1 [srv port]] [r -$first sentinel get-master-addr-by-name mym]
         assert_equal {} [r -$first sentinel get-primary-addr-by-name nobody]

@@ -63,8 +63,8 @@ static void addRandomPrimary(void) {
     str name = randomText("ab '\"\\#:-x\xc3"), secret = randomText("a \"'\\#\t\n\xff");
     if (sentinelAddPrimary(&view, strSlice(&name), SLICE("10.0.0.2"), (int64_t)randomUniform(65536),
                            1 + (int64_t)randomUniform(5), &primary) == OK) {
-        primary->down_after_ms = 1 + (int64_t)(randomNext() >> 2);
-        primary->failover_timeout_ms = 1 + (int64_t)randomUniform(INT64_MAX);
+        primary->down_after_ms = 1 + (int64_t)randomUniform(SENTINEL_TIME_MAX_MS);
+        primary->failover_timeout_ms = 1 + (int64_t)randomUniform(SENTINEL_TIME_MAX_MS);
         primary->parallel_syncs = (int64_t)randomUniform(3);
         primary->refused_after_ms = (int64_t)randomUniform(3);
         primary->reboot_down_after_ms = (int64_t)randomUniform(3);
@@ -111,6 +111,42 @@ static void a_host_without_an_address_is_written_by_its_name(void **state) {
                      OK);
     assert_survives();
     assert_non_null(sentinelFindPrimaryAt(&view, SLICE("no.such.host"), 1));
+    endView();
+}
+
+static void names_that_get_the_same_address_are_written_once(void **state) {
+    (void)state;
+    sentinelInstance *primary, *other;
+    beginView();
+    primary = addPrimary();
+    view.resolve_hostnames = true;
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("one.name"), 1, &other), OK);
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.5"), 1, &other), OK);
+    SENTINEL_EACH(i, &primary->replicas) memcpy(i->addr.ip, "10.0.0.5", 9);
+    for (int hostnames = 0; hostnames < 2; hostnames++) {
+        view.announce_hostnames = hostnames;
+        lineList lines = {.count = 0};
+        sentinelLinesWrite(&view, keep, &lines);
+        int count = 0;
+        for (int i = 0; i < lines.count; i++)
+            count += !strncmp(strText(&lines.lines[i]), "known-replica", 13);
+        assert_int_equal(count, 1);
+        freeLines(&lines);
+    }
+    endView();
+}
+
+static void values_are_written_though_they_are_the_defaults_of_debug(void **state) {
+    (void)state;
+    sentinelInstance *primary;
+    beginView();
+    view.periods.down_after = 1234;
+    view.periods.failover_timeout = 4321;
+    assert_int_equal(sentinelAddPrimary(&view, SLICE("m"), SLICE("10.0.0.2"), 1, 1, &primary), OK);
+    assert_survives();
+    primary = sentinelFindPrimary(&view, SLICE("m"));
+    assert_int_equal(primary->down_after_ms, 1234);
+    assert_int_equal(primary->failover_timeout_ms, 4321);
     endView();
 }
 
@@ -162,6 +198,8 @@ int test_lines(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_states_are_read_back),
         cmocka_unit_test(a_host_without_an_address_is_written_by_its_name),
+        cmocka_unit_test(names_that_get_the_same_address_are_written_once),
+        cmocka_unit_test(values_are_written_though_they_are_the_defaults_of_debug),
         cmocka_unit_test(a_promotion_is_written_as_done),
         cmocka_unit_test(wrong_lines_are_refused),
     };
