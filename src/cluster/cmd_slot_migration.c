@@ -6,11 +6,11 @@
 #include "cluster/cmd_cluster.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
-#include "cluster/server_role.h"
-#include "cluster/server_slots.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_import.h"
 #include "cluster/slot_migration.h"
+#include "cluster/slot_source.h"
+#include "cluster/slot_target.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "store/store.h"
@@ -58,7 +58,7 @@ static bool mayMove(ctx *c, const wantedMove *moves, size_t count, const cluster
         replyError(c, SLICE("ERR Slots are not served by this node."));
         return false;
     }
-    const slotJob *job = slotLogOverlapping(&slotMigrations, &m->ranges);
+    const slotJob *job = slotLogOverlapping(&slotMigrations.log, &m->ranges);
     for (int slot = 0; job && slot < SLOT_COUNT; slot++) {
         if (!slotRangesHave(&m->ranges, slot) || !slotRangesHave(&job->ranges, slot)) continue;
         replyErrorFormat(c, "ERR I am already migrating slot %d.", slot);
@@ -177,7 +177,7 @@ static void replyJob(ctx *c, const slotJob *job) {
 /* CLUSTER GETSLOTMIGRATIONS. Reply: a map per job, the newest first. */
 void clusterGetslotmigrationsCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
-    const list *jobs = &slotMigrations.jobs;
+    const list *jobs = &slotMigrations.log.jobs;
     replyArray(c, (int64_t)jobs->count);
     for (listNode *n = listFirst(jobs); n; n = listNext(jobs, n)) replyJob(c, slotJobOf(n));
 }
@@ -215,42 +215,11 @@ static bool parseEstablish(ctx *c, establishWords *out) {
     return false;
 }
 
-/* Keys that are in the slots already would be mixed with those that arrive. */
-static bool areEmpty(ctx *c, const slotRanges *r) {
-    for (size_t i = 0; i < r->count; i++) {
-        for (int slot = r->items[i].first; slot <= r->items[i].last; slot++) {
-            uint64_t keys = serverSlotsCountKeys(slot);
-            if (!keys) continue;
-            if (serverRoleDeletes()) {
-                replyErrorFormat(c, "ERR The target node is deleting old keys of slot %d", slot);
-                return false;
-            }
-            replyErrorFormat(c,
-                             "ERR Slot %d has %llu keys on the target node already. Delete them "
-                             "there with CLUSTER FLUSHSLOT %d, then try again.",
-                             slot, (unsigned long long)keys, slot);
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool mayImport(ctx *c, const establishWords *w) {
-    const clusterNode *source = clusterMapFind(&serverMap, w->source);
-    if (!source) {
-        replyError(c, SLICE("ERR Target node does not know the source node"));
-    } else if (source == serverMap.myself) {
-        replyError(c, SLICE("ERR Source node is target node itself"));
-    } else if (slotLogFind(&slotMigrations, w->name) ||
-               slotLogOverlapping(&slotMigrations, &w->ranges)) {
-        replyError(c, SLICE("ERR Slot is already being imported on the target by a different "
-                            "migration"));
-    } else if (w->owner != source) {
-        replyError(c, SLICE("ERR Target node does not agree about current slot ownership"));
-    } else {
-        return areEmpty(c, &w->ranges);
-    }
-    return false;
+    reason why;
+    status st = slotTargetCheck(slotMigrationNow(), w->source, w->name, &w->ranges, w->owner, &why);
+    if (st != OK) replyErrorFormat(c, "ERR %s", why.text);
+    return st == OK;
 }
 
 static void establish(ctx *c) {
@@ -259,9 +228,8 @@ static void establish(ctx *c) {
     if (!is_told && c->origin != ORIGIN_CLIENT) {
         replyError(c, ERR_SYNTAX_TEXT);
     } else if ((is_told || isPossible(c)) && parseEstablish(c, &w)) {
-        bool known = slotLogFind(&slotMigrations, w.name) != NULL;
         if (!is_told && mayImport(c, &w)) slotImportBegin(c, w.name, w.source, &w.ranges);
-        if (is_told && !known) slotImportFollow(w.name, &w.ranges);
+        if (is_told) (void)slotTargetFollow(slotMigrationNow(), w.name, &w.ranges); /* or known */
     }
     slotRangesClear(&w.ranges);
 }
@@ -288,7 +256,7 @@ static void finish(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
-    slotJob *job = slotLogFind(&slotMigrations, name);
+    slotJob *job = slotLogFind(&slotMigrations.log, name);
     bool is_client = c->origin == ORIGIN_CLIENT;
     if (!job || (!slotJobIsActive(job) && is_client)) {
         /* A replica may have begun after the job did. */
@@ -296,7 +264,7 @@ static void finish(ctx *c) {
     } else if (!success && !slotWordIs(state, "failed")) {
         replyError(c, ERR_SYNTAX_TEXT);
     } else if (job->is_import && job->state == JOB_ON_PRIMARY) {
-        slotImportFinish(job, success, message);
+        slotTargetFinish(slotMigrationNow(), job, success, message);
         if (is_client) replyOk(c);
     } else if (is_client) {
         replyError(c, SLICE("ERR This node has the connection of the slot migration: it is ended "
@@ -324,9 +292,9 @@ static bool converse(ctx *c) {
         if (c->argc != 3) return false;
         if (c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF) return true;
         if (import) {
-            slotImportOn(import, words[i].event);
+            slotTargetOn(slotMigrationNow(), import, words[i].event);
         } else if (export) {
-            slotExportOn(export, words[i].event);
+            slotSourceOn(slotMigrationNow(), export, words[i].event);
         } else {
             str upper = strNew(sliceOf(words[i].word));
             for (size_t k = 0; k < upper.len; k++) {
@@ -358,7 +326,7 @@ void clusterSyncslotsCommand(ctx *c) {
     } else if (!converse(c)) {
         slotJob *import = slotImportOf(c->who);
         if (import) {
-            slotImportFail(import, "Unknown SYNCSLOTS subcommand used");
+            slotTargetFail(slotMigrationNow(), import, "Unknown SYNCSLOTS subcommand used");
         } else {
             replyError(c, ERR_SYNTAX_TEXT);
         }

@@ -94,7 +94,8 @@ typedef struct clusterMap {
     int forbidden_count;
     /* True if this node has granted the slot to another one, whose claim is good whatever its epoch
      * is; may be NULL. */
-    bool (*is_granted)(const clusterNode *to, int slot);
+    bool (*is_granted)(const void *arg, const clusterNode *to, int slot);
+    const void *is_granted_arg;
     /* Called before a node is removed; may be NULL. */
     void (*on_remove)(void *arg, clusterNode *n);
     void *on_remove_arg;

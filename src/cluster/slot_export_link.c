@@ -45,7 +45,7 @@ static void sendFirst(slotJob *job, slice bytes) {
     struct iovec all = {.iov_base = (void *)(uintptr_t)bytes.ptr, .iov_len = bytes.len};
     check(w->connection);
     if (connWritev(w->connection, &all, 1) == (ssize_t)bytes.len) {
-        slotExportOn(job, JOB_SENT);
+        exportOn(job, JOB_SENT);
     } else {
         exportFail(job, "Unable to write to target node");
     }
@@ -101,7 +101,7 @@ static void adopt(slotJob *job, slice rest) {
     w->who = s;
     s->flags |= SESSION_SLOT_EXPORT;
     sessionSetAuthenticated(s, NULL, true);
-    slotExportOn(job, JOB_REPLIED_OK);
+    exportOn(job, JOB_REPLIED_OK);
     str copy = strNew(rest);
     netOutgoingStart(s, strSlice(&copy));
     strFree(&copy);
@@ -113,8 +113,8 @@ static void takeReply(slotJob *job, slice line, slice rest) {
     bool is_auth = job->state == JOB_READING_AUTH;
     str message = STR_EMPTY;
     if (is_ok && is_auth) {
-        logNotice("Successfully authenticated slot migration %s", slotJobLabelOf(job).text);
-        slotExportOn(job, JOB_REPLIED_OK);
+        logNotice("Successfully authenticated slot migration %s", slotMigrationLabel(job).text);
+        exportOn(job, JOB_REPLIED_OK);
     } else if (is_ok) {
         adopt(job, rest);
     } else if (is_auth) {
@@ -153,8 +153,8 @@ static void connectEnded(conn *c) {
     slotJob *job = jobOfConn(c);
     check(job);
     if (c->state == CONN_OPEN && connOnWrite(c, NULL) == OK && connOnRead(c, readable) == OK) {
-        logNotice("Slot migration %s connection established.", slotJobLabelOf(job).text);
-        slotExportOn(job, JOB_OPENED);
+        logNotice("Slot migration %s connection established.", slotMigrationLabel(job).text);
+        exportOn(job, JOB_OPENED);
         return;
     }
     str message = STR_EMPTY;
@@ -163,7 +163,8 @@ static void connectEnded(conn *c) {
     strFree(&message);
 }
 
-void exportLinkOpen(slotJob *job) {
+void slotExportConnect(void *arg, slotJob *job) {
+    (void)arg; /* there is one server */
     exportWork *w = exportOf(job);
     check(!w->connection);
     check(!w->who);
@@ -175,7 +176,8 @@ void exportLinkOpen(slotJob *job) {
     }
     const char *ip = strText(&target->ip);
     int port = clusterNodePort(target, netTlsForReplication());
-    logNotice("Connecting slot migration %s (ip: %s, port %d)", slotJobLabelOf(job).text, ip, port);
+    logNotice("Connecting slot migration %s (ip: %s, port %d)", slotMigrationLabel(job).text, ip,
+              port);
     w->connection = netOutgoingOpen(ip, port, ip, false, &why);
     if (w->connection) (void)netSetNoDelay(w->connection->fd, true); /* it works without */
     if (w->connection && connOnWrite(w->connection, connectEnded) == OK) return;
@@ -196,7 +198,6 @@ void exportLinkClose(slotJob *job) {
     if (!s) return;
     w->who = NULL;
     sessionCloseNow(s);
-    if (job->state == JOB_GRANTED) exportLost(job, NULL);
 }
 
 void exportLinkLimit(slotJob *job) {

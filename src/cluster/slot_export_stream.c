@@ -29,8 +29,8 @@ size_t slotExportUnsent(const slotJob *job) {
 
 static size_t room(void *arg) {
     const exportWork *w = arg;
-    size_t unsent = w->who ? sessionOutputPending(w->who) : EXPORT_UNSENT_MAX;
-    return unsent < EXPORT_UNSENT_MAX ? EXPORT_UNSENT_MAX - unsent : 0;
+    size_t unsent = w->who ? sessionOutputPending(w->who) : SLOT_UNSENT_MAX;
+    return unsent < SLOT_UNSENT_MAX ? SLOT_UNSENT_MAX - unsent : 0;
 }
 
 static void send(void *arg, slice bytes) { exportLinkSend(((exportWork *)arg)->job, bytes); }
@@ -41,12 +41,12 @@ static void ended(void *arg) {
     slotWalkProgress p = slotWalkCount();
     w->db_id = slotWalkDb();
     logNotice("Slot migration %s snapshot finished, starting streaming.",
-              slotJobLabelOf(w->job).text);
+              slotMigrationLabel(w->job).text);
     logNotice("Snapshot of slots without a fork: %llu keys, %.1f MB; %.1f ms of the main thread, "
               "at most %.3f ms in one turn",
               (unsigned long long)p.keys, (double)p.bytes / 1048576, (double)p.main_us / 1e3,
               (double)p.longest_us / 1e3);
-    slotExportOn(w->job, JOB_SNAPSHOT_SENT);
+    exportOn(w->job, JOB_SNAPSHOT_SENT);
 }
 
 static void stopped(void *arg) {
@@ -56,27 +56,42 @@ static void stopped(void *arg) {
 static const slotWalkProcs walk_procs = {
     .room = room, .send = send, .ended = ended, .stopped = stopped};
 
-void exportStreamBegin(slotJob *job) {
-    exportWork *w = exportOf(job);
+bool slotExportCanStream(void *arg, const slotJob *job) {
+    (void)arg; /* there is one server */
+    const exportWork *w = exportOf(job);
     check(w->who);
-    check(!w->streams);
+    return slotWalkCanBegin() && !sessionOutputPending(w->who);
+}
+
+/* Arms the sink if any job needs it. */
+static void armSink(void) {
+    static bool armed;
+    bool any = false;
+    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) { any |= job->run.streams; }
+    if (any != armed) sinkArm(&slotExportSink, any);
+    armed = any;
+}
+
+void slotExportBeginStream(void *arg, slotJob *job) {
+    (void)arg; /* there is one server */
+    exportWork *w = exportOf(job);
     slotMask slots = {{0}};
-    if (!slotWalkCanBegin() || sessionOutputPending(w->who)) return;
-    logNotice("Beginning snapshot of slot migration %s.", slotJobLabelOf(job).text);
+    check(job->run.streams);
     slotRangesAddTo(&job->ranges, &slots);
-    w->streams = true;
     w->began_ms = w->told_ms = engineHot.now_ms;
-    slotExportOn(job, JOB_SNAPSHOT_BEGINS);
     slotWalkBegin(&slots, &walk_procs, w);
-    exportStreamUpdate();
+    armSink();
 }
 
-void exportStreamEnd(slotJob *job) {
-    exportOf(job)->streams = false;
+void slotExportEndStream(void *arg, slotJob *job) {
+    (void)arg; /* there is one server */
+    check(!job->run.streams);
     slotWalkStop(exportOf(job));
+    armSink();
 }
 
-uint64_t exportStreamSent(const slotJob *job) {
+uint64_t slotExportSentKeys(void *arg, const slotJob *job) {
+    (void)arg; /* there is one server */
     return job->state == JOB_SNAPSHOTTING ? slotWalkCount().bytes : UINT64_MAX;
 }
 
@@ -105,17 +120,17 @@ static void appendSelect(slotJob *job, int db_id) {
     w->db_id = db_id;
 }
 
-static void sendChange(slotJob *job, int db_id, const slice *spans, int count) {
+static void sendChange(slotJob *job, slotChange how, int db_id, const slice *spans, int count) {
     hotCheck(db_id >= 0);
     hotCheck(count > 0);
-    if (job->state == JOB_GRANTED) {
+    switch (how) {
+    case SLOT_CHANGE_IGNORED: return;
+    case SLOT_CHANGE_WALKED: slotWalkChange(db_id, spans, count); return;
+    case SLOT_CHANGE_LATE:
         logWarning("A change of slots that were granted to another node is not sent to it: %s",
-                   slotJobLabelOf(job).text);
+                   slotMigrationLabel(job).text);
         return;
-    }
-    if (job->state == JOB_SNAPSHOTTING) {
-        slotWalkChange(db_id, spans, count);
-        return;
+    case SLOT_CHANGE_SENT: break;
     }
     appendSelect(job, db_id);
     for (int i = 0; i < count; i++) exportLinkSend(job, spans[i]);
@@ -138,7 +153,7 @@ static void forwardLibrary(slotJob *job, const propagated *p) {
     size_t len;
     char *bytes = respRequest((int)COUNT_OF(words), words, &len);
     slice span = sliceMake(bytes, len);
-    sendChange(job, p->db_id, &span, 1);
+    sendChange(job, slotSourceTakes(job, job->ranges.items[0].first), p->db_id, &span, 1);
     memFree(bytes);
 }
 
@@ -147,23 +162,13 @@ static void take(const propagated *p) {
     int slot = p->slot >= 0 ? p->slot : flushedSlot(p);
     if (p->db_id < 0) return; /* MULTI and EXEC: the target applies nothing in between */
     for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
-        if (!exportOf(job)->streams) continue;
+        if (!job->run.streams) continue;
         if (slot < 0) {
             forwardLibrary(job, p);
-        } else if (slotRangesHave(&job->ranges, slot)) {
-            sendChange(job, p->db_id, p->spans, p->span_count);
+        } else {
+            sendChange(job, slotSourceTakes(job, slot), p->db_id, p->spans, p->span_count);
         }
     }
 }
 
 const sink slotExportSink = {.name = "slot export", .take = take, .targets = PROPAGATE_SLOT_EXPORT};
-
-void exportStreamUpdate(void) {
-    static bool armed;
-    bool any = false;
-    for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
-        any |= exportOf(job)->streams;
-    }
-    if (any != armed) sinkArm(&slotExportSink, any);
-    armed = any;
-}

@@ -98,6 +98,30 @@ enum slotJobAct {
     JOB_ACT_END = 1u << 10,
 };
 
+/* Of the state machines of slot_source.c and slot_target.c, while the job is active. Times are
+ * monotonic. */
+typedef struct slotJobRun {
+    /* Source: of the attempt to connect; of the pause, the wait for it, or the grant. Target: of
+     * the request that precedes the state. */
+    int64_t since_ms;
+    int64_t told_ms; /* the last ACK was sent */
+    /* Source. */
+    bool has_begun; /* to connect */
+    bool streams;   /* changes are sent */
+    bool pauses;    /* writes to the slots wait, until: */
+    int64_t pause_end_ms;
+    bool brakes;        /* it is because too much is unsent, */
+    uint64_t sent_keys; /* since so many bytes of keys were sent */
+    /* After the grant: the link is lost, and so many PONGs have arrived since. */
+    bool is_lost;
+    int pongs;
+    int64_t pong_ms;
+    /* Target. */
+    bool has_asked;    /* for the pause */
+    int64_t stream_at; /* the end of the stream of replication: slotMovesProcs.markStream() */
+    int cleaned;       /* slots below are cleaned up */
+} slotJobRun;
+
 typedef struct slotJob {
     listNode node; /* in the log */
     char name[SLOT_IMPORT_NAME_LEN];
@@ -108,7 +132,8 @@ typedef struct slotJob {
     slotJobState state;
     int64_t created_s, updated_s, acked_s; /* Unix time */
     str message;                           /* why it failed */
-    void *work;                            /* of its owner, while it is active */
+    slotJobRun run;
+    void *work; /* of its owner, while it is active */
 } slotJob;
 
 /* All jobs, the newest first. */

@@ -1,30 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cluster/slot_migration.h"
 
-#include <stdio.h>
-
 #include "base/base.h"
 #include "base/clock.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_import.h"
+#include "cluster/slot_source.h"
+#include "cluster/slot_target.h"
 #include "engine/hot.h"
 #include "engine/slot_imports.h"
+#include "repl/role.h"
 #include "resp/resp.h"
 
-slotLog slotMigrations;
+slotMoves slotMigrations;
 
-static slotMigrationHolds holds;
-
-slotMigrationHolds slotMigrationHeld(void) { return holds; }
+static struct { bool pause, takeover; } holds;
 
 void slotMigrationHold(bool before_pause, bool on) {
-    *(before_pause ? &holds.before_pause : &holds.before_takeover) = on;
+    *(before_pause ? &holds.pause : &holds.takeover) = on;
 }
 
-int64_t slotMigrationNowS(void) { return engineHot.now_ms / 1000; }
+slotMoves *slotMigrationNow(void) {
+    slice user_name, password;
+    slotMoves *m = &slotMigrations;
+    hotCheck(threadIsMain());
+    replCredentials(&user_name, &password);
+    m->now_ms = serverBusNowMs();
+    m->now_s = engineHot.now_ms / 1000;
+    m->rules = (slotMovesRules){.pause_ms = clusterConf.slot_migration_pause_ms,
+                                .manual_timeout_ms = clusterConf.cluster_manual_failover_timeout,
+                                .node_timeout_ms = clusterConf.cluster_node_timeout,
+                                .silence_ms = replTimeoutMs(),
+                                .unsent_max = clusterConf.slot_migration_max_failover_repl_bytes,
+                                .has_auth = password.len > 0,
+                                .hold_pause = holds.pause,
+                                .hold_takeover = holds.takeover};
+    return m;
+}
+
+int64_t slotMigrationTimeOf(int64_t at_ms) {
+    return slotMigrations.now_ms - (engineHot.now_ms - at_ms);
+}
+
+slotJobLabel slotMigrationLabel(const slotJob *job) { return slotJobLabelOf(&slotMigrations, job); }
 
 /* ------------------------------------------------------------------ words */
 
@@ -48,112 +70,114 @@ str slotWordsOf(const char *word) {
     return out;
 }
 
-/* ------------------------------------------------------------------ logs */
+/* ------------------------------------------------------------------ what the jobs ask for */
 
-slotJobLabel slotJobLabelOf(const slotJob *job) {
-    slotJobLabel label;
-    str text = STR_EMPTY;
-    strAppendFormat(&text, "{name: %.40s, operation: %s, ", job->name,
-                    job->is_import ? "import" : "export");
-    const char *peer = job->is_import ? job->source : job->target;
-    const char *role = job->is_import ? "source" : "target";
-    if (job->has_nodes) {
-        strAppendFormat(&text, "%s_node_id: %.40s, ", role, peer);
-        const clusterNode *n = clusterMapFind(&serverMap, sliceMake(peer, NODE_ID_LEN));
-        if (n && n->human_name.len)
-            strAppendFormat(&text, "%s_node_human_name: %s, ", role, strText(&n->human_name));
+static void send(void *arg, slotJob *job, uint32_t acts) {
+    (void)arg; /* there is one server */
+    check(acts);
+    if (job->is_import) {
+        slotImportSend(job, acts);
     } else {
-        strAppendFormat(&text, "%s_node_id: unknown, ", role);
-    }
-    strAppendText(&text, "slots: ");
-    slotRangesPrint(&job->ranges, &text);
-    strAppendByte(&text, '}');
-    snprintf(label.text, sizeof(label.text), "%s", strText(&text));
-    strFree(&text);
-    return label;
-}
-
-void slotMigrationSet(slotJob *job, slotJobState state) {
-    hotCheck(slotJobIsActive(job));
-    if (job->state == state) return;
-    logNotice("Slot migration %s state transition: %s -> %s", slotJobLabelOf(job).text,
-              slotJobStateName(job->state), slotJobStateName(state));
-    slotLogSetState(&slotMigrations, job, state, slotMigrationNowS());
-}
-
-void slotMigrationEnd(slotJob *job, slotJobState state, const char *message) {
-    check(slotJobIsActive(job));
-    check(state >= JOB_SUCCESS);
-    if (message && !job->message.len) strAppendText(&job->message, message);
-    slotMigrationSet(job, state);
-    if (state == JOB_FAILED) {
-        logWarning("Slot migration %s finished. State: %s, Message: %s", slotJobLabelOf(job).text,
-                   slotJobStateName(state), strText(&job->message));
-    } else {
-        logNotice("Slot migration %s finished. State: %s, Message: %s", slotJobLabelOf(job).text,
-                  slotJobStateName(state), strText(&job->message));
+        slotExportSend(job, acts);
     }
 }
+
+static void closeLink(void *arg, slotJob *job) {
+    (void)arg; /* there is one server */
+    if (job->is_import) {
+        slotImportClose(job);
+    } else {
+        slotExportClose(job);
+    }
+}
+
+static int64_t heardMs(void *arg, const slotJob *job) {
+    (void)arg; /* there is one server */
+    int64_t at_ms = job->is_import ? slotImportHeardMs(job) : slotExportHeardMs(job);
+    return at_ms < 0 ? -1 : slotMigrationTimeOf(at_ms);
+}
+
+static void ended(void *arg, slotJob *job) {
+    (void)arg; /* there is one server */
+    check(!slotJobIsActive(job));
+    memFree(job->work);
+    job->work = NULL;
+}
+
+static const slotMovesProcs procs = {.send = send,
+                                     .close = closeLink,
+                                     .heardMs = heardMs,
+                                     .ended = ended,
+                                     .connect = slotExportConnect,
+                                     .canStream = slotExportCanStream,
+                                     .beginStream = slotExportBeginStream,
+                                     .endStream = slotExportEndStream,
+                                     .unsent = slotExportUnsentOf,
+                                     .queued = slotExportQueued,
+                                     .sentKeys = slotExportSentKeys,
+                                     .sentMs = slotExportSentMs,
+                                     .pause = slotExportPause,
+                                     .hide = slotImportHide,
+                                     .clean = slotImportClean,
+                                     .finish = slotImportFinished,
+                                     .taken = slotImportTaken,
+                                     .isStill = slotImportIsStill,
+                                     .markStream = slotImportMark,
+                                     .isBehind = slotImportIsBehind,
+                                     .keys = slotImportKeys,
+                                     .deletes = slotImportDeletes};
 
 /* ------------------------------------------------------------------ for the server */
 
 void slotMigrationInit(void) {
     check(clusterIsEnabled());
-    slotLogInit(&slotMigrations);
+    slotMovesInit(&slotMigrations, &serverMap, &procs, NULL);
     slotImportsSetKeeper(&slotImportKeeperOfCluster);
 }
 
 void slotMigrationStep(void) {
-    if (likely(!slotMigrations.active)) return;
+    if (likely(!slotMigrations.log.active)) return;
     if (engineHot.current || engineHot.loading) return;
-    if (serverMap.changed & CLUSTER_MAP_OWN_SLOTS) slotExportCheckOwners();
-    slotImportStep();
-    slotExportStep();
+    slotMovesStep(slotMigrationNow());
 }
 
 void slotMigrationTick(int64_t budget_us) {
     (void)budget_us; /* O(jobs) */
     if (!clusterIsEnabled()) return;
-    if (slotMigrations.active && !engineHot.current && !engineHot.loading) {
-        slotImportTick();
+    if (slotMigrations.log.active && !engineHot.current && !engineHot.loading) {
+        slotMovesTick(slotMigrationNow());
         slotExportTick();
     }
     size_t most = (size_t)clusterConf.cluster_slot_migration_log_max_len;
-    if (unlikely(slotMigrations.jobs.count > most)) slotLogTrim(&slotMigrations, most);
+    if (unlikely(slotMigrations.log.jobs.count > most)) slotLogTrim(&slotMigrations.log, most);
 }
 
-bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.active > 0; }
+bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.log.active > 0; }
 
 const char *slotMigrationRuns(void) {
-    if (likely(!slotMigrations.active)) return NULL;
-    if (slotLogNext(&slotMigrations, NULL, true)) return "import";
-    return slotLogNext(&slotMigrations, NULL, false) ? "export" : NULL;
+    if (likely(!slotMigrations.log.active)) return NULL;
+    if (slotLogNext(&slotMigrations.log, NULL, true)) return "import";
+    return slotLogNext(&slotMigrations.log, NULL, false) ? "export" : NULL;
 }
 
 void slotMigrationDbEvent(const dbEvent *e) {
     if (!clusterIsEnabled()) return;
     if (e->kind == DB_LOAD_ENDED) {
-        slotImportHideAll();
-        return;
+        slotTargetHideAll(&slotMigrations);
+    } else if (e->kind == DB_LOAD_BEGINS) {
+        slotMovesForget(slotMigrationNow());
+    } else if (e->kind == DB_FLUSHING && slotMigrations.log.active) {
+        slotMovesFlushed(slotMigrationNow());
     }
-    if (e->kind == DB_LOAD_BEGINS && !listIsEmpty(&slotMigrations.jobs)) {
-        logNotice("Cleaning slot migration log in anticipation of a load operation.");
-        slotExportFailAll("Full resynchronization occurred");
-        slotImportForget();
-        slotLogClear(&slotMigrations);
-    }
-    if (e->kind != DB_FLUSHING || !slotMigrations.active) return;
-    slotExportFailAll("Data was flushed");
-    slotImportFailAll("Data was flushed");
 }
 
 void slotMigrationSessionEvent(session *s, sessionEvent e) {
-    if (e != SESSION_ENDING || likely(!clusterIsEnabled()) || !slotMigrations.active) return;
+    if (e != SESSION_ENDING || likely(!clusterIsEnabled()) || !slotMigrations.log.active) return;
     slotExportLost(s);
     slotImportLost(s);
 }
 
-void slotMigrationAfterLoad(void) { slotImportAfterLoad(); }
+void slotMigrationAfterLoad(void) { slotTargetAfterLoad(slotMigrationNow()); }
 
 size_t slotMigrationMemory(bool exports) {
     return exports ? slotExportMemory() : slotImportMemory();

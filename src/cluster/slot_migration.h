@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The jobs of this server that move slots (slot_job.h): what its both sides share, and what the
+ * The jobs of this server that move slots (slot_moves.h): what its both sides share, and what the
  * rest of the server calls. slot_export.h is this node as a source, slot_import.h as a target.
  * Nothing of it costs anything while there is no job. Main thread only. */
 #ifndef CLUSTER_SLOT_MIGRATION_H
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "cluster/slot_job.h"
+#include "cluster/slot_moves.h"
 #include "engine/ctx.h"
 #include "engine/hooks.h"
 
-extern slotLog slotMigrations;
+extern slotMoves slotMigrations;
 
 /* ------------------------------------------------------------------ for the server */
 
@@ -35,23 +35,16 @@ void slotMigrationAfterLoad(void);
 size_t slotMigrationMemory(bool exports);
 /* DEBUG SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
 void slotMigrationHold(bool before_pause, bool on);
-typedef struct slotMigrationHolds {
-    bool before_pause, before_takeover;
-} slotMigrationHolds;
-slotMigrationHolds slotMigrationHeld(void);
 
 /* ------------------------------------------------------------------ for both sides */
 
-int64_t slotMigrationNowS(void);
-/* Changes the state, and logs it. */
-void slotMigrationSet(slotJob *job, slotJobState state);
-/* Ends a job; `message` may be NULL. */
-void slotMigrationEnd(slotJob *job, slotJobState state, const char *message);
+/* The jobs, with the time and the directives as they are now: for calls of slot_source.h and
+ * slot_target.h. */
+slotMoves *slotMigrationNow(void);
+/* The time of the jobs, which does not jump, for one of engineHot.now_ms. */
+int64_t slotMigrationTimeOf(int64_t at_ms);
 /* How a job is named in logs. */
-typedef struct slotJobLabel {
-    char text[1024];
-} slotJobLabel;
-slotJobLabel slotJobLabelOf(const slotJob *job);
+slotJobLabel slotMigrationLabel(const slotJob *job);
 /* Appends CLUSTER SYNCSLOTS and the words as a request. */
 void slotWordsAppend(str *out, int count, const slice *words);
 /* The same for one word. */

@@ -162,7 +162,8 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
         for (uint64_t news = claimed & ~has; news;) {
             int slot = messageTakeSlot(&news, word);
             clusterNode *owner = clusterMapOwner(m, slot);
-            bool granted = owner == m->myself && m->is_granted && m->is_granted(claimer, slot);
+            bool granted = owner == m->myself && m->is_granted &&
+                           m->is_granted(m->is_granted_arg, claimer, slot);
             if (owner && clusterMapIsClaimed(m, slot) && owner->epoch >= epoch && !granted)
                 continue;
             lost |= isOwn(m, owner);
