@@ -182,6 +182,7 @@ static void shiftArrivals(wire *w, wireSide side, size_t taken) {
 str wireReceive(wire *w, wireSide side) {
     str got = STR_EMPTY;
     str *from = &w->sent[side];
+    if (!from->len) return got;
     size_t arrived = arrivedAt(w, side);
     if (!arrived) return got;
     size_t n = randomUniform(3) ? arrived : 1 + randomUniform(arrived);

@@ -4,9 +4,13 @@
  * a network that separates, delays and cuts, with hosts that pause and restart, clocks that jump,
  * and files that cannot be written.
  *
- * No epoch has two leaders; a Sentinel votes once in an epoch, over restarts as well; its epoch is
- * never less than the one in its file; after healing there is, within a bound, exactly one primary,
- * which all Sentinels know and all replicas follow. */
+ * No epoch has two leaders or two primaries; a Sentinel votes once in an epoch, over restarts as
+ * well; its epoch is never less than the one in its file, and its configuration never older than it
+ * was; nobody acts in a tilt; who is promoted is the best that may be; after healing there is, within
+ * a bound, exactly one primary, which all Sentinels know and all replicas follow.
+ *
+ * In a part of the runs only the primary ends. Then the failover is over within a bound; if its
+ * leader ends right after the promotion, the promoted replica is the primary in the end. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +32,9 @@ enum {
     TIMEOUT_MS = 10000,
     EPOCHS_MAX = 512,
     LINES_MAX = 64,
+    FORGED_EPOCH = 100000,
+    CASE_MS = 15 * 1000, /* down-after, the election, the order, and some chance */
+    CASE_REFUSED_MS = 2500,
 };
 static const char end_of_message = '\x02', end_of_word = '\x01';
 
@@ -35,6 +42,7 @@ typedef struct simServer {
     bool is_replica;
     int primary;
     uint64_t offset;
+    int priority;
     bool link_up;
     char runid[SENTINEL_ID_LEN + 1];
 } simServer;
@@ -44,8 +52,8 @@ typedef struct simSentinel {
     int host;
     str file[LINES_MAX];
     int file_lines;
-    uint64_t file_epoch;
-    bool disk_fails;
+    uint64_t file_epoch, config_epoch;
+    bool disk_fails, dies;
     char id[SENTINEL_ID_LEN + 1];
     char votes[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
     int64_t next_ms;
@@ -62,10 +70,16 @@ typedef struct carrier {
 static simServer servers[SERVERS];
 static simSentinel sentinels[SENTINELS_MAX];
 static int sentinel_count;
+static bool is_quick;     /* all of them notice refused connections */
 static bool has_password; /* Sentinels know each other by what they tell each other directly */
 static char leaders[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
+static int primaries[EPOCHS_MAX]; /* of a configuration; 0: none yet, else the host + 1 */
+static bool is_case;              /* only the primary, and perhaps the leader, end */
+static bool leader_dies;
+static int promoted; /* in a case; -1: none yet */
+static int64_t longest_ms;
 static struct {
-    uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs;
+    uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs, cases;
 } counts;
 
 static int hostOf(const char *ip) { return atoi(strrchr(ip, '.') + 1) - 1; }
@@ -138,11 +152,66 @@ static void noteLeader(const simSentinel *s) {
     SENTINEL_EACH(primary, &s->view.primaries) {
         uint64_t epoch = primary->failover_epoch;
         if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
-        if (leaders[epoch][0] && strcmp(leaders[epoch], s->id))
-            simFail("epoch %llu has two leaders", (unsigned long long)epoch);
+        if (leaders[epoch][0])
+            simFail("epoch %llu has two leaders, or one twice", (unsigned long long)epoch);
         memcpy(leaders[epoch], s->id, sizeof(s->id));
     }
     counts.elections++;
+}
+
+/* Who is to be promoted must be alive as far as its Sentinel knows, must want it, and must have the
+ * greatest offset. */
+static void checkSelected(simSentinel *s, slice text) {
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        const sentinelInstance *best = NULL;
+        SENTINEL_EACH(i, &primary->replicas) {
+            if (text.len > i->name.len + 6 && !memcmp(text.ptr + 6, i->name.ptr, i->name.len))
+                best = i;
+        }
+        if (!best) simFail("an unknown replica is selected");
+        if (best->flags & INSTANCE_SDOWN) simFail("a replica that is down is selected");
+        if (servers[hostOf(best->addr.ip)].priority == 0)
+            simFail("a replica with priority 0 is selected");
+        SENTINEL_EACH(i, &primary->replicas) {
+            bool good = !(i->flags & INSTANCE_SDOWN) && i->link->command == LINK_OPEN &&
+                        i->priority && s->view.now_ms - i->info_ms < 3000 &&
+                        s->view.now_ms - i->link->ping_good_ms < 3000 && i->link_down_ms == 0;
+            if (good && i->offset > best->offset && !best->promoted_in)
+                simFail("a replica with less data is selected");
+        }
+    }
+}
+
+static void checkSwitch(simSentinel *s, slice text) {
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        str words = strNew(text);
+        char *port = strrchr(words.ptr, ' ');
+        *port = '\0';
+        int host = hostOf(strrchr(words.ptr, ' ') + 1);
+        uint64_t epoch = primary->config_epoch;
+        if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
+        if (primaries[epoch] && primaries[epoch] != host + 1)
+            simFail("epoch %llu has two primaries", (unsigned long long)epoch);
+        primaries[epoch] = host + 1;
+        strFree(&words);
+    }
+}
+
+/* "+odown ... #quorum 2/2" */
+static void checkQuorum(slice text) {
+    str copy = strNew(text);
+    int given = 0, needed = 0;
+    const char *at = strstr(strText(&copy), "#quorum ");
+    if (!at || sscanf(at, "#quorum %d/%d", &given, &needed) != 2 || given < needed)
+        simFail("down without a quorum: %s", strText(&copy));
+    strFree(&copy);
+}
+
+static void notePromotion(simSentinel *s) {
+    if (!is_case) return;
+    SENTINEL_EACH(primary, &s->view.primaries) promoted = hostOf(primary->promoted->addr.ip);
+    s->dies = leader_dies;
+    leader_dies = false;
 }
 
 static void onEvent(sentinelView *v, logLevel level, const char *name, slice text,
@@ -154,6 +223,13 @@ static void onEvent(sentinelView *v, logLevel level, const char *name, slice tex
     if (!strcmp(name, "+vote-for-leader")) noteVote(s, text);
     if (!strcmp(name, "+elected-leader")) noteLeader(s);
     if (!strcmp(name, "+failover-end")) counts.failovers++;
+    if (!strcmp(name, "+selected-slave")) checkSelected(s, text);
+    if (!strcmp(name, "+promoted-slave")) notePromotion(s);
+    if (!strcmp(name, "+switch-master")) checkSwitch(s, text);
+    if (!strcmp(name, "+odown")) checkQuorum(text);
+    bool acts =
+        !strcmp(name, "+sdown") || !strcmp(name, "+odown") || !strcmp(name, "+try-failover");
+    if (acts && v->tilt) simFail("%s in a tilt", name);
 }
 
 static void forgetFile(simSentinel *s) {
@@ -252,6 +328,7 @@ static void startSentinel(simSentinel *s) {
         }
     }
     memcpy(v->id, s->id, sizeof(s->id));
+    s->config_epoch = 0;
     if (v->current_epoch < s->file_epoch) simFail("the epoch of Sentinel %d is lost", s->host);
     s->next_ms = sim_now_ms;
     networkSetUp(s->host, true);
@@ -296,8 +373,9 @@ static void replyInfo(wire *w, int host) {
     if (n->is_replica) {
         strAppendFormat(&text,
                         "master_host:10.0.0.%d\r\nmaster_port:6379\r\nmaster_link_status:%s\r\n"
-                        "slave_repl_offset:%llu\r\nslave_priority:100\r\n",
-                        n->primary + 1, n->link_up ? "up" : "down", (unsigned long long)n->offset);
+                        "slave_repl_offset:%llu\r\nslave_priority:%d\r\n",
+                        n->primary + 1, n->link_up ? "up" : "down", (unsigned long long)n->offset,
+                        n->priority);
     }
     for (int i = 0; i < SERVERS; i++) {
         if (i == host || !servers[i].is_replica || servers[i].primary != host) continue;
@@ -353,6 +431,8 @@ static void serveServer(wire *w, int host, const slice *words, int count) {
             str ip = strNew(words[1]);
             n->primary = hostOf(strText(&ip));
             n->link_up = false;
+            if (is_case && servers[n->primary].is_replica)
+                simFail("server %d is to follow a replica", host);
             strFree(&ip);
         }
         replyTo(w, '+', "OK");
@@ -497,16 +577,40 @@ static void stepServer(int host) {
     if (n->link_up) n->offset = primary->offset;
 }
 
+/* Nothing is on its way, and nothing has ended. */
+static bool isQuiet(const wire *w) {
+    const carrier *c = w->state[WIRE_CONNECTOR];
+    return w->established && !w->cut && w->ends[WIRE_CONNECTOR] && w->ends[WIRE_ACCEPTOR] && c &&
+           c->opened && !w->sent[WIRE_CONNECTOR].len && !w->sent[WIRE_ACCEPTOR].len;
+}
+
+/* The configuration of a process never gets older, and no forged message is in it. */
+static void checkConfig(simSentinel *s) {
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        if (primary->config_epoch < s->config_epoch)
+            simFail("the configuration of Sentinel %d gets older", s->host);
+        s->config_epoch = primary->config_epoch;
+        if (s->view.current_epoch >= FORGED_EPOCH)
+            simFail("Sentinel %d believes a client", s->host);
+    }
+}
+
 static void step(void) {
     sim_now_ms += 10;
     for (int i = 0; i < SERVERS; i++) stepServer(i);
     for (wire *w = wireFirst(); w; w = w->next) {
+        if (isQuiet(w)) continue;
         stepAcceptor(w);
         stepConnector(w);
     }
     wiresSweep();
     for (int i = 0; i < sentinel_count; i++) {
         simSentinel *s = &sentinels[i];
+        checkConfig(s);
+        if (s->dies) {
+            s->dies = false;
+            stopHost(s->host);
+        }
         if (!networkIsUp(s->host) || networkIsPaused(s->host) || sim_now_ms < s->next_ms) continue;
         s->next_ms = sim_now_ms + TICK_MS + (int64_t)randomUniform(TICK_MS);
         sentinelTick(viewNow(s));
@@ -530,9 +634,20 @@ static void restart(int host) {
     }
 }
 
+/* A client that may publish on a server says that it is a Sentinel that all know. */
+static void forgeHello(void) {
+    str text = STR_EMPTY;
+    if (!has_password) return;
+    strAppendFormat(&text, "10.0.0.%d,26379,%s,%d,mym,10.0.0.%d,6379,%d",
+                    SERVERS + 1 + (int)randomUniform(2), sentinels[randomUniform(3)].id,
+                    FORGED_EPOCH, 1 + (int)randomUniform(SERVERS), FORGED_EPOCH);
+    publish((int)randomUniform(SERVERS), strSlice(&text));
+    strFree(&text);
+}
+
 static void someFault(void) {
     int host = (int)randomUniform((uint64_t)(SERVERS + sentinel_count));
-    switch (randomUniform(8)) {
+    switch (randomUniform(9)) {
     case 0:
         networkPartition((uint32_t)randomUniform(1u << (SERVERS + sentinel_count)));
         counts.separations++;
@@ -553,6 +668,7 @@ static void someFault(void) {
         networkSetClock(host, (int64_t)randomUniform(20000) - 10000, 0);
         counts.jumps++;
         break;
+    case 7: forgeHello(); break;
     default:
         if (sentinelAt(host)) sentinelAt(host)->disk_fails = oneIn(2);
         break;
@@ -619,11 +735,17 @@ static void showAll(void) {
 static void begin(void) {
     sentinel_count = oneIn(2) ? 3 : 5;
     has_password = oneIn(3);
+    is_quick = true;
     sim_now_ms = 1000000;
     networkReset(HOSTS, 0, 1 + (int64_t)randomUniform(100));
     memset(leaders, 0, sizeof(leaders));
+    memset(primaries, 0, sizeof(primaries));
+    is_case = leader_dies = false;
+    promoted = -1;
+    bool is_fast = oneIn(2); /* refused connections are noticed */
     for (int i = 0; i < SERVERS; i++) {
-        servers[i] = (simServer){.is_replica = i > 0};
+        servers[i] = (simServer){.is_replica = i > 0, .priority = 100};
+        if (i == SERVERS - 1 && oneIn(2)) servers[i].priority = 0;
         randomHex(servers[i].runid, SENTINEL_ID_LEN);
         networkSetUp(i, true);
     }
@@ -635,9 +757,61 @@ static void begin(void) {
                                         : SLICE("monitor mym 10.0.0.1 6379 3"));
         keepLine(s, SLICE("down-after-milliseconds mym 2000"));
         keepLine(s, SLICE("failover-timeout mym 10000"));
-        if (i == 0 && oneIn(2)) keepLine(s, SLICE("refused-after-milliseconds mym 300"));
+        if (is_fast && (i < 3 || oneIn(2)))
+            keepLine(s, SLICE("refused-after-milliseconds mym 200"));
+        is_quick = is_quick && s->file_lines > 3;
         startSentinel(s);
     }
+}
+
+/* The live Sentinels that know the primary of now. */
+static bool isKnown(int primary) {
+    for (int i = 0; i < sentinel_count; i++) {
+        if (!networkIsUp(sentinels[i].host)) continue;
+        SENTINEL_EACH(watched, &sentinels[i].view.primaries)
+        if (hostOf(sentinelCurrentAddr(watched)->ip) != primary) return false;
+    }
+    return true;
+}
+
+/* Only the primary ends, and perhaps the leader; the primary comes back at some time. */
+static void runCase(void) {
+    int64_t began_ms = sim_now_ms, back_ms = sim_now_ms + 1000 + (int64_t)randomUniform(12000);
+    is_case = true;
+    bool dies = oneIn(2);
+    leader_dies = dies;
+    stopHost(0);
+    int64_t most_ms = is_quick ? CASE_REFUSED_MS : CASE_MS;
+    if (dies) {
+        /* It is noticed when hello messages are missing, and the failover is repeated. */
+        most_ms += CASE_MS;
+    } else {
+        back_ms = began_ms + most_ms;
+    }
+    while (promoted < 0 || !isKnown(promoted)) {
+        if (sim_now_ms > began_ms + most_ms) {
+            showAll();
+            simFail("no failover in %lld ms", (long long)most_ms);
+        }
+        if (sim_now_ms >= back_ms && promoted >= 0 && !networkIsUp(0)) networkSetUp(0, true);
+        step();
+    }
+    if (!dies && sim_now_ms - began_ms > longest_ms && is_quick) longest_ms = sim_now_ms - began_ms;
+    counts.cases++;
+    is_case = false;
+    for (int i = 0; i < SERVERS + sentinel_count; i++) {
+        if (networkIsUp(i)) continue;
+        if (sentinelAt(i)) {
+            startSentinel(sentinelAt(i));
+        } else {
+            networkSetUp(i, true);
+        }
+    }
+    for (int64_t until = sim_now_ms + HEALED_MS; !isCalm();) {
+        if (sim_now_ms > until) simFail("no agreement after the end of the primary");
+        step();
+    }
+    if (onlyPrimary() != promoted) simFail("the promoted replica was turned back");
 }
 
 static void runOnce(void) {
@@ -646,6 +820,7 @@ static void runOnce(void) {
     for (int64_t until = sim_now_ms + CALM_MS; sim_now_ms < until;) step();
     if (!isCalm()) simFail("no Sentinel knows all in time");
     if (servers[0].is_replica) simFail("a failover without a fault");
+    if (oneIn(4)) runCase();
     for (int64_t until = sim_now_ms + FAULTS_MS; sim_now_ms < until;) {
         if (oneIn(200)) someFault();
         step();
@@ -664,12 +839,15 @@ static void runOnce(void) {
 }
 
 static void report(void) {
-    printf("%llu runs, %llu elections, %llu failovers, %llu votes; %llu restarts, %llu "
-           "separations, %llu pauses, %llu jumps of clocks\n",
-           (unsigned long long)counts.runs, (unsigned long long)counts.elections,
-           (unsigned long long)counts.failovers, (unsigned long long)counts.votes,
-           (unsigned long long)counts.restarts, (unsigned long long)counts.separations,
-           (unsigned long long)counts.pauses, (unsigned long long)counts.jumps);
+    printf(
+        "%llu runs, %llu elections, %llu failovers, %llu votes; %llu restarts, %llu "
+        "separations, %llu pauses, %llu jumps of clocks; %llu times only the primary ends, replaced "
+        "after at most %lld ms if refused connections count\n",
+        (unsigned long long)counts.runs, (unsigned long long)counts.elections,
+        (unsigned long long)counts.failovers, (unsigned long long)counts.votes,
+        (unsigned long long)counts.restarts, (unsigned long long)counts.separations,
+        (unsigned long long)counts.pauses, (unsigned long long)counts.jumps,
+        (unsigned long long)counts.cases, (long long)longest_ms);
 }
 
 const simScenario sentinelScenario = {.name = "sentinel", .run = runOnce, .report = report};
