@@ -16,7 +16,7 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
-#: make sim-faults       faults built into the cluster bus one by one are found by the simulation
+#: make sim-faults       faults built into the cluster bus and Sentinel are found by the simulation
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
 #: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
@@ -306,12 +306,12 @@ $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machi
                 $(call objects_of,base ds resp io config) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
-# The same with faults that are switched on one by one, in changed copies of src/cluster (tests/sim/faults.py).
+# The same with faults that are switched on one by one, in changed copies of src/cluster and src/sentinel (tests/sim/faults.py).
 sim_faulty := $(out)/tests/sim/faulty
-sim_changed := $(filter cluster/%,$(sim_machines))
+sim_changed := $(filter cluster/% sentinel/%,$(sim_machines))
 $(out)/faults/%.c: src/%.c tests/sim/faults.py
 	@mkdir -p $(@D)
-	@tests/sim/faults.py --write $(notdir $<) > $@
+	@tests/sim/faults.py --write $*.c > $@
 $(sim_changed:%=$(out)/faults/%.o): %.o: %.c $(out)/flags
 	$(Q)$(CC) $(cc_flags) -Wno-parentheses -MMD -MP -c -o $@ $<
 $(sim_faulty): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_changed:%=$(out)/faults/%.o) \

@@ -40,9 +40,25 @@ static const char *whyDown(const sentinelView *v, sentinelInstance *i) {
     return rebooted ? "it was restarted" : NULL;
 }
 
+/* The kernel tries to connect for minutes, with longer and longer pauses. */
+static void dropOpening(sentinelView *v, sentinelInstance *i) {
+    sentinelLink *l = i->link;
+    int64_t most_ms = downAfter(i) / 2;
+    if (most_ms > v->periods.reconnect) most_ms = v->periods.reconnect;
+    if (most_ms < v->periods.ping) most_ms = v->periods.ping;
+    hotCheck(l->users > 0);
+    if (v->now_ms - l->tried_ms <= most_ms) return;
+    for (int pubsub = 0; pubsub < 2; pubsub++) {
+        if ((pubsub ? l->pubsub : l->command) != LINK_OPENING) continue;
+        v->env->disconnect(v, l, pubsub);
+        sentinelLinkClosed(v, l, pubsub, false);
+    }
+}
+
 /* A link that is open but does not work is closed, so that another one is tried. */
 static void dropStuckLinks(sentinelView *v, sentinelInstance *i) {
     sentinelLink *l = i->link;
+    dropOpening(v, i);
     bool stuck = l->command == LINK_OPEN && l->ping_since_ms &&
                  v->now_ms - l->command_since_ms > v->periods.reconnect &&
                  v->now_ms - l->ping_since_ms > downAfter(i) / 2 &&

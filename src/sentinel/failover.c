@@ -167,6 +167,7 @@ static bool isTime(sentinelView *v, sentinelInstance *primary) {
         tellDelay(v, primary, next_ms);
         return false;
     }
+    if (v->now_ms - primary->epoch_heard_ms < TURN_MS) return false; /* it asks for a vote soon */
     return !primary->refused_after_ms || v->now_ms - primary->odown_since_ms >= turnMs(v, primary);
 }
 

@@ -137,7 +137,8 @@ typedef struct sentinelInstance {
     int64_t failover_start_ms, failover_changed_ms, failover_told_ms;
     int64_t retry_ms; /* nobody has won the election: it is repeated then; 0: that is not so */
     int retries;
-    bool is_takeover; /* another leader has promoted the replica, and has died */
+    int64_t epoch_heard_ms; /* another Sentinel has begun one, perhaps for this primary */
+    bool is_takeover;       /* another leader has promoted the replica, and has died */
     struct sentinelInstance *promoted;
     int64_t switched_ms;                              /* the last switch; 0: none since the start */
     const char *down_why, *failover_why, *switch_why; /* for operators; constants, or NULL */

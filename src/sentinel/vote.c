@@ -77,6 +77,7 @@ void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch
     hotCheck(primary->kind == INSTANCE_PRIMARY);
     if (epoch <= v->current_epoch || epoch > SENTINEL_EPOCH_MAX) return;
     v->current_epoch = epoch;
+    primary->epoch_heard_ms = v->now_ms;
     (void)v->env->save(v); /* a failure is logged; what is promised in the epoch is saved again */
     sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu", (unsigned long long)epoch);
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that are built into the cluster bus one by one; the simulation has to find each.
+"""Faults that are built into the cluster bus and Sentinel; the simulation has to find each.
 
-    faults.py --write FILE     prints src/cluster/FILE with its faults, for the program `faulty`
+    faults.py --write FOLDER/FILE
+                               prints that file of src/ with its faults, for the program `faulty`
     faults.py [--seeds N] [--only NAME] PROGRAM
                                runs `faulty` with each fault until it fails, and prints the seed
 
 A fault is a change of the text of a file: FAULT in it is true in runs that have it switched on. If
 the text of a file is changed, the table here is to be changed with it. Nothing of this is in the
-server: `faulty` is the simulation (main.c) with changed copies of src/cluster. Both print "N passed,
+server: `faulty` is the simulation (main.c) with changed copies of these folders. Both print "N passed,
 N failed" at the end."""
 import argparse
 import concurrent.futures
@@ -18,12 +19,12 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "src/cluster"
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 RUN_SECONDS = 240
 
 Fault = namedtuple("Fault", "name file old new")
 
-FAULTS = [
+CLUSTER = [
     # ---- elections
     Fault("a second vote in an epoch", "election.c",
           "if (m->vote_epoch == m->current_epoch)",
@@ -135,10 +136,98 @@ FAULTS = [
           "return elsewhere && isAlive(b, n);", "return !FAULT && elsewhere && isAlive(b, n);"),
 ]
 
+SENTINEL = [
+    # ---- epochs and votes
+    Fault("a second vote in an epoch", "vote.c",
+          "if (primary->leader_epoch >= epoch || v->current_epoch != epoch) return;",
+          "if ((FAULT ? primary->leader_epoch > epoch : primary->leader_epoch >= epoch) ||\n"
+          "        v->current_epoch != epoch)\n        return;"),
+    Fault("a vote is given though it cannot be saved", "vote.c",
+          "if (!v->env->save(v)) {\n        /* After a restart it",
+          "if (!v->env->save(v) && !FAULT) {\n        /* After a restart it"),
+    Fault("a vote is not saved", "lines.c",
+          'writeNumber(w, "leader-epoch", i, (int64_t)i->leader_epoch);',
+          'writeNumber(w, "leader-epoch", i, FAULT ? 0 : (int64_t)i->leader_epoch);'),
+    Fault("the vote is not read at the start", "lines.c",
+          "if (epoch <= SENTINEL_EPOCH_MAX) primary->leader_epoch = epoch;",
+          "if (epoch <= SENTINEL_EPOCH_MAX && !FAULT) primary->leader_epoch = epoch;"),
+    Fault("the epoch goes back in a restart", "lines.c",
+          "if (epoch > v->current_epoch && epoch <= SENTINEL_EPOCH_MAX) v->current_epoch = epoch;",
+          "if (!FAULT && epoch > v->current_epoch && epoch <= SENTINEL_EPOCH_MAX)\n"
+          "        v->current_epoch = epoch;"),
+    Fault("an epoch that cannot be saved is begun", "failover.c",
+          "if (!v->env->save(v)) {\n        v->current_epoch--;",
+          "if (!v->env->save(v) && !FAULT) {\n        v->current_epoch--;"),
+    Fault("a leader without a majority", "vote.c",
+          "int majority = ((int)primary->sentinels.count + 1) / 2 + 1;",
+          "int majority = FAULT ? 1 : ((int)primary->sentinels.count + 1) / 2 + 1;\n"
+          "    if (FAULT) return 1;"),
+    Fault("votes of other epochs count", "vote.c",
+          "peer->leader_epoch == epoch && peer->leader.len && sliceEqual(strSlice(&peer->leader), id);",
+          "(FAULT || peer->leader_epoch == epoch) && peer->leader.len &&\n"
+          "        sliceEqual(strSlice(&peer->leader), id);"),
+    Fault("an election that nobody wins is not repeated soon", "failover.c",
+          "if (!repeat) return true;", "if (!repeat || FAULT) return true;"),
+    # ---- detection
+    Fault("down without the quorum", "down.c",
+          "(primary->flags & INSTANCE_SDOWN) && votes >= primary->quorum",
+          "(primary->flags & INSTANCE_SDOWN) && (FAULT || votes >= primary->quorum)"),
+    Fault("a tilt is ignored", "tick.c", "if (v->tilt) return;", "if (v->tilt && !FAULT) return;"),
+    Fault("links that do not work are kept", "down.c",
+          "if (stuck) sentinelDisconnect(v, i);", "if (stuck && !FAULT) sentinelDisconnect(v, i);"),
+    Fault("a primary that says it is a replica is up", "down.c",
+          "if (i->role_is_replica &&", "if (!FAULT && i->role_is_replica &&"),
+    # ---- the failover
+    Fault("a replica that is down is promoted", "failover.c",
+          "return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&\n"
+          "           v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&\n"
+          "           v->now_ms - i->info_ms <= info_max_ms &&",
+          "return (FAULT || !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN))) &&\n"
+          "           (FAULT || (sentinelCanSend(i) && v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS)) &&\n"
+          "           i->priority != 0 && (FAULT || v->now_ms - i->info_ms <= info_max_ms) &&"),
+    Fault("a replica with priority 0 is promoted", "info.c",
+          "i->priority = (int)number(value, 100);", "i->priority = FAULT ? 100 : (int)number(value, 100);"),
+    Fault("the replica with the least data is promoted", "failover.c",
+          "return a->offset > b->offset;", "return FAULT ? a->offset < b->offset : a->offset > b->offset;"),
+    Fault("others follow before the promotion", "failover.c",
+          "enter(v, primary, FAILOVER_WAIT_PROMOTION);",
+          "enter(v, primary, FAULT ? FAILOVER_RECONF_REPLICAS : FAILOVER_WAIT_PROMOTION);"),
+    Fault("other replicas are not told", "failover.c",
+          "if (count >= primary->parallel_syncs) continue;",
+          "if (FAULT || count >= primary->parallel_syncs) continue;"),
+    Fault("what a dead leader has promoted is turned back", "info.c",
+          "if ((i->flags & INSTANCE_PROMOTED) || sentinelIsUnfinished(v, i)) return;",
+          "if ((i->flags & INSTANCE_PROMOTED) || (!FAULT && sentinelIsUnfinished(v, i))) return;"),
+    Fault("the failover of a dead leader is not repeated", "failover.c",
+          "if (sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&",
+          "if (!FAULT && sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&"),
+    Fault("an old primary stays a primary", "info.c",
+          "if (sentinelSendReplicaOf(v, i, &primary->addr))\n"
+          "        sentinelEvent(v, LOG_NOTICE, \"+convert-to-slave\"",
+          "if (!FAULT && sentinelSendReplicaOf(v, i, &primary->addr))\n"
+          "        sentinelEvent(v, LOG_NOTICE, \"+convert-to-slave\""),
+    Fault("a replica of another primary stays so", "info.c",
+          "if (!other && !stuck) return;", "if (FAULT || (!other && !stuck)) return;"),
+    # ---- hello messages
+    Fault("an old configuration is taken", "hello.c",
+          "if (primary->config_epoch >= h->config_epoch) return;",
+          "if (FAULT ? primary->config_epoch == h->config_epoch : primary->config_epoch >= h->config_epoch)\n"
+          "        return;"),
+    Fault("the epoch of a configuration is not told", "hello.c",
+          "host.ptr, addr->port, (unsigned long long)primary->config_epoch);",
+          "host.ptr, addr->port, FAULT ? 0ULL : (unsigned long long)primary->config_epoch);"),
+    Fault("a published message counts in spite of the password", "hello.c",
+          "if (!direct && v->env->needs_password(v)) {",
+          "if (!direct && v->env->needs_password(v) && !FAULT) {"),
+]
+# A table and a scenario per folder.
+FAULTS = [f._replace(file=f"cluster/{f.file}") for f in CLUSTER]
+FAULTS += [f._replace(file=f"sentinel/{f.file}") for f in SENTINEL]
+
 
 def write(name):
     text = (SOURCE / name).read_text()
-    before = f'extern int sim_fault;\n#line 1 "src/cluster/{name}"\n'
+    before = f'extern int sim_fault;\n#line 1 "src/{name}"\n'
     for number, fault in enumerate(FAULTS, 1):
         if fault.file != name:
             continue
@@ -153,7 +242,8 @@ def write(name):
 
 def run(program, number, seeds):
     """Returns the seed with which a fault is found, or None, and what the simulation printed."""
-    command = [program, "--fault", str(number), "--scenario", "cluster", "--seeds", str(seeds)]
+    scenario = FAULTS[number - 1].file.split("/")[0]
+    command = [program, "--fault", str(number), "--scenario", scenario, "--seeds", str(seeds)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
     found = re.search(r"^FAILED \S+ seed (\d+) at \d+ ms: (.*)", result.stdout, re.M)
     return (int(found[1]), found[2]) if found else (None, result.stdout + result.stderr)
@@ -161,7 +251,7 @@ def run(program, number, seeds):
 
 def find(program, seeds, only):
     """Runs all faults; returns the number of those that are not found."""
-    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or f.name == only]
+    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or only in (f.name, f.file.split("/")[0])]
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for number, (seed, text) in zip(chosen, pool.map(lambda n: run(program, n, seeds), chosen)):
@@ -169,7 +259,7 @@ def find(program, seeds, only):
                 missed += 1
                 print(f"FAILED  {FAULTS[number - 1].name}: not found in {seeds} seeds\n{text}")
             else:
-                print(f"{FAULTS[number - 1].name}: found at seed {seed}: {text}")
+                print(f"{FAULTS[number - 1].file}: {FAULTS[number - 1].name}: found at seed {seed}: {text}")
     print(f"{len(chosen) - missed} passed, {missed} failed")
     return missed
 
@@ -178,7 +268,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", metavar="FILE")
     parser.add_argument("--seeds", type=int, default=2000)
-    parser.add_argument("--only", metavar="NAME")
+    parser.add_argument("--only", metavar="NAME", help="of a fault, or a folder")
     parser.add_argument("program", nargs="?")
     args = parser.parse_args()
     if args.write:

@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
-#include "io/net_addr.h"
+#include "quiet_env.h"
 #include "sentinel/lines.h"
 #include "sentinel/machine.h"
 #include "sentinel/view.h"
@@ -30,12 +30,6 @@ static const char own_id[] = "1111111111111111111111111111111111111111";
 static const char peer_id[] = "2222222222222222222222222222222222222222";
 static const char third_id[] = "3333333333333333333333333333333333333333";
 
-static void testConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
-    sentinelLinkOpened(v, i, pubsub);
-}
-static void testDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
-    (void)v, (void)l, (void)pubsub;
-}
 static void testSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, const slice *words) {
     const sentinelInstance *i = sentinelLinkUser(v, l);
     strAppendFormat(&sent, "%d%s:", i ? i->addr.port : 0, pubsub ? "p" : "");
@@ -53,53 +47,24 @@ static bool testSave(sentinelView *v) {
     saves++;
     return !save_fails;
 }
-static void testScript(sentinelView *v, slice path, int count, const slice *args) {
-    (void)v, (void)path, (void)count, (void)args;
-}
-static uint64_t testRandom(sentinelView *v, uint64_t bound) {
-    (void)v;
-    return bound / 2;
-}
-static bool testResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
-    str text = strNew(host);
-    bool valid = netAddrIsValid(strText(&text)) && host.len < SENTINEL_IP_MAX;
-    (void)v;
-    if (valid) memcpy(ip, text.ptr, host.len + 1);
-    strFree(&text);
-    return valid;
-}
-static bool testOwnIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP_MAX]) {
-    (void)v, (void)l;
-    memcpy(ip, "10.0.0.1", 9);
-    return true;
-}
-static int testOwnPort(sentinelView *v) {
-    (void)v;
-    return 26379;
-}
-static void testCrash(sentinelView *v) { (void)v; }
-static slice testPassword(sentinelView *v) {
-    (void)v;
-    return SLICE("");
-}
 
 static bool testNeedsPassword(sentinelView *v) {
     (void)v;
     return needs_password;
 }
 
-static const sentinelEnv test_env = {.connect = testConnect,
-                                     .disconnect = testDisconnect,
+static const sentinelEnv test_env = {.connect = quietConnect,
+                                     .disconnect = quietDisconnect,
                                      .send = testSend,
                                      .event = testEvent,
                                      .save = testSave,
-                                     .run_script = testScript,
-                                     .random = testRandom,
-                                     .resolve = testResolve,
-                                     .own_ip = testOwnIp,
-                                     .own_port = testOwnPort,
-                                     .crash = testCrash,
-                                     .own_password = testPassword,
+                                     .run_script = quietScript,
+                                     .random = quietRandom,
+                                     .resolve = quietResolve,
+                                     .own_ip = quietOwnIp,
+                                     .own_port = quietOwnPort,
+                                     .crash = quietCrash,
+                                     .own_password = quietPassword,
                                      .needs_password = testNeedsPassword};
 
 static inline void beginView(void) {
