@@ -5,9 +5,9 @@
  * and files that cannot be written.
  *
  * No epoch has two leaders or two primaries; a Sentinel votes once in an epoch, over restarts as
- * well; its epoch is never less than the one in its file, and its configuration never older than it
- * was; nobody acts in a tilt; who is promoted is the best that may be; after healing there is, within
- * a bound, exactly one primary, which all Sentinels know and all replicas follow.
+ * well; its epoch is never less than the one in its file, and its configuration never older than
+ * it was; nobody acts in a tilt; who is promoted is the best that may be; after healing there is,
+ * within a bound, exactly one primary, which all Sentinels know and all replicas follow.
  *
  * In a part of the runs only the primary ends. Then the failover is over within a bound; if its
  * leader ends right after the promotion, the promoted replica is the primary in the end. */
