@@ -187,6 +187,13 @@ static const metricName names[] = {
     {"cluster_stats_bytes_received", "cluster_bytes_received_total", COUNTER},
     {"total_cluster_links_buffer_limit_exceeded", "cluster_links_buffer_limit_exceeded_total",
      COUNTER},
+    /* Sentinel. */
+    {"sentinel_masters", NULL, GAUGE},
+    {"sentinel_tilt", NULL, GAUGE},
+    {"sentinel_total_tilt", NULL, COUNTER},
+    {"sentinel_running_scripts", NULL, GAUGE},
+    {"sentinel_scripts_queue_length", NULL, GAUGE},
+    {"sentinel_simulate_failure_flags", NULL, GAUGE},
     /* CPU. */
     {"used_cpu_sys", "cpu_sys_seconds_total", COUNTER},
     {"used_cpu_user", "cpu_user_seconds_total", COUNTER},
@@ -361,6 +368,72 @@ static void printMessages(printer *p, const char *name, const char *ending) {
     }
 }
 
+/* A sample of a primary that Sentinel watches; `label`, if any, is one more part of the field. */
+static void printPrimary(printer *p, const char *name, slice field, const char *label,
+                         slice value) {
+    hotCheck(field.len > 0);
+    strAppendFormat(p->out, "redis_sentinel_%s{", name);
+    appendLabel(p->out, "master_name", infoPart(field, "name"));
+    strAppendByte(p->out, ',');
+    appendLabel(p->out, "master_address", infoPart(field, "address"));
+    if (label) {
+        strAppendByte(p->out, ',');
+        appendLabel(p->out, label, infoPart(field, label));
+    }
+    strAppendFormat(p->out, "} %.*s\n", (int)value.len, value.ptr);
+}
+
+/* "sentinel_primary_0:name=mym,address=...", one for each primary. */
+static void printPrimaries(printer *p) {
+    static const char prefix[] = "sentinel_primary_";
+    static const struct {
+        const char *name, *key, *label; /* without a key: 1 */
+    } samples[] = {
+        {"master_status", NULL, "status"},
+        {"master_slaves", "replicas", NULL},
+        {"master_ok_slaves", "ok_replicas", NULL},
+        {"master_sentinels", "sentinels", NULL},
+        {"master_ok_sentinels", "ok_sentinels", NULL},
+        {"master_ckquorum_status", "ckquorum", NULL},
+        {"master_setting_ckquorum", "quorum", NULL},
+        {"master_config_epoch", "config_epoch", NULL},
+        {"master_failover_state", NULL, "state"},
+        {"master_last_failover_timestamp_seconds", "switched", "why"},
+    };
+    for (size_t i = 0; i < COUNT_OF(samples); i++) {
+        slice text = p->fields, name, value;
+        bool has_type = false;
+        while (infoFieldsNext(&text, &name, &value)) {
+            if (name.len < sizeof(prefix) || memcmp(name.ptr, prefix, sizeof(prefix) - 1)) continue;
+            if (!has_type)
+                strAppendFormat(p->out, "# TYPE redis_sentinel_%s gauge\n", samples[i].name);
+            has_type = true;
+            printPrimary(p, samples[i].name, value, samples[i].label,
+                         samples[i].key ? infoPart(value, samples[i].key) : SLICE("1"));
+        }
+    }
+}
+
+/* "sentinel_instance_0:primary=mym,kind=slave,address=...,up=1" */
+static void printWatchedInstances(printer *p) {
+    static const char prefix[] = "sentinel_instance_";
+    slice text = p->fields, name, value;
+    bool has_type = false;
+    while (infoFieldsNext(&text, &name, &value)) {
+        if (name.len < sizeof(prefix) || memcmp(name.ptr, prefix, sizeof(prefix) - 1)) continue;
+        if (!has_type) printType(p, "sentinel_instance_up", GAUGE);
+        has_type = true;
+        slice up = infoPart(value, "up");
+        strAppendText(p->out, "redis_sentinel_instance_up{");
+        appendLabel(p->out, "master_name", infoPart(value, "primary"));
+        strAppendByte(p->out, ',');
+        appendLabel(p->out, "kind", infoPart(value, "kind"));
+        strAppendByte(p->out, ',');
+        appendLabel(p->out, "address", infoPart(value, "address"));
+        strAppendFormat(p->out, "} %.*s\n", (int)up.len, up.ptr);
+    }
+}
+
 static void printInstance(printer *p) {
     static const struct {
         const char *label, *info_field;
@@ -431,6 +504,8 @@ void prometheusPrint(bool open_metrics, str *out) {
     printLatencies(&p);
     printMessages(&p, "cluster_messages_by_type_sent_total", "_sent");
     printMessages(&p, "cluster_messages_by_type_received_total", "_received");
+    printPrimaries(&p);
+    printWatchedInstances(&p);
     if (open_metrics) strAppendText(out, "# EOF\n");
     infoIndexClear(&p.index);
     strFree(&fields);

@@ -168,6 +168,21 @@ static void appendKeyspace(str *out, slice info) {
     strAppendByte(out, ']');
 }
 
+/* What a Sentinel watches, if this is one; the keys are those of INFO. */
+static void appendWatched(str *out, slice info, const char *prefix, const char *const *keys) {
+    slice name, value;
+    bool first = true;
+    strAppendByte(out, '[');
+    while (infoFieldsNext(&info, &name, &value)) {
+        if (name.len <= strlen(prefix) || memcmp(name.ptr, prefix, strlen(prefix))) continue;
+        strAppendText(out, first ? "{" : ",{");
+        first = false;
+        for (int i = 0; keys[i]; i++) appendNamed(out, keys[i], infoPart(value, keys[i]));
+        strAppendByte(out, '}');
+    }
+    strAppendByte(out, ']');
+}
+
 /* Prints a slow command; only its name if `hide_user_data`. */
 static void appendCommand(str *out, const commandlogEntry *e, bool hide_user_data) {
     str text = STR_EMPTY;
@@ -215,6 +230,17 @@ void statusPrint(str *out) {
     appendKeyspace(out, strSlice(&text));
     appendName(out, "slowlog");
     appendSlowLog(out, hide_user_data);
+    static const char *const primary_keys[] = {
+        "name",      "address",      "status", "replicas", "ok_replicas",
+        "sentinels", "ok_sentinels", "quorum", "ckquorum", "config_epoch",
+        "state",     "switched",     "why",    NULL};
+    static const char *const instance_keys[] = {"primary", "kind", "address", "up", NULL};
+    if (infoIndexFind(&info, "sentinel_masters").len) {
+        appendName(out, "primaries");
+        appendWatched(out, strSlice(&text), "sentinel_primary_", primary_keys);
+        appendName(out, "instances");
+        appendWatched(out, strSlice(&text), "sentinel_instance_", instance_keys);
+    }
     strAppendText(out, "}\n");
     infoIndexClear(&info);
     strFree(&text);

@@ -250,6 +250,47 @@ static void printInfo(str *out) {
     }
 }
 
+static void printInstance(str *out, int *number, sentinelInstance *i) {
+    const sentinelView *v = &serverView;
+    slice host = sentinelAddrText(v, &i->addr);
+    hotCheck(i->primary);
+    strAppendFormat(out, "sentinel_instance_%d:primary=%s,kind=%s,address=%.*s:%d,up=%d\r\n",
+                    (*number)++, strText(&i->primary->name), sentinelKindName(i->kind),
+                    (int)host.len, host.ptr, i->addr.port,
+                    !(i->flags & INSTANCE_SDOWN) && sentinelIsConnected(i));
+}
+
+static int countUp(const list *of) {
+    int count = 0;
+    SENTINEL_EACH(i, of) count += !(i->flags & INSTANCE_SDOWN) && sentinelIsConnected(i);
+    return count;
+}
+
+/* For the metrics port: all that is watched, and the last failovers since the start. */
+static void printWatched(str *out) {
+    sentinelView *v = serverViewNow();
+    int number = 0, other = 0;
+    hotCheck(v->env);
+    SENTINEL_EACH(primary, &v->primaries) {
+        const sentinelAddr *addr = sentinelCurrentAddr(primary);
+        slice host = sentinelAddrText(v, addr);
+        int voters = (int)primary->sentinels.count + 1, usable = 1 + countUp(&primary->sentinels);
+        strAppendFormat(
+            out,
+            "sentinel_primary_%d:name=%s,address=%.*s:%d,status=%s,replicas=%d,ok_replicas=%d,"
+            "sentinels=%d,ok_sentinels=%d,quorum=%lld,ckquorum=%d,config_epoch=%llu,state=%s,"
+            "switched=%lld,why=%s\r\n",
+            number++, strText(&primary->name), (int)host.len, host.ptr, addr->port,
+            statusOf(primary), (int)primary->replicas.count, countUp(&primary->replicas), voters,
+            usable, (long long)primary->quorum,
+            usable >= primary->quorum && usable >= voters / 2 + 1,
+            (unsigned long long)primary->config_epoch, sentinelStepName(primary->step),
+            (long long)primary->switched_ms / 1000, primary->switch_why ? primary->switch_why : "");
+        SENTINEL_EACH(replica, &primary->replicas) printInstance(out, &other, replica);
+        SENTINEL_EACH(peer, &primary->sentinels) printInstance(out, &other, peer);
+    }
+}
+
 void sentinelReplyRole(ctx *c) {
     const sentinelView *v = serverViewNow();
     replyArray(c, 2);
@@ -262,7 +303,9 @@ static bool isBusy(void) { return is_running; }
 
 static const tickJob ticks[] = {{"sentinel", 0, tick, isBusy}, {0}};
 static const infoSection sections[] = {
-    {"sentinel", "# Sentinel", INFO_NORMAL, INFO_SENTINEL, printInfo}, {0}};
+    {"sentinel", "# Sentinel", INFO_NORMAL, INFO_SENTINEL, printInfo},
+    {"sentinel_watched", "# Sentinel", 0, INFO_SENTINEL, printWatched},
+    {0}};
 
 /* PUBLISH: clients may send hello messages, nothing else. */
 static bool publishInward(ctx *c) {

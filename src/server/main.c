@@ -152,8 +152,7 @@ static void startFeatures(void) {
 
 static void openListeners(void) {
     reason why;
-    bool has_metrics = serverModeNow()->has_dataset;
-    if (netListen(&why) == OK && (!has_metrics || metricsListen(run.loop, &why) == OK)) return;
+    if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
     logWarning("%s", why.text);
     exit(1);
 }

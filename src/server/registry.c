@@ -55,6 +55,7 @@ const feature *const sentinelFeatures[] = {
     &aclFeature,
     &pubsubFeature,
     &sentinelFeature,
+    &metricsFeature,
 };
 // clang-format on
 const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatures[0]);

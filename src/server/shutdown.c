@@ -31,7 +31,7 @@ static struct {
 static void __attribute__((noreturn)) finish(void) {
     serverEventSignal(&(serverEvent){.kind = SERVER_SHUTDOWN});
     bool has_dataset = serverModeNow()->has_dataset;
-    if (has_dataset) metricsStop();
+    metricsStop();
     netStopListening();
     if (has_dataset) replStop();
     netCloseAll();

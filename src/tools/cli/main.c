@@ -82,6 +82,7 @@ static int runMode(connection *c) {
     case MODE_SCAN: return modeScan(c);
     case MODE_STAT: return modeStat(c);
     case MODE_TOP: return modeTop(c);
+    case MODE_SENTINEL_VIEW: return modeSentinelView(c);
     case MODE_LRU_TEST: return modeLruTest(c);
     case MODE_LATENCY:
     case MODE_LATENCY_HISTORY: return modeLatency(c);

@@ -18,6 +18,7 @@ int modeLatencyDist(connection *c);
 int modeIntrinsicLatency(connection *c);
 int modeStat(connection *c);
 int modeTop(connection *c);
+int modeSentinelView(connection *c);
 int modeLruTest(connection *c);
 /* --rdb and --functions-rdb. */
 int modeRdb(connection *c);

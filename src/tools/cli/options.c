@@ -88,6 +88,7 @@ static const optionRow rows[] = {
     {"--hotkeys-count", KIND_MODE_INT64, FIELD(hotkeys_count), MODE_HOTKEYS},
     {"--scan", KIND_MODE, 0, MODE_SCAN},
     {"--top", KIND_MODE, 0, MODE_TOP},
+    {"--sentinel-view", KIND_MODE, 0, MODE_SENTINEL_VIEW},
     {"--pattern", KIND_TEXT, FIELD(pattern), 0},
     {"--count", KIND_INT64, FIELD(count), 0},
     {"--eval", KIND_TEXT, FIELD(eval_file), 0},

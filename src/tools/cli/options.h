@@ -35,6 +35,7 @@ typedef enum cliMode {
     MODE_HOTKEYS,
     MODE_SCAN,
     MODE_TOP,
+    MODE_SENTINEL_VIEW,
     MODE_CLUSTER,
 } cliMode;
 

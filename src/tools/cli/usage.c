@@ -117,6 +117,8 @@ static const char usage[] =
     "                     Cluster Manager command and arguments (see below).\n"
     "  --top              Live view of clients, commands, memory and hot keys.\n"
     "                     Refreshed every second; use -i to change the interval.\n"
+    "  --sentinel-view    Table of what a Sentinel watches: primaries, replicas, Sentinels,\n"
+    "                     states and the last failover. Refreshed on a terminal.\n"
     "  --progress <style> Progress of long tasks: json prints one object per line to\n"
     "                     STDERR, none prints nothing. Default: a line on a terminal.\n"
     "  --verbose          Verbose mode.\n"
