@@ -134,7 +134,7 @@ size_t slotExportUnsentOf(void *arg, const slotJob *job) {
 
 size_t slotExportQueued(void *arg, const slotJob *job) {
     (void)arg; /* there is one server */
-    return slotExportUnsent(job);
+    return exportStreamUnsent(job);
 }
 
 /* ------------------------------------------------------------------ periodic */

@@ -36,7 +36,29 @@ void exportLinkSend(slotJob *job, slice bytes) {
     if (!w->who) return; /* it was lost */
     sessionDeliver(w->who, DELIVER_PUSH, bytes);
     sessionWantWrite(w->who);
+    w->given += bytes.len;
     w->sent_any_ms = engineHot.now_ms;
+}
+
+void exportLinkLend(slotJob *job, blob *bytes) {
+    hotCheck(bytes->len > 0);
+    hotCheck(job->work);
+    exportWork *w = exportOf(job);
+    if (!w->who) return; /* it was lost */
+    sessionDeliverShared(w->who, DELIVER_PUSH, bytes, 0, bytes->len);
+    sessionWantWrite(w->who);
+    w->given += bytes->len;
+    w->lent_end = w->given;
+    w->lent = bytes->len;
+    w->sent_any_ms = engineHot.now_ms;
+}
+
+size_t exportLinkUnsent(const slotJob *job) {
+    const exportWork *w = exportOf(job);
+    hotCheck(w->lent_end <= w->given);
+    size_t unsent = w->who ? sessionOutputPending(w->who) : 0;
+    uint64_t after = w->given - w->lent_end;
+    return unsent <= after ? unsent : unsent - sizeMin(w->lent, (size_t)(unsent - after));
 }
 
 /* A request of the handshake: a few hundred bytes, which the buffer of a new socket takes. */
@@ -203,7 +225,7 @@ void exportLinkClose(slotJob *job) {
 void exportLinkLimit(slotJob *job) {
     session *s = exportOf(job)->who;
     check(s);
-    netLimitReplica(s, sessionOutputMemory(s), 0);
+    netLimitReplica(s, exportLinkUnsent(job), 0);
 }
 
 size_t exportLinkMemory(const slotJob *job) {

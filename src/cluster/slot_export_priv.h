@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blob.h"
 #include "base/str.h"
 #include "cluster/slot_job.h"
 #include "cluster/slot_source.h"
@@ -21,6 +22,10 @@ typedef struct exportWork {
     session *who;     /* NULL: there is none (any more) */
     str received;     /* the beginning of a reply */
     int db_id;        /* selected at the end of what was sent; -1: none */
+    /* Bytes given to the link so far; where the last string that was lent ends in them, and its
+     * length. */
+    uint64_t given, lent_end;
+    size_t lent;
     int64_t told_ms, sent_any_ms, began_ms;
 } exportWork;
 
@@ -40,6 +45,11 @@ void exportOn(slotJob *job, slotJobEvent event);
 void exportLinkAuth(slotJob *job, slice user_name, slice password);
 void exportLinkEstablish(slotJob *job);
 void exportLinkSend(slotJob *job, slice bytes);
+/* The same by reference. */
+void exportLinkLend(slotJob *job, blob *bytes);
+/* Bytes that were not sent yet, without those of the last string that was lent: they take no memory
+ * of the link. */
+size_t exportLinkUnsent(const slotJob *job);
 void exportLinkClose(slotJob *job);
 /* Applies the output limits of class replica. */
 void exportLinkLimit(slotJob *job);
@@ -47,6 +57,8 @@ size_t exportLinkMemory(const slotJob *job);
 
 /* ---- slot_export_stream.c ---- */
 
+/* slotExportUnsent() without the last string that was lent. */
+size_t exportStreamUnsent(const slotJob *job);
 typedef struct exportProgress {
     double percent, bytes_per_second;
     uint64_t keys_total;

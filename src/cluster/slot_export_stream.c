@@ -18,12 +18,17 @@
 #include "resp/resp.h"
 #include "store/store.h"
 
+static size_t walkPending(const slotJob *job) {
+    return job->state == JOB_SNAPSHOTTING ? slotWalkPending() : 0;
+}
+
 size_t slotExportUnsent(const slotJob *job) {
     const exportWork *w = job->work;
     if (job->is_import || !w) return 0;
-    size_t waiting = job->state == JOB_SNAPSHOTTING ? slotWalkPending() : 0;
-    return waiting + (w->who ? sessionOutputPending(w->who) : 0);
+    return walkPending(job) + (w->who ? sessionOutputPending(w->who) : 0);
 }
+
+size_t exportStreamUnsent(const slotJob *job) { return walkPending(job) + exportLinkUnsent(job); }
 
 /* ------------------------------------------------------------------ the keys */
 
@@ -34,6 +39,8 @@ static size_t room(void *arg) {
 }
 
 static void send(void *arg, slice bytes) { exportLinkSend(((exportWork *)arg)->job, bytes); }
+
+static void lend(void *arg, blob *bytes) { exportLinkLend(((exportWork *)arg)->job, bytes); }
 
 static void ended(void *arg) {
     exportWork *w = arg;
@@ -54,7 +61,7 @@ static void stopped(void *arg) {
 }
 
 static const slotWalkProcs walk_procs = {
-    .room = room, .send = send, .ended = ended, .stopped = stopped};
+    .room = room, .send = send, .lend = lend, .ended = ended, .stopped = stopped};
 
 bool slotExportCanStream(void *arg, const slotJob *job) {
     (void)arg; /* there is one server */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The walk over slots (slot_walk.h). Invariants: `out` has complete commands, in the order in which
- * they are to be executed; changes are in `held` if and only if a large value is open, as they
- * would be executed before the rest of it. A walk that was stopped has removed its marks before the
- * next one begins; the stage remains until then. */
+ * they are to be executed, after the end of that of a string that was lent; changes are in `held`
+ * if and only if a large value is open, as they would be executed before the rest of it. A walk
+ * that was stopped has removed its marks before the next one begins; the stage remains until
+ * then. */
 #include "cluster/slot_walk.h"
 
 #include "base/base.h"
@@ -21,6 +22,7 @@
 enum {
     STEP_BUCKETS = 16,
     SEND_BYTES = 32 * 1024, /* passed on together */
+    LEND_MIN = 16 * 1024,   /* of a string that is passed on by reference */
     SHARE_PERCENT = 40,     /* of the time, for the walk */
     SHARE_US_MIN = 50,      /* in one turn */
     SHARE_US_MAX = 250,
@@ -34,7 +36,7 @@ static struct {
     const slotWalkProcs *procs;
     void *arg;
     str out;
-    rdbStrSink sink; /* appends to `out` */
+    rdbSink sink; /* appends to `out` */
     rdbWriter writer;
     int db_id; /* selected at the end of `out`; -1: none */
     aofParts parts;
@@ -107,6 +109,24 @@ static void releaseHeld(void) {
     strFree(&walk.held);
     walk.held_db = -1;
     if (walk.out.len >= SEND_BYTES) sendOut();
+}
+
+/* ---- the sink of the writer ---- */
+
+static status takeBytes(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    (void)sink, (void)why; /* there is one walk; writing to memory cannot fail */
+    strAppend(&walk.out, bytes, len);
+    return OK;
+}
+
+static bool takeBlob(rdbSink *sink, rdbWriter *w, blob *bytes) {
+    (void)sink; /* there is one walk */
+    if (bytes->len < LEND_MIN) return false;
+    (void)rdbWriterFlush(w); /* to memory: it cannot fail */
+    sendOut();
+    walk.progress.bytes += bytes->len;
+    walk.procs->lend(walk.arg, bytes);
+    return true;
 }
 
 /* ------------------------------------------------------------------ calls of the store */
@@ -311,8 +331,8 @@ void slotWalkBegin(const slotMask *slots, const slotWalkProcs *procs, void *arg)
     walk.db_id = walk.held_db = -1;
     walk.progress = (slotWalkProgress){.keys_total = countKeys(slots)};
     walk.added_paid = walk.owed = 0;
-    rdbStrSinkInit(&walk.sink, &walk.out);
-    rdbWriterInit(&walk.writer, &walk.sink.sink, false, false);
+    walk.sink = (rdbSink){.write = takeBytes, .lend = takeBlob};
+    rdbWriterInit(&walk.writer, &walk.sink, false, false);
     walk.runs = true;
     storeSavingBegin(&saver, slots);
     walk.left_us = clockMonoUs();

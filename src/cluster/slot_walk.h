@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/blob.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
@@ -25,6 +26,8 @@ typedef struct slotWalkProcs {
     /* Bytes that the receiver takes now; 0: the walk waits. */
     size_t (*room)(void *arg);
     void (*send)(void *arg, slice bytes);
+    /* The same by reference: a large string. The rest of its command follows at once. */
+    void (*lend)(void *arg, blob *bytes);
     /* Everything was sent. */
     void (*ended)(void *arg);
     /* The walk was stopped by childKill(). */

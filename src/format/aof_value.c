@@ -76,7 +76,14 @@ static void writeString(rdbWriter *w, const robj *o) {
     begin(w, 3);
     word(w, SLICE("SET"));
     word(w, objectKey(o));
-    word(w, objectText(o, digits));
+    if (objectForm(o) != FORM_POINTER) {
+        word(w, objectText(o, digits));
+        return;
+    }
+    blob *text = objectPointer(o);
+    writeNumberLine(w, '$', text->len);
+    rdbWriteBlobBytes(w, text);
+    rdbWriteBytes(w, "\r\n", 2);
 }
 
 static void writeList(rdbWriter *w, const robj *o) {

@@ -77,6 +77,12 @@ void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len) {
     w->used += len;
 }
 
+void rdbWriteBlobBytes(rdbWriter *w, blob *bytes) {
+    hotCheck(!w->checksum || !w->sink->lend);
+    if (w->sink->lend && w->sink->lend(w->sink, w, bytes)) return;
+    rdbWriteBytes(w, bytes->bytes, bytes->len);
+}
+
 void rdbWriteByte(rdbWriter *w, uint8_t byte) { rdbWriteBytes(w, &byte, 1); }
 
 void rdbWriteU64(rdbWriter *w, uint64_t v) {

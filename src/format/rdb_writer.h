@@ -31,6 +31,9 @@ struct rdbSink {
     bool (*string)(rdbSink *sink, rdbWriter *w, slice text);
     /* NULL, or the same for a string that it may keep a reference to. */
     bool (*shared)(rdbSink *sink, rdbWriter *w, blob *text);
+    /* NULL, or takes the bytes of a blob as they are, to which it keeps a reference, after what is
+     * in the writer's buffer. False: the writer copies them. */
+    bool (*lend)(rdbSink *sink, rdbWriter *w, blob *bytes);
 };
 
 /* A sink that appends to a string. */
@@ -81,6 +84,8 @@ static inline uint64_t rdbWriterOffset(const rdbWriter *w) { return w->flushed +
 uint64_t rdbWriterChecksum(rdbWriter *w);
 
 void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len);
+/* Writes the bytes of a blob as they are; a sink may keep a reference to it. No checksum. */
+void rdbWriteBlobBytes(rdbWriter *w, blob *bytes);
 void rdbWriteByte(rdbWriter *w, uint8_t byte);
 void rdbWriteU64(rdbWriter *w, uint64_t v);
 /* Writes a length in the fewest possible bytes. */

@@ -52,6 +52,9 @@ typedef struct receivedInput {
     bool more;  /* all space was used: more bytes may wait */
 } receivedInput;
 
+/* Of a large argument in one call: while the sender goes on, the system would fill any space. */
+enum { RECEIVE_LARGE_MAX = 1024 * 1024 };
+
 /* ANY_THREAD: each batch is used by one thread at a time. `request_max` is at most
  * REQUEST_BATCH_MAX. */
 inputBatch *batchNew(size_t arena_bytes, int request_max);
@@ -76,6 +79,7 @@ static inline ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool 
     if (unlikely(cl->parser.partial != NULL)) {
         size_t large_cap;
         char *tail = requestParserTail(&cl->parser, &large_cap);
+        large_cap = sizeMin(large_cap, RECEIVE_LARGE_MAX);
         if (tail) return batchReceiveLarge(cl, tail, large_cap, at, most, in);
     }
     most = hostileReadMax(most);

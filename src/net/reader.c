@@ -73,7 +73,8 @@ static void parseRun(inputBatch *b, inputRun *run) {
 requestLimits readerLimits(const session *s) {
     return (requestLimits){.bulk_max = engineBulkMax(),
                            .multibulk_max = INT32_MAX,
-                           .authenticated = sessionIsAuthenticated(s)};
+                           .authenticated = sessionIsAuthenticated(s),
+                           .trusted = s->flags & SESSION_REPLAY};
 }
 
 static connProc *read_proc = readerReadable;

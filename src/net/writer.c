@@ -61,6 +61,19 @@ static inline void endWrite(client *cl, bool full) {
 
 void writerEnd(client *cl, bool full) { endWrite(cl, full); }
 
+/* Cuts off what is beyond `most` bytes: while the receiver goes on, the system would take all. */
+static NO_INLINE int limitIovecs(struct iovec *iov, int count, size_t most) {
+    hotCheck(most > 0);
+    for (int i = 0; i < count; i++) {
+        if (iov[i].iov_len >= most) {
+            iov[i].iov_len = most;
+            return i + 1;
+        }
+        most -= iov[i].iov_len;
+    }
+    return count;
+}
+
 void writerWrite(client *cl) {
     hotCheck(threadIsMain());
     session *s = &cl->session;
@@ -74,6 +87,8 @@ void writerWrite(client *cl) {
     while (pending) {
         struct iovec iov[WRITER_IOVECS];
         int count = outbufIovecs(&s->out, iov, WRITER_IOVECS);
+        if (unlikely(pending > thread->write_bytes_max))
+            count = limitIovecs(iov, count, thread->write_bytes_max);
         ssize_t written = connWritev(&cl->conn, iov, count);
         counted->writes++;
         if (written < 0) {

@@ -352,6 +352,8 @@ static void openLarge(requestInput *in, size_t *len) {
     char *from = in->start + s->next;
     size_t there = in->len - s->next, moved = 0;
     size_t wanted = sizeMin(there, (size_t)s->bulk);
+    /* NULL: what fits is tried instead */
+    if (in->limits->trusted) l->bytes = blobTryNew((size_t)s->bulk);
     while (moved < wanted && largeReserve(s, l)) {
         size_t step = sizeMin(wanted - moved, l->bytes->cap - l->bytes->len);
         memcpy(l->bytes->bytes + l->bytes->len, from + moved, step);

@@ -62,6 +62,7 @@ typedef struct requestLimits {
     int64_t bulk_max;      /* proto-max-bulk-len */
     int32_t multibulk_max; /* arguments per request */
     bool authenticated; /* if false: 10 arguments of 16,384 bytes, with error texts of their own */
+    bool trusted;       /* a large argument gets its block at once, which it will fill */
 } requestLimits;
 
 /* State of one incomplete request; all zero at the start of a request. */
@@ -102,9 +103,8 @@ requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos
 
 /* Where to store the next bytes from the socket while a large argument is incomplete: up to `*cap`
  * bytes at the returned address. Otherwise returns NULL and sets *cap to 0: read into the buffer.
- * The block grows with the bytes that arrive: at most to twice their number (and 16 KB), never
- * beyond the announced length. Also returns NULL if memory is exhausted; requestParse() then
- * returns REQUEST_BAD. */
+ * The block grows to at most twice the bytes that have arrived (and 16 KB); a trusted sender's has
+ * the announced length. NULL also if memory is exhausted: requestParse() returns REQUEST_BAD. */
 char *requestParserTail(requestParser *p, size_t *cap);
 /* Bytes missing from the large argument. If requestParserTail() has space for all of them, one
  * readv() may read the bytes after it into the buffer at *len. */

@@ -192,17 +192,6 @@ void freeKeyspace(keyspace *k, bool later) {
     memFree(stores);
 }
 
-void freeTable(const db *d, hashtable table, bool later) {
-    uint64_t objects = hashtableCount(&table);
-    if (!later || !storeNow.free_later || objects < LATER_MIN) {
-        hashtableFree(&table, freeHere, NULL);
-        return;
-    }
-    garbage *g = newGarbage(d->in, NULL, 0, objects);
-    g->table = table;
-    submit(g);
-}
-
 /* Submits a value to the background if that is worth while; false: nothing was done. */
 static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, void *value) {
     if (!ops->free_effort || ops->free_effort(at, value) <= LATER_MIN) return false;
@@ -235,6 +224,26 @@ void freeKeptValue(const typeOps *ops, void *value) {
 void freeObject(const db *d, robj *o, bool later) {
     bool may = later && objectForm(o) == FORM_POINTER && storeNow.free_later;
     if (likely(!may) || !freeValueLater(d, o)) objectFree(o);
+}
+
+static void freeEntryLater(void *context, void *entry, unsigned flags) {
+    (void)flags; /* all entries */
+    freeObject(context, entry, true);
+}
+
+void freeTable(const db *d, hashtable table, bool later) {
+    uint64_t objects = hashtableCount(&table);
+    if (!later || !storeNow.free_later) {
+        hashtableFree(&table, freeHere, NULL);
+        return;
+    }
+    if (objects < LATER_MIN) { /* some of them may be large */
+        hashtableFree(&table, freeEntryLater, (void *)(uintptr_t)d);
+        return;
+    }
+    garbage *g = newGarbage(d->in, NULL, 0, objects);
+    g->table = table;
+    submit(g);
 }
 
 void freeRemoved(const db *d, robj *o, bool later, bool eviction) {

@@ -11,7 +11,7 @@
 
 enum { PIPELINE = 100, ROUNDS = 15, TURNS = 4000 };
 
-static const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true};
+static const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true, false};
 static requestBatch batch;
 static uint64_t sink; /* keeps the compiler from dropping work */
 

@@ -13,7 +13,7 @@ import os
 import statistics
 import time
 
-from keyspace import Server, cpu_us
+from keyspace import Server, cpu_us, reserve_port
 
 LAST = 16383
 
@@ -24,12 +24,17 @@ class Pair:
     def __init__(self, binary, extra=()):
         options = ["--cluster-enabled", "yes", "--cluster-allow-replica-migration", "no",
                    "--cluster-announce-ip", "127.0.0.1", *extra]
-        self.nodes = [Server(os.path.abspath(binary), extra=options) for _ in range(2)]
+        self.nodes = []
+        for _ in range(2):
+            bus, guard = reserve_port()
+            with guard:
+                self.nodes.append(Server(os.path.abspath(binary), extra=[*options, "--cluster-port", str(bus)]))
+            self.nodes[-1].bus = bus
         a, b = self.nodes
         a.ask("CLUSTER", "ADDSLOTSRANGE", 0, LAST - 1)
         b.ask("CLUSTER", "ADDSLOTS", LAST)
         b.ask("CLUSTER", "SET-CONFIG-EPOCH", 2)
-        a.ask("CLUSTER", "MEET", "127.0.0.1", b.port)
+        a.ask("CLUSTER", "MEET", "127.0.0.1", b.port, b.bus)
         self.ids = [node.ask("CLUSTER", "MYID").decode() for node in self.nodes]
         for node in self.nodes:
             wait(lambda node=node: b"cluster_state:ok" in node.ask("CLUSTER", "INFO") and

@@ -112,3 +112,26 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         if {$alone > 4 * $asked + 2500} {fail "$alone ms, $asked when it was asked"}
     }
 }
+
+start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    test {a large string is not copied by the source, and is in the target's memory once} {
+        set size [expr {64 * 1024 * 1024}]
+        r setrange "{06S}s" [expr {$size - 1}] x
+        r setrange "{06S}s" 1000000 middle
+        set peak {}
+        foreach i {0 1} {
+            r -$i config resetstat
+            regexp {used_memory:(\d+)} [r -$i info memory] -> bytes
+            lappend peak $bytes
+        }
+        set name [move 0 1 0 0]
+        wait_job 0 success $name
+        assert_equal $size [r -1 strlen "{06S}s"]
+        assert_equal middle [r -1 getrange "{06S}s" 1000000 1000005]
+        foreach i {0 1} extra [list 0 $size] {
+            regexp {used_memory_peak:(\d+)} [r -$i info memory] -> most
+            set more [expr {$most - [lindex $peak $i] - $extra}]
+            if {$more > $size / 2} {fail "node $i: $more bytes more than it needs"}
+        }
+    }
+}

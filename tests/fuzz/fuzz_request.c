@@ -115,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     limits.authenticated = flags & 1;
     if (flags & 2) limits.bulk_max = 17000;
     if (flags & 4) limits.multibulk_max = 50;
+    limits.trusted = flags & 32;
     stream_len = 0;
     uint64_t seed = 14695981039346656037ULL;
     for (size_t i = 1; i < size; i++) {

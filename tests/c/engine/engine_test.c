@@ -539,7 +539,7 @@ static int runBatch(session *s, requestParser *parser, requestBatch *batch) {
 /* Parses and runs the buffer until it has no complete request or the session stops; destroys it. */
 static int runBuffer(session *s, requestParser *parser, char *buf, size_t *len, size_t *pos) {
     static requestBatch batch;
-    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true};
+    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true, false};
     requestError error;
     int ran = 0;
     requestStatus st;

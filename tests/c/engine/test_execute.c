@@ -152,7 +152,7 @@ static void a_name_is_not_taken_for_the_one_before(void **state) {
                {SLICE("12345678"), SLICE("a"), false},  {SLICE("123456789"), SLICE("a"), false},
                {SLICE("123456780"), SLICE("a"), false}, {SLICE(""), SLICE("a"), false}};
     static requestBatch batch;
-    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true};
+    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true, false};
     for (size_t i = 0; i < COUNT_OF(all) * COUNT_OF(all); i++) {
         size_t first = i / COUNT_OF(all), second = i % COUNT_OF(all), pos = 0;
         char text[512];

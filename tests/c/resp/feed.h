@@ -27,7 +27,7 @@ typedef struct feed {
     size_t memory_max; /* the most requestParserMemory() said */
 } feed;
 
-static const requestLimits FEED_LIMITS = {512 * 1024 * 1024, INT32_MAX, true};
+static const requestLimits FEED_LIMITS = {512 * 1024 * 1024, INT32_MAX, true, false};
 
 static uint64_t feedRandom(feed *f) {
     f->random ^= f->random << 13;

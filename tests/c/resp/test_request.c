@@ -185,7 +185,7 @@ static const sample inlines[] = {
     SAMPLE("ECHO \"abc\0\n", ""),
 };
 
-static const requestLimits strangers = {512 * 1024 * 1024, INT32_MAX, false};
+static const requestLimits strangers = {512 * 1024 * 1024, INT32_MAX, false, false};
 static const sample unauthenticated[] = {
     SAMPLE("*11\r\n", ERR "unauthenticated multibulk length"),
     SAMPLE("*1000\r\n", ERR "unauthenticated multibulk length"),
@@ -304,8 +304,29 @@ static void every_length_of_a_bulk_is_read_exactly(void **state) {
     }
 }
 
+static void a_large_argument_of_a_trusted_sender_gets_its_block_at_once(void **state) {
+    enum { SIZE = 1000000 };
+    requestLimits limits = FEED_LIMITS;
+    requestBatch batch;
+    requestError error;
+    for (int trusted = 0; trusted < 2; trusted++) {
+        requestParser p = {NULL};
+        char buf[128 + REQUEST_READ_SLACK];
+        size_t pos = 0, room, len = (size_t)sprintf(buf, "*2\r\n$4\r\nECHO\r\n$%d\r\nv", SIZE);
+        requestBatchInit(&batch);
+        limits.trusted = trusted;
+        assert_int_equal(requestParse(&p, buf, &len, &pos, &limits, &batch, 64, &error),
+                         REQUEST_NEED_MORE);
+        assert_non_null(requestParserTail(&p, &room));
+        assert_int_equal(requestParserMissing(&p), SIZE - 1);
+        assert_int_equal(room == SIZE - 1, trusted);
+        requestParserClear(&p);
+        requestBatchClear(&batch);
+    }
+}
+
 static void proto_max_bulk_len_and_the_count_limit_are_the_callers(void **state) {
-    static const requestLimits tight = {5, 2, true};
+    static const requestLimits tight = {5, 2, true, false};
     static const sample samples[] = {
         SAMPLE("*2\r\n$5\r\n12345\r\n$0\r\n\r\n", "2:5:12345,0:,;"),
         SAMPLE("*1\r\n$6\r\n", ERR "invalid bulk length"),
@@ -317,7 +338,7 @@ static void proto_max_bulk_len_and_the_count_limit_are_the_callers(void **state)
         SAMPLE("*3\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n", ERR "invalid multibulk length"),
     };
     checkSamples(&tight, samples, sizeof(samples) / sizeof(samples[0]));
-    static const requestLimits tight_strangers = {5, 2, false};
+    static const requestLimits tight_strangers = {5, 2, false, false};
     checkSamples(&tight_strangers, samples, sizeof(samples) / sizeof(samples[0]));
 }
 
@@ -629,6 +650,7 @@ int test_request(void) {
         cmocka_unit_test(unauthenticated_clients_have_limits_of_their_own),
         cmocka_unit_test(unauthenticated_clients_may_send_16384_bytes),
         cmocka_unit_test(every_length_of_a_bulk_is_read_exactly),
+        cmocka_unit_test(a_large_argument_of_a_trusted_sender_gets_its_block_at_once),
         cmocka_unit_test(proto_max_bulk_len_and_the_count_limit_are_the_callers),
         cmocka_unit_test(lines_without_an_end_are_refused_beyond_64_kib),
         cmocka_unit_test(a_long_inline_line_that_comes_whole_is_accepted),
