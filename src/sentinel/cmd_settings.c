@@ -265,7 +265,10 @@ static void setOption(ctx *c, sentinelView *v, int option, slice value) {
     const slice pair[] = {SLICE("loglevel"), value};
     hotCheck(c->argc > 3);
     switch (option) {
-    case 0: v->resolve_hostnames = sliceIs(value, "yes"); break;
+    case 0:
+        v->resolve_hostnames = sliceIs(value, "yes");
+        if (!v->resolve_hostnames) sentinelForgetNames(v);
+        break;
     case 1: v->announce_hostnames = sliceIs(value, "yes"); break;
     case 2: setText(&v->announce_ip, value); break;
     case 3: v->announce_port = (int)sentinelReadNumber(value); break;

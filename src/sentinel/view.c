@@ -389,6 +389,22 @@ void sentinelResetPrimary(sentinelView *v, sentinelInstance *primary, bool peers
 
 /* ------------------------------------------------------------------ other addresses */
 
+static void forgetName(const sentinelView *v, sentinelInstance *i) {
+    check(i->addr.ip[0]);
+    strFree(&i->addr.host);
+    i->addr.host = strNew(sliceOf(i->addr.ip));
+    if (i->kind == INSTANCE_REPLICA) nameReplica(v, i);
+}
+
+void sentinelForgetNames(sentinelView *v) {
+    hotCheck(v->env);
+    SENTINEL_EACH(primary, &v->primaries) {
+        forgetName(v, primary);
+        SENTINEL_EACH(replica, &primary->replicas) forgetName(v, replica);
+        SENTINEL_EACH(peer, &primary->sentinels) forgetName(v, peer);
+    }
+}
+
 void sentinelSwitchPrimary(sentinelView *v, sentinelInstance *primary, sentinelAddr *take) {
     sentinelAddr *addrs = memNewArray(sentinelAddr, primary->replicas.count + 1);
     int count = 0;

@@ -241,6 +241,9 @@ sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l)
 status sentinelAddrMake(sentinelView *v, slice host, int64_t port, sentinelAddr *out) MUST_USE;
 void sentinelAddrFree(sentinelAddr *a);
 bool sentinelAddrEqual(const sentinelAddr *a, const sentinelAddr *b);
+/* All addresses are known by their numbers alone from now on: names are not resolved any more. None
+ * may be a name without an address. */
+void sentinelForgetNames(sentinelView *v);
 /* The address as it is shown and announced. */
 slice sentinelAddrText(const sentinelView *v, const sentinelAddr *a);
 /* True if the reported text is this address. */

@@ -26,7 +26,7 @@ proc start_watched {arguments code} {
         set server [list tags $tags overrides [dict get $options overrides] crash ok]
         if {$i > $replicas} {
             set own [dict merge [list port [free_port]] [dict get $options sentinel]]
-            set server [list tags $tags overrides $own args --sentinel]
+            set server [list tags $tags overrides $own args --sentinel crash ok]
         }
         set body [list start_server $server $body]
     }

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The configuration file: the state after a restart is the one before, whatever was set; comments and the order of
+# lines are kept.
+
+# What a restart must not change.
+proc lasting_state {} {
+    set state {}
+    foreach map [r sentinel primaries] {
+        set name [dict get $map name]
+        foreach field {ip port quorum down-after-milliseconds failover-timeout parallel-syncs config-epoch} {
+            dict set state $name $field [dict get $map $field]
+        }
+    }
+    # Values of passwords, users and renamed commands are not shown: the lines of the file are.
+    set lines {}
+    foreach line [split [file_text [srv config]] \n] {
+        if {[regexp {^sentinel (auth-|rename-command|refused-|primary-reboot|announce|resolve|sentinel-)} $line]} {lappend lines $line}
+    }
+    return [list [lsort -stride 2 $state] [r sentinel config get *] [lsort $lines] [r sentinel myid]]
+}
+
+proc random_text {letters} {
+    set text [string index $letters [random_below [string length $letters]]]
+    for {set n [random_below 12]} {$n > 0} {incr n -1} {append text [string index $letters [random_below [string length $letters]]]}
+    return $text
+}
+
+proc random_order {names} {
+    set name [lindex $names [random_below [llength $names]]]
+    set odd "ab \"'\\#\u00e9"
+    switch [random_below 8] {
+        0 - 1 {return [list monitor [random_text "ab \"'\\#:-x"] [lindex {127.0.0.1 ::1 no.such.host.} [random_below 3]] \
+            [random_below 65536] [expr {1 + [random_below 5]}]]}
+        2 {return [list remove $name]}
+        3 {return [list set $name auth-pass [random_text $odd] auth-user [random_text $odd]]}
+        4 {return [list set $name rename-command [random_text "PINGx \"'"] [random_text $odd]]}
+        5 {return [list set $name down-after-milliseconds [expr {1 + [random_below 5000000000]}] \
+            failover-timeout [expr {1 + [random_below 5000000000]}] quorum [expr {1 + [random_below 9]}] \
+            parallel-syncs [expr {1 + [random_below 9]}] refused-after-milliseconds [random_below 5000] \
+            primary-reboot-down-after-period [random_below 5000]]}
+        6 {return [list config set announce-ip [random_text "ab."] announce-port [random_below 65536] \
+            sentinel-user [random_text $odd] sentinel-pass [random_text $odd]]}
+        7 {return [list config set announce-hostnames [lindex {yes no} [random_below 2]] \
+            resolve-hostnames [lindex {yes no} [random_below 2]]]}
+    }
+}
+
+start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] args --sentinel] {
+    test {random SET, MONITOR, REMOVE and CONFIG SET are the same after a restart, and comments stay} {
+        set f [open [srv config] a]
+        puts $f "# a comment at the end\nloglevel notice\n# the last line"
+        close $f
+        r sentinel debug info-period 600000 ping-period 600000
+        restart_server
+        set own {^#(?! Generated)}
+        set comments [lsearch -all -inline -regexp [split [file_text [srv config]] \n] $own]
+        assert {[llength $comments] >= 2}
+        set accepted 0
+        for {set round 0} {$round < 8} {incr round} {
+            for {set i 0} {$i < 25} {incr i} {
+                set names [lmap map [r sentinel primaries] {dict get $map name}]
+                if {[llength $names] == 0} {set names {{}}}
+                incr accepted [expr {![catch {r sentinel {*}[random_order $names]}]}]
+            }
+            r sentinel flushconfig
+            set before [lasting_state]
+            restart_server
+            foreach part $before now [lasting_state] {
+                foreach a $part b $now {assert_equal $a $b}
+            }
+        }
+        assert {$accepted > 20}
+        assert_equal $comments [lsearch -all -inline -regexp [split [file_text [srv config]] \n] $own]
+    }
+}
+
+start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] args --sentinel] {
+    test {names of hosts are for those that allow them, and RESET is saved} {
+        assert_error "ERR Invalid IP address or hostname specified" {r sentinel monitor n localhost 1 1}
+        r sentinel config set resolve-hostnames yes announce-hostnames yes
+        r sentinel monitor n localhost 1 1
+        assert_equal {localhost 1} [r sentinel get-primary-addr-by-name n]
+        r sentinel monitor gone no.such.host. 1 1
+        assert_error "ERR Invalid value 'no' to SENTINEL CONFIG SET 'resolve-hostnames'" {r sentinel config set resolve-hostnames no}
+        r sentinel remove gone
+        set lines "sentinel known-replica n 127.0.0.1 2"
+        set f [open [srv config] a]
+        puts $f $lines
+        close $f
+        restart_server
+        assert_equal {localhost 1} [r sentinel get-primary-addr-by-name n]
+        assert_equal 1 [dict get [r sentinel primary n] num-slaves]
+        assert_equal 1 [r sentinel reset *]
+        restart_server
+        assert_equal 0 [dict get [r sentinel primary n] num-slaves]
+    }
+}
+
+start_watched {1 2 {overrides {bind "127.0.0.1 -::1"} sentinel {bind "127.0.0.1 -::1"}}} {
+    set first [sentinel_first]
+
+    test {announced addresses are what other Sentinels get to know} {
+        set second [expr {$first + 1}]
+        r -$first sentinel config set announce-ip 127.0.0.2 announce-port [srv -$first port]
+        r -$first sentinel debug publish-period 100
+        wait_for_condition 400 25 {[string match "*ip 127.0.0.2 *" [r -$second sentinel sentinels mym]]} else {fail "it is not known"}
+        assert_match "*+sentinel-address-switch*" [server_log -$second]
+        r -$first sentinel config set announce-ip "" announce-port 0
+        wait_for_condition 400 25 {[string match "*ip 127.0.0.1 *" [r -$second sentinel sentinels mym]]} else {fail "it is not known"}
+    }
+
+    test {a primary at an IPv6 address is watched} {
+        if {[catch {close [socket ::1 [srv port]]}]} return
+        foreach i [sentinels] {
+            r -$i sentinel monitor six ::1 [srv port] 2
+            r -$i sentinel set six down-after-milliseconds 5000
+        }
+        foreach i [sentinels] {
+            wait_for_condition 600 50 {
+                [sentinel_field $i flags six] eq "master" && [sentinel_field $i num-other-sentinels six] == 1
+            } else {
+                fail "not known: [r -$i sentinel primary six]"
+            }
+            assert_equal [list ::1 [srv port]] [r -$i sentinel get-primary-addr-by-name six]
+        }
+        with_node $first {restart_server}
+        assert_equal [list ::1 [srv port]] [r -$first sentinel get-primary-addr-by-name six]
+    }
+}
