@@ -3,17 +3,27 @@
 """Measures how slots move from one node to another one (CLUSTER MIGRATESLOTS), ours beside a peer.
 
     tests/bench/slot_migration.py idle OURS PEER [--rounds N] [--specs KEYS:BYTES,...]
+    tests/bench/slot_migration.py writes OURS PEER --benchmark PROGRAM [--rounds N] [--rate N] [--specs KEYS:BYTES,...]
 
 idle  half of all slots, and back, with no other requests: milliseconds, MB of values per second, CPU ms of source and
       target. Medians of the rounds and directions, least and greatest in brackets; servers take turns.
+writes  the same while valkey-benchmark SETs random keys of all slots, --rate per second (0: as fast as it can, P 16), and
+      two processes write and read keys of the moving slots and of the others, check each reply and follow redirects:
+      seconds idle and under writes; requests of the two processes, those that were redirected, the wrong ones;
+      milliseconds of a request before and during the move (p50, p99, p99.9, longest); MB that the resident set of the
+      source had more than the keys need. A move that fails is reported.
 
 Each pair of nodes is started for its turn, without files, on free ports."""
 import argparse
+import multiprocessing
 import os
+import socket
 import statistics
+import subprocess
+import threading
 import time
 
-from keyspace import Server, cpu_us, reserve_port
+from keyspace import Server, cpu_us, request, reserve_port
 
 LAST = 16383
 
@@ -56,6 +66,10 @@ class Pair:
             raise RuntimeError(f"the move ended: {job(node)}")
         return time.monotonic() - began
 
+    def settle(self, keys):
+        """Waits until the source has deleted what it has given away."""
+        wait(lambda: sum(int(n.ask("DBSIZE")) for n in self.nodes) <= keys, "the deletion of moved keys")
+
 
 def wait(condition, what, seconds=30):
     end = time.monotonic() + seconds
@@ -86,22 +100,167 @@ def idle(options):
                         moved = keys * size / 2e6
                         rows.setdefault((keys, size, name), []).append(
                             (seconds * 1e3, moved / seconds, spent[source], spent[1 - source]))
-                        time.sleep(0.3)  # the source deletes what it has given away
+                        pair.settle(keys)
     for (keys, size, name), values in rows.items():
         figures = [f"{statistics.median(c):.0f} ({min(c):.0f}-{max(c):.0f})" for c in zip(*values)]
         print(f"{keys} x {size} {name}: {figures[0]} ms, {figures[1]} MB/s, CPU ms of source {figures[2]}, "
               f"of target {figures[3]}", flush=True)
 
 
+def slot_of(key):
+    crc = 0
+    for byte in key.encode():
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
+    return crc % (LAST + 1)
+
+
+class Checker(multiprocessing.Process):
+    """Writes and reads keys of slots [first, last], one request at a time."""
+
+    def __init__(self, ports, first, last):
+        super().__init__(daemon=True)
+        self.ports = ports
+        names = (f"check:{i}" for i in range(1 << 30))
+        self.names = [n for n, _ in zip((n for n in names if first <= slot_of(n) <= last), range(500))]
+        self.pipe, self.far = multiprocessing.Pipe()
+        self.start()
+
+    def connect(self, port):
+        s = socket.create_connection(("127.0.0.1", port))
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def ask(self, words):
+        bytes_ = request(*words)
+        self.links[self.at].sendall(bytes_)
+        reply = self.links[self.at].recv(4096)
+        while reply.startswith(b"-MOVED "):
+            self.redirected += 1
+            self.at = int(reply.split(b":")[-1])
+            self.links[self.at].sendall(bytes_)
+            reply = self.links[self.at].recv(4096)
+        return reply
+
+    def run(self):
+        self.links = {port: self.connect(port) for port in self.ports}
+        self.at, self.redirected = self.ports[0], 0
+        waits, wrong, count = [], [], 0
+        while True:
+            name, value = self.names[count % len(self.names)], str(count)
+            for words, good in ((("SET", name, value), b"+OK\r\n"),
+                                (("GET", name), b"$%d\r\n%s\r\n" % (len(value), value.encode()))):
+                begin = time.perf_counter()
+                reply = self.ask(words)
+                waits.append((time.perf_counter() - begin) * 1e3)
+                if reply != good:
+                    wrong.append(reply[:80])
+            count += 1
+            time.sleep(0.0005)
+            if self.far.poll():
+                if self.far.recv() == "end":
+                    return
+                self.far.send((waits, self.redirected, wrong))
+                waits, wrong, self.redirected = [], [], 0
+
+    def take(self):
+        """What has happened since the last call."""
+        self.pipe.send("take")
+        return self.pipe.recv()
+
+    def end(self):
+        self.pipe.send("end")
+        self.join()
+
+
+def spread(waits):
+    waits = sorted(waits)
+    at = [waits[min(len(waits) - 1, int(len(waits) * part))] for part in (0.5, 0.99, 0.999)]
+    return "/".join(f"{w:.2f}" for w in (*at, waits[-1]))
+
+
+def move_under_writes(binary, keys, size, options):
+    with Pair(binary) as pair:
+        pair.nodes[0].ask("DEBUG", "POPULATE", keys, "key", size)
+        idle_s = pair.move(0)
+        pair.settle(keys)
+        pair.move(1)
+        pair.settle(keys)
+        rate = ["--rps", str(options.rate), "-P", "1"] if options.rate else ["-P", "16"]
+        load = subprocess.Popen(
+            [options.benchmark, "-p", str(pair.nodes[0].port), "--cluster", "-t", "set", "-r", str(keys), "-d", str(size),
+             "-n", "1000000000", "-c", "20", "-q", *rate], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        checkers = [Checker([n.port for n in pair.nodes], *slots) for slots in ((0, LAST // 2), (LAST // 2 + 1, LAST - 1))]
+        try:
+            time.sleep(2)
+            for c in checkers:
+                c.take()
+            done = commands(pair)
+            time.sleep(3)
+            rate_now = (commands(pair) - done) / 3
+            before = [c.take() for c in checkers]
+            rss = pair.nodes[0].rss()
+            most = Peak(pair.nodes[0])
+            try:
+                end = f"{pair.move(0):.2f} s"
+            except RuntimeError as error:
+                end = str(error)
+            during = [c.take() for c in checkers]
+            print(f"  {rate_now:.0f} requests/s; idle {idle_s:.2f} s, under writes {end}; memory +{most.end() - rss / 1e6:.0f} MB")
+            for what, b, d in zip(("moving", "others"), before, during):
+                print(f"  {what}: before {len(b[0])}, {spread(b[0])} ms; during {len(d[0])}, {spread(d[0])} ms; "
+                      f"redirected {d[1]}, wrong {len(b[2]) + len(d[2])} {(b[2] + d[2])[:2]}", flush=True)
+        finally:
+            load.kill()
+            load.wait()
+            for c in checkers:
+                c.end()
+
+
+def commands(pair):
+    lines = b"".join(n.ask("INFO", "stats") for n in pair.nodes).split(b"\r\n")
+    return sum(int(line.split(b":")[1]) for line in lines if line.startswith(b"total_commands_processed:"))
+
+
+class Peak(threading.Thread):
+    """The greatest resident set of a node, in MB."""
+
+    def __init__(self, node):
+        super().__init__(daemon=True)
+        self.node, self.most, self.over = node, 0, False
+        self.start()
+
+    def run(self):
+        while not self.over:
+            self.most = max(self.most, self.node.rss() / 1e6)
+            time.sleep(0.02)
+
+    def end(self):
+        self.over = True
+        self.join()
+        return self.most
+
+
+def writes(options):
+    for keys, size in [tuple(map(int, spec.split(":"))) for spec in options.specs.split(",")]:
+        for round_ in range(options.rounds):
+            for name, binary in (("ours", options.ours), ("peer", options.peer)):
+                print(f"{keys} x {size} {name}, round {round_ + 1}")
+                move_under_writes(binary, keys, size, options)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=("idle",))
+    parser.add_argument("mode", choices=("idle", "writes"))
     parser.add_argument("ours")
     parser.add_argument("peer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--specs", default="1000000:100,300000:1000,20000:16384")
+    parser.add_argument("--benchmark", help="a valkey-benchmark")
+    parser.add_argument("--rate", type=int, default=20000)
     options = parser.parse_args()
-    {"idle": idle}[options.mode](options)
+    {"idle": idle, "writes": writes}[options.mode](options)
 
 
 if __name__ == "__main__":
