@@ -19,4 +19,12 @@ bool sliceEqualFold(slice a, slice b) {
     return true;
 }
 
+bool sliceIsHex(slice a, size_t len) {
+    if (a.len != len) return false;
+    for (size_t i = 0; i < len; i++) {
+        if (!memchr("0123456789abcdef", a.ptr[i], 16)) return false;
+    }
+    return true;
+}
+
 bool sliceIs(slice a, const char *word) { return sliceEqualFold(a, sliceOf(word)); }

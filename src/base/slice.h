@@ -39,6 +39,8 @@ bool sliceEqualFold(slice a, slice b);
 
 /* sliceEqualFold() against a C string. ANY_THREAD. */
 bool sliceIs(slice a, const char *word);
+/* True if it consists of `len` lower-case hex digits, as ids do. */
+bool sliceIsHex(slice a, size_t len);
 
 /* Without blanks, tabs and CRs at both ends. */
 static inline slice sliceTrim(slice s) {

@@ -38,13 +38,7 @@ bool validIsAddress(int family, slice text) {
     return inet_pton(family, copy, address) == 1;
 }
 
-bool validIsId(slice text) {
-    if (text.len != NODE_ID_LEN) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (!memchr("0123456789abcdef", text.ptr[i], 16)) return false;
-    }
-    return true;
-}
+bool validIsId(slice text) { return sliceIsHex(text, NODE_ID_LEN); }
 
 bool validIsFileText(slice text) {
     for (size_t i = 0; i < text.len; i++) {

@@ -12,13 +12,6 @@ typedef struct hello {
     uint64_t current_epoch, config_epoch;
 } hello;
 
-static bool isId(slice id) {
-    for (size_t i = 0; i < id.len; i++) {
-        if (!strchr("0123456789abcdef", id.ptr[i]) || !id.ptr[i]) return false;
-    }
-    return id.len == SENTINEL_ID_LEN;
-}
-
 /* Splits at commas; false unless there are exactly eight fields that are valid. */
 static bool parse(slice text, hello *h) {
     slice fields[SENTINEL_HELLO_FIELDS];
@@ -35,7 +28,7 @@ static bool parse(slice text, hello *h) {
     *h = (hello){.host = fields[0], .id = fields[2], .name = fields[4], .primary_host = fields[5]};
     return numberParseInt(fields[1], &h->port) && numberParseUint(fields[3], &h->current_epoch) &&
            numberParseInt(fields[6], &h->primary_port) &&
-           numberParseUint(fields[7], &h->config_epoch) && isId(h->id) &&
+           numberParseUint(fields[7], &h->config_epoch) && sliceIsHex(h->id, SENTINEL_ID_LEN) &&
            h->current_epoch <= SENTINEL_EPOCH_MAX && h->config_epoch <= SENTINEL_EPOCH_MAX;
 }
 

@@ -49,11 +49,20 @@ class TlsClient(Client):
 class Process(Node):
     """A server or a Sentinel of a group."""
 
+    ports = set()
+
     def __init__(self, group, binary, is_sentinel):
         self.group, self.is_sentinel = group, is_sentinel
         super().__init__(group.lab, len(group.lab.nodes), binary)
         group.lab.nodes.append(self)
         self.config = os.path.join(self.folder, "conf")
+
+    def move(self):
+        """A port that was free for another process of these groups may be taken soon."""
+        super().move()
+        while not self.lab.namespaces and self.address[1] in Process.ports:
+            super().move()
+        Process.ports.add(self.address[1])
 
     def start(self, lines=None):
         if lines is not None:

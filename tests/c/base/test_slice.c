@@ -54,6 +54,10 @@ static void test_is_compares_with_a_word(void **state) {
     assert_false(sliceIs(SLICE("KEEPTTLx"), "KEEPTTL"));
     assert_false(sliceIs(SLICE("KEEPTT"), "KEEPTTL"));
     assert_false(sliceIs(SLICE("\xc3\x84"), "\xc3\xa4")); /* no locale */
+    assert_true(sliceIsHex(SLICE("09af"), 4));
+    assert_false(sliceIsHex(SLICE("09af"), 5));
+    assert_false(sliceIsHex(SLICE("09aF"), 4));
+    assert_false(sliceIsHex(SLICE("09a\0"), 4));
 }
 
 int test_slice(void) {
