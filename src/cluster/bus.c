@@ -144,13 +144,22 @@ static bool isIdle(const clusterNode *n) {
     return n->is_connected && !n->ping_sent_ms && !(n->flags & NODE_HANDSHAKE);
 }
 
+/* All nodes know the same time of a PONG, by gossip, so all of a large cluster would send their
+ * PINGs at once. From half the interval on each does so at some tick; the first tell others. */
+static bool isPingedEarly(const clusterBus *b, int64_t age_ms, int64_t interval_ms) {
+    if (age_ms <= interval_ms / 2 || b->never_pings_random) return false;
+    return randomUniform((uint64_t)b->map->node_count) == 0;
+}
+
 static void pingIdle(clusterBus *b) {
     int64_t interval =
         b->rules.ping_interval_ms ? b->rules.ping_interval_ms : b->rules.timeout_ms / 2;
     check(interval >= 0);
     for (int i = 1; i < b->map->node_count; i++) {
         clusterNode *n = b->map->nodes[i];
-        if (isIdle(n) && b->now_ms - n->pong_ms > interval) busPing(b, n);
+        if (!isIdle(n)) continue;
+        int64_t age_ms = b->now_ms - n->pong_ms;
+        if (age_ms > interval || isPingedEarly(b, age_ms, interval)) busPing(b, n);
     }
 }
 

@@ -37,9 +37,9 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
     const nodeLinks *links = to ? to->links : NULL;
     bool is_short = false;
     busTakeOffset(b);
-    if (l->takes_short && l->is_open && type != MESSAGE_MEET && !b->never_short) {
+    if (l->is_open && type != MESSAGE_MEET && !b->never_short) {
         uint64_t hash = hashOwnSlots(b->map);
-        is_short = l->has_told && l->told_hash == hash && !rules.flags && links &&
+        is_short = l->takes_short && l->has_told && l->told_hash == hash && !rules.flags && links &&
                    b->now_ms >= links->full_until_ms;
         l->told_hash = hash;
         l->has_told = true;

@@ -10,6 +10,7 @@
 enum {
     ENTRIES_MIN = 3,
     MOVED_MAX = 32, /* nodes with new addresses in one message, in addition to the others */
+    NEWS_MS = 2000, /* the short form tells of PONGs for so long, while others may not know them */
 };
 
 /* ------------------------------------------------------------------ writing */
@@ -75,7 +76,9 @@ static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRule
         bool fails = n->flags & NODE_MAYBE_FAILED;
         bool is_new = n->is_connected && n->moved_ms && n->moved_ms >= rules->moved_since_ms &&
                       moved++ < MOVED_MAX;
-        if (!fails && !is_new && wanted-- <= 0) continue;
+        bool is_news =
+            !w->is_short || n->flags & NODE_FAILED || rules->now_ms - n->pong_ms < NEWS_MS;
+        if (!fails && !is_new && (!is_news || wanted-- <= 0)) continue;
         writeEntry(w, n, rules->tls, !w->is_short || is_new || told++ < ENTRIES_MIN);
     }
 }

@@ -9,6 +9,7 @@ int test_file_choice(void);
 int test_server_file(void);
 int test_bus_secret(void);
 int test_message(void);
+int test_gossip(void);
 int test_topology(void);
 int test_scan_cursor(void);
 int test_set_slot(void);
@@ -29,6 +30,7 @@ int main(void) {
     failed += test_server_file();
     failed += test_bus_secret();
     failed += test_message();
+    failed += test_gossip();
     failed += test_topology();
     failed += test_scan_cursor();
     failed += test_set_slot();
