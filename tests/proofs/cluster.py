@@ -5,6 +5,8 @@
     mixed        3 primaries and 3 replicas, of which some are --peer: random failures and orders
     partitions   nodes of ours, separated in random ways; writes are lost only for a node timeout
     quiet        a saturating load and long scripts mark no node as failed
+    times        how long a failover takes, of killed, stopped and separated primaries
+    idle         what an idle bus costs: bytes and CPU per node
     smoke        a short `mixed` of our nodes without namespaces, for `make test`
 
 Each scenario has a seed, which is printed: --seed N --count 1 repeats its choices."""
@@ -12,6 +14,7 @@ import argparse
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -23,6 +26,7 @@ from lab import Client, Failed, Lab, ReplyError
 from load import SLOTS, Load, slot_of
 
 ROOT = Path(__file__).resolve().parents[2]
+NODES_MAX = 8  # that scenarios add up to
 SLACK_S = 1.0  # replication, and the time until a client is told
 
 
@@ -184,6 +188,18 @@ def forget(lab, rng):
     node.call("CLUSTER", "REPLICATE", primary)
 
 
+def add(lab, rng):
+    """A new replica; a large cluster gets a failover instead."""
+    if len(lab.nodes) >= NODES_MAX:
+        order(lab, rng)
+        return
+    primary = rng.choice(owners(lab))
+    node = lab.add(rng.choice(lab.binaries))
+    primary.call("CLUSTER", "MEET", *node.address)
+    lab.wait(lambda: all(len(n.nodes()) == len(lab.nodes) for n in lab.nodes), 30, "MEET")
+    node.call("CLUSTER", "REPLICATE", primary.id())
+
+
 def partition(lab, rng):
     """Some nodes are separated from the others, in one or both directions, or but for a bridge."""
     side = rng.sample(lab.nodes, rng.randrange(1, 4))
@@ -213,6 +229,7 @@ def losses(loads, windows, timeout_ms):
 def scenario(args, seed, actions, binaries, options):
     rng = random.Random(seed)
     lab = Lab(f"pf{os.getpid() % 10000}s{seed % 1000}"[:12], args.timeout, args.namespaces)
+    lab.binaries = binaries
     loads, windows = [], []
     done = []
     try:
@@ -275,7 +292,7 @@ def run_scenarios(args, actions, binaries, options):
 def mixed(args):
     binaries = [args.server] + ([args.peer] if args.peer else [])
     cli = [str(Path(b).with_name("valkey-cli")) for b in binaries]
-    actions = [kill_primary, stop_primary, order, order, restart_replica, forget, move_all]
+    actions = [kill_primary, stop_primary, order, order, restart_replica, forget, move_all, add]
     if args.namespaces:
         actions += [partition, partition]
     return run_scenarios(args, actions, binaries, {
@@ -285,6 +302,118 @@ def mixed(args):
 def partitions(args):
     return run_scenarios(args, [partition], [args.server], {
         "steps": args.steps, "wait": args.wait, "window_s": 2 * args.timeout / 1000})
+
+
+def kill(lab, primary):
+    primary.kill()
+
+
+def stop(lab, primary):
+    primary.signal(signal.SIGSTOP)
+
+
+def separate(lab, primary):
+    for n in lab.nodes:
+        if n is not primary:
+            lab.separate(primary, n)
+            lab.separate(n, primary)
+
+
+def undo(lab, primary):
+    if not primary.process:
+        primary.start()
+    primary.signal(signal.SIGCONT)
+    lab.heal()
+
+
+def accepts(node, key):
+    """Whether it accepts a write: an owner of the slot whose cluster is in order."""
+    try:
+        return node.call("SET", key, "1") == "OK"
+    except (OSError, ReplyError):
+        return False
+
+
+def failover_ms(lab, fail, rng):
+    """From the failure of a primary to the first write that its replica accepts."""
+    primary = rng.choice([p for p in owners(lab) if replicas_of(lab, p)])
+    replica = rng.choice(replicas_of(lab, primary))
+    first = int(primary.myself()[4].split()[0].split("-")[0])
+    last = int(primary.myself()[4].split()[0].split("-")[-1])
+    key = next(k for k in map(str, range(10**6)) if first <= slot_of(k) <= last)
+    time.sleep(rng.random() * min(lab.timeout_ms, 2000) / 1000)  # at any time between two PINGs
+    begin = time.monotonic()
+    fail(lab, primary)
+    lab.wait(lambda: accepts(replica, key), 10 + 4 * lab.timeout_ms / 1000, "failover")
+    took = (time.monotonic() - begin) * 1000
+    undo(lab, primary)
+    settle(lab, 60 + 4 * lab.timeout_ms / 1000)
+    return took
+
+
+def times_of(args, number, name, binary, options, fail):
+    """A line about the failovers of one kind."""
+    rng = random.Random(args.seed)
+    lab = Lab(f"pf{os.getpid() % 10000}t{number}", args.timeout, args.namespaces, options)
+    try:
+        for _ in range(6):
+            lab.add(binary)
+        create(lab)
+        took = sorted(failover_ms(lab, fail, rng) for _ in range(args.count))
+    except (Failed, OSError, ReplyError) as error:
+        lab.close(keep=True)
+        return f"FAILED  {name}, {fail.__name__}: {type(error).__name__} {error}"
+    lab.close()
+    return (f"ok  {name}, {fail.__name__}, node timeout {args.timeout} ms: median "
+            f"{statistics.median(took):.0f} ms, {took[0]:.0f} to {took[-1]:.0f}, nine of ten {took[len(took) * 9 // 10 - 1]:.0f}, "
+            f"{len(took)} runs")
+
+
+def times(args):
+    refused = ["--cluster-refused-timeout", "300"]
+    kinds = [kill, stop, separate] if args.namespaces else [kill, stop]
+    rows = [("server", args.server, [], f) for f in kinds]
+    rows += [("server, refused-timeout 300", args.server, refused, f) for f in kinds]
+    rows += [("peer", args.peer, [], f) for f in kinds if args.peer]
+    failed = 0
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for line in pool.map(lambda row: times_of(args, row[0], *row[1]), enumerate(rows)):
+            print(line, flush=True)
+            failed += line.startswith("FAILED")
+    return len(rows) - failed, failed
+
+
+def bus_bytes():
+    """All that this machine sent to itself."""
+    with open("/proc/net/dev") as file:
+        return next(int(line.split()[1]) for line in file if "lo:" in line)
+
+
+def idle(args):
+    """Nobody else may use the loopback interface meanwhile, as in a namespace: unshare -n."""
+    for name, binary in [("server", args.server), ("peer", args.peer)]:
+        if not binary:
+            continue
+        lab = Lab(f"pf{os.getpid() % 10000}i", 15000, False)
+        for i in range(args.count):
+            node = lab.add(binary)
+            node.call("CLUSTER", "ADDSLOTSRANGE", i * SLOTS // args.count,
+                      (i + 1) * SLOTS // args.count - 1)
+            node.call("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for n in lab.nodes[1:]:
+            lab.nodes[0].call("CLUSTER", "MEET", *n.address)
+        lab.wait(lambda: all(n.info()["cluster_state"] == "ok" and
+                             n.info()["cluster_known_nodes"] == str(args.count)
+                             for n in lab.nodes), 120, "meeting")
+        time.sleep(60)
+        cpu, sent = sum(n.cpu_s() for n in lab.nodes), bus_bytes()
+        time.sleep(args.seconds)
+        cpu, sent = sum(n.cpu_s() for n in lab.nodes) - cpu, bus_bytes() - sent
+        print(f"{name}, {args.count} nodes: {sent / 1024 / args.seconds / args.count:.2f} KB and "
+              f"{cpu * 1000 / args.seconds / args.count:.3f} ms of CPU per node and second",
+              flush=True)
+        lab.close()
+    return 1, 0
 
 
 def smoke(args):
@@ -356,20 +485,21 @@ def quiet(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=["mixed", "partitions", "quiet", "smoke"])
+    parser.add_argument("mode", choices=["mixed", "partitions", "quiet", "times", "idle", "smoke"])
     parser.add_argument("--server", default=str(ROOT / "build/release/valkey-server"))
-    parser.add_argument("--peer", help="another server, a part of the nodes of `mixed`")
+    parser.add_argument("--peer", help="another server: a part of the nodes of `mixed`, beside ours in `times` and `idle`")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=5, help="scenarios")
+    parser.add_argument("--count", type=int, default=5, help="scenarios; failovers of a kind; nodes of `idle`")
     parser.add_argument("--steps", type=int, default=4, help="failures and orders in a scenario")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
     parser.add_argument("--timeout", type=int, default=1000, help="cluster-node-timeout")
-    parser.add_argument("--seconds", type=int, default=180, help="of `quiet`")
+    parser.add_argument("--seconds", type=int, default=180, help="of `quiet` and `idle`")
     parser.add_argument("--wait", action="store_true", help="a write counts after WAIT 1; none is lost")
     parser.add_argument("--no-namespaces", dest="namespaces", action="store_false",
                         help="no root is needed, and nothing is separated")
     args = parser.parse_args()
-    modes = {"mixed": mixed, "partitions": partitions, "quiet": quiet, "smoke": smoke}
+    modes = {"mixed": mixed, "partitions": partitions, "quiet": quiet, "times": times,
+             "idle": idle, "smoke": smoke}
     passed, failed = modes[args.mode](args)
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Servers of a cluster as real processes, each at an address of its own: in a network namespace, so
 that it can be separated from others in either direction, or at a port of this machine."""
+import itertools
 import os
 import random
 import shutil
@@ -163,21 +164,27 @@ class Node:
     def myself(self):
         return next(n for n in self.nodes() if "myself" in n[1])
 
+    def cpu_s(self):
+        """That its process has taken so far."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def is_primary(self):
         return "master" in self.myself()[1]
 
 
 class Lab:
-    count = 0
+    numbers = itertools.count(1)
 
     def __init__(self, name, timeout_ms, namespaces, options=()):
         self.name, self.timeout_ms, self.namespaces = name, timeout_ms, namespaces
         self.options = options
         self.folder = tempfile.mkdtemp(prefix=f"proof-{name}-")
         self.nodes = []
+        self.binaries = []  # of which scenarios add nodes
         self.last_ip = 9
-        Lab.count += 1
-        self.net = f"10.{100 + os.getpid() % 100}.{Lab.count % 250}"
+        self.net = f"10.{100 + os.getpid() % 100}.{next(Lab.numbers) % 250}"
         if namespaces:
             run("ip", "link", "add", name, "type", "bridge")
             run("ip", "addr", "add", f"{self.net}.1/24", "dev", name)
