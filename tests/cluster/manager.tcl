@@ -354,3 +354,15 @@ start_server {tags {cluster tools tls:skip}} {
     }
     fake_end
 }
+
+start_server {tags {cluster tools tls:skip external:skip} overrides {cluster-enabled yes}} {
+    test {cluster manager: a stopped node is named after the time limit of -t} {
+        set pid [srv pid]
+        exec kill -STOP $pid
+        lassign [run_tool valkey-cli "" -t 1 --cluster check 127.0.0.1:[srv port]] status output
+        exec kill -CONT $pid
+        assert_equal 1 $status
+        assert_match "*Node 127.0.0.1:[srv port]: does not reply*" $output
+        assert_equal PONG [r ping]
+    }
+}

@@ -60,6 +60,20 @@ static bool logIn(const clusterManager *m, clusterNode *node) {
     return managerRun(m, node, "AUTH %s", env->password);
 }
 
+static double replyLimit(const clusterManager *m) {
+    enum { BEYOND_MIGRATE_S = 60 };
+    if (m->env->reply_limit_s > 0) return m->env->reply_limit_s;
+    return m->options->timeout_ms / 1e3 + BEYOND_MIGRATE_S;
+}
+
+static void limitReplies(const clusterManager *m, clusterNode *node) {
+    double limit_s = replyLimit(m);
+    struct timeval limit = {.tv_sec = (time_t)limit_s};
+    limit.tv_usec = (suseconds_t)((limit_s - (double)limit.tv_sec) * 1e6);
+    check(node->link);
+    (void)valkeySetTimeout(node->link, limit); /* without one it waits */
+}
+
 bool managerConnect(const clusterManager *m, clusterNode *node) {
     if (node->link) return true;
     node->link = m->env->connect(strText(&node->host), node->port, m->env->arg);
@@ -70,6 +84,7 @@ bool managerConnect(const clusterManager *m, clusterNode *node) {
         return false;
     }
     valkeyEnableKeepAliveWithInterval(node->link, VALKEY_KEEPALIVE_INTERVAL);
+    limitReplies(m, node);
     if (logIn(m, node)) return true;
     closeLink(node);
     return false;
@@ -80,7 +95,10 @@ bool managerConnect(const clusterManager *m, clusterNode *node) {
 /* The reply, or NULL after the connection failed. */
 static valkeyReply *finishCommand(clusterNode *node, valkeyReply *reply) {
     if (reply) return reply;
-    fprintf(stderr, "Node %s:%d: %s\n", strText(&node->host), node->port, node->link->errstr);
+    bool is_late = node->link->err == VALKEY_ERR_TIMEOUT ||
+                   (node->link->err == VALKEY_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK));
+    fprintf(stderr, "Node %s:%d: %s\n", strText(&node->host), node->port,
+            is_late ? "does not reply (-t sets the time limit)" : node->link->errstr);
     closeLink(node);
     return NULL;
 }

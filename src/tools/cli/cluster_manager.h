@@ -37,6 +37,7 @@ typedef struct clusterEnvironment {
     void *arg;
     const char *user, *password; /* NULL: no login */
     progressStyle progress;
+    double reply_limit_s; /* for a reply of a node; 0: a minute more than MIGRATE may take */
 } clusterEnvironment;
 
 /* Runs a subcommand: argv[0] is its name. Returns the exit status of the program. */

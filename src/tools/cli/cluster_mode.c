@@ -17,7 +17,8 @@ int modeCluster(const cliOptions *options, int argc, char **argv) {
                                             .arg = &tcp,
                                             .user = options->user,
                                             .password = options->password,
-                                            .progress = options->progress};
+                                            .progress = options->progress,
+                                            .reply_limit_s = options->timeout_s};
     int count = options->cluster_argc;
     char **words = memNewArray(char *, count + argc + 1);
     for (int i = 0; i < count; i++) words[i] = options->cluster_argv[i];
