@@ -16,7 +16,7 @@ durability() { made release build durability-programs && tests/durability/run.py
 snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$1/valkey-server" --rounds 100000; }
 sim() {
     sim=build/release/tests/sim/sim
-    made release $sim && $sim --scenario cluster --seeds "${SIM_SEEDS:-1000000}" --jobs "$(nproc)"
+    made release $sim && $sim --scenario "$1" --seeds "${SIM_SEEDS:-1000000}" --jobs "$(nproc)"
 }
 arm64() { MAKE=$make tests/arm64.sh; }
 
@@ -25,7 +25,8 @@ phase "C tests tsan" c_tests tsan
 phase "C tests release" c_tests release
 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
 phase arm64 arm64
-phase "simulation of a cluster" sim
+phase "simulation of a cluster" sim cluster
+phase "simulation of slot migration" sim slots
 phase fuzz fuzz
 phase "durability, long" durability
 phase "snapshots, hostile" snapshots hostile

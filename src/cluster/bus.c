@@ -33,7 +33,7 @@ gossipRules busGossipRules(clusterBus *b) {
                          .cluster_ok = b->state->ok,
                          .announces_ip = b->rules.announces_ip,
                          .flags = manualFailoverHasPaused(&b->manual) ? MESSAGE_PAUSED : 0,
-                         .own_flags = b->never_short ? 0 : MESSAGE_TAKES_SHORT,
+                         .own_flags = b->never_short ? 0 : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS,
                          .supported =
                              NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
                          .percent = b->rules.gossip_percent,

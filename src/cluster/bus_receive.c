@@ -308,6 +308,7 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
         }
         l->is_greeted = true;
         if (!m->is_short) l->takes_short = m->header.own_flags & MESSAGE_TAKES_SHORT;
+        if (sender && !m->is_short) sender->unclaims = m->header.own_flags & MESSAGE_UNCLAIMS;
     }
     if (!l->is_inbound && !l->node) {
         if (m->type == MESSAGE_PONG) busTakeProbed(b, l, sender, m);

@@ -26,7 +26,7 @@ messageHeader busHeader(clusterBus *b) {
 
 static uint64_t hashOwnSlots(const clusterMap *m) {
     const clusterNode *n = m->myself;
-    return messageHashSlots(clusterNodeSlots(n->primary ? n->primary : n));
+    return messageHashSlots(n->primary ? clusterNodeSlots(n->primary) : m->claims);
 }
 
 /* Writes a message to a node, or NULL: to an unknown one, over that link. It has the short form if
@@ -126,7 +126,9 @@ void busTellFailed(void *arg, clusterNode *failed) {
 void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
     str bytes = STR_EMPTY;
     messageHeader h = busHeader(b);
-    messageWriteUpdate(&bytes, &h, about->epoch, about->id, clusterNodeSlots(about));
+    uint64_t slots[SLOT_WORDS]; /* not those that it has granted to another node */
+    clusterMapClaimsOf(b->map, about, slots);
+    messageWriteUpdate(&bytes, &h, about->epoch, about->id, slots);
     busSendTo(b, to, MESSAGE_UPDATE, &bytes);
     strFree(&bytes);
 }

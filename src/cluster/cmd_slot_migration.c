@@ -263,7 +263,8 @@ static void finish(ctx *c) {
         if (is_client) replyError(c, SLICE("ERR No such slot migration job"));
     } else if (!success && !slotWordIs(state, "failed")) {
         replyError(c, ERR_SYNTAX_TEXT);
-    } else if (job->is_import && job->state == JOB_ON_PRIMARY) {
+    } else if (job->is_import && slotJobIsActive(job) &&
+               (!is_client || job->state == JOB_ON_PRIMARY)) {
         slotTargetFinish(slotMigrationNow(), job, success, message);
         if (is_client) replyOk(c);
     } else if (is_client) {

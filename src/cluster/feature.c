@@ -93,6 +93,8 @@ static void applyChanges(void) {
     if (!clusterIsEnabled()) return;
     slotMigrationStep();
     serverBusStep();
+    /* The slots of a replica that takes over must not be hidden when the next request comes. */
+    if (serverMap.changed & CLUSTER_MAP_OWN_SLOTS) slotMigrationStep();
     serverMapApplyChanges();
 }
 

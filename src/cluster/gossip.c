@@ -27,6 +27,7 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
     const clusterNode *n = m->myself;
     /* A replica tells the epoch and slots of its primary. */
     const clusterNode *primary = n->primary ? n->primary : n;
+    const uint64_t *slots = primary == n ? m->claims : clusterNodeSlots(primary);
     return (messageHeader){.port = firstPort(n, rules->tls),
                            .other_port = otherPort(n, rules->tls),
                            .bus_port = (uint16_t)n->bus_port,
@@ -39,7 +40,7 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
                            .offset = (uint64_t)n->offset,
                            .sender = n->id,
                            .primary = n->primary ? n->primary->id : NULL,
-                           .slots = (const uint8_t *)clusterNodeSlots(primary),
+                           .slots = (const uint8_t *)slots,
                            .ip = rules->announces_ip ? strSlice(&n->ip) : SLICE("")};
 }
 

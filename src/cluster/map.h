@@ -41,6 +41,7 @@ struct clusterNode {
     uint64_t epoch;     /* of its slots */
     uint64_t ack_epoch; /* of the last election in which it has voted for this node */
     int64_t offset;     /* in the stream of replication */
+    bool unclaims;      /* it does not claim slots that it has granted */
     int stale_count;    /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
@@ -83,8 +84,9 @@ typedef struct clusterMap {
     /* Those of them that it does not give to another node: all their keys are here. */
     uint64_t settled[SLOT_WORDS];
     /* Slots that their owner does not claim any more; they stay with it until another node claims
-     * them. */
+     * them. Of the slots of this node those that it has granted to another one. */
     uint64_t unclaimed[SLOT_WORDS];
+    uint64_t claims[SLOT_WORDS]; /* the slots of this node that it claims */
     clusterNode *owner[SLOT_COUNT];
     hashtable ids; /* private: nodes by id */
     /* Private: slots that this node gives to others or takes over, by kind; NULL: none so far. */
@@ -175,6 +177,8 @@ void clusterMapMoveSlots(clusterMap *m, const clusterNode *from, clusterNode *to
 bool clusterNodeOwns(const clusterNode *n, int slot);
 /* The slots of a node as they are in messages and in memory: SLOT_WORDS words; never NULL. */
 const uint64_t *clusterNodeSlots(const clusterNode *n);
+/* Those of them that the node claims, in `out`. */
+void clusterMapClaimsOf(const clusterMap *m, const clusterNode *n, uint64_t out[SLOT_WORDS]);
 /* The first slot of the node at or after `from`, with the end of its run in *last; -1: none. */
 int clusterNodeNextSlots(const clusterNode *n, int from, int *last);
 /* Marks that a slot's owner does, or does not, claim it. */

@@ -30,6 +30,8 @@ static void settle(clusterMap *m, int slot) {
     m->settled[slot / 64] &= ~bitOf(slot);
     if (settled) m->settled[slot / 64] |= bitOf(slot);
     check(clusterMapIsSettled(m, slot) == settled);
+    m->claims[slot / 64] &= ~bitOf(slot);
+    m->claims[slot / 64] |= m->mine[slot / 64] & ~m->unclaimed[slot / 64] & bitOf(slot);
 }
 
 /* The first slot of a primary: replicas may join it if other primaries have some. */
@@ -44,7 +46,10 @@ void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
     check(slot < SLOT_COUNT);
     clusterNode *was = m->owner[slot];
     m->unclaimed[slot / 64] &= ~bitOf(slot);
-    if (was == owner) return;
+    if (was == owner) {
+        settle(m, slot);
+        return;
+    }
     if (owner) check(m->nodes[owner->index] == owner);
     if (was) changeSet(was, slot, false);
     if (owner) changeSet(owner, slot, true);
@@ -63,6 +68,11 @@ bool clusterNodeOwns(const clusterNode *n, int slot) {
 }
 
 const uint64_t *clusterNodeSlots(const clusterNode *n) { return n->slots ? n->slots : no_slots; }
+
+void clusterMapClaimsOf(const clusterMap *m, const clusterNode *n, uint64_t out[SLOT_WORDS]) {
+    const uint64_t *slots = clusterNodeSlots(n);
+    for (int word = 0; word < SLOT_WORDS; word++) out[word] = slots[word] & ~m->unclaimed[word];
+}
 
 /* The first slot at or after `from` whose bit, XOR that of `flip` (0 or ~0), is set; SLOT_COUNT if
  * there is none. */
@@ -103,6 +113,7 @@ void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
     } else {
         m->unclaimed[slot / 64] |= bitOf(slot);
     }
+    settle(m, slot);
 }
 
 void clusterMapSetClaims(clusterMap *m, int word, uint64_t owned, uint64_t claimed) {
@@ -196,6 +207,9 @@ const char *mapVerifySlots(const clusterMap *m) {
         bool migrating = clusterMapOpenSlot(m, SLOT_MIGRATING, slot);
         if (clusterMapIsSettled(m, slot) != (owner == m->myself && !migrating))
             return "slots of this node that it keeps";
+        bool claims = m->claims[slot / 64] & bitOf(slot);
+        if (claims != (owner == m->myself && clusterMapIsClaimed(m, slot)))
+            return "slots of this node that it claims";
         if (!owner && m->unclaimed[slot / 64] & bitOf(slot)) return "unclaimed slot without owner";
         assigned += owner != NULL;
     }

@@ -67,6 +67,7 @@ enum messageFlag {
 enum messageOwnFlag {
     MESSAGE_TAKES_SHORT = 1u << 0, /* the sender understands the short form */
     MESSAGE_WANTS_FULL = 1u << 1,  /* it needs the full form of the receiver */
+    MESSAGE_UNCLAIMS = 1u << 2,    /* it does not claim slots that it has granted */
 };
 
 enum {

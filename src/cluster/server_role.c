@@ -10,6 +10,7 @@
 #include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
+#include "engine/pause.h"
 #include "engine/propagate.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
@@ -82,6 +83,8 @@ void serverRoleApply(void) {
         pending.keys = true;
         pubsubSlotsChanged(serverRoleServes);
     }
+    /* A replica that takes over is waited for: the stream must not get longer. */
+    if (pauseIsFor(PAUSE_FOR_FAILOVER)) return;
     if (pending.keys) pending.keys = serverSlotsDeleteLost();
     if (pending.keys) loopLimitSleep(engineLoop(), 0); /* the rest follows in the next turns */
 }

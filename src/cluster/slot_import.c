@@ -112,7 +112,7 @@ void slotImportFinished(void *arg, const slotJob *job) {
     propagateUnitEnd();
 }
 
-void slotImportTaken(void *arg) {
+void slotImportTellAll(void *arg) {
     (void)arg; /* there is one server */
     busTellAll(&serverBus, serverBusNowMs());
 }

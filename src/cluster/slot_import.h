@@ -31,7 +31,7 @@ int64_t slotImportHeardMs(const slotJob *job);
 void slotImportHide(void *arg, const slotJob *job, bool on);
 bool slotImportClean(void *arg, slotJob *job);
 void slotImportFinished(void *arg, const slotJob *job);
-void slotImportTaken(void *arg);
+void slotImportTellAll(void *arg);
 bool slotImportIsStill(void *arg);
 void slotImportMark(void *arg, slotJob *job);
 bool slotImportIsBehind(void *arg, const slotJob *job);

@@ -74,6 +74,9 @@ void slotMovesStep(slotMoves *m) {
     if (m->map->changed & CLUSTER_MAP_OWN_SLOTS) slotSourceCheckOwners(m);
     slotTargetStep(m);
     slotSourceStep(m);
+    if (!m->tells) return;
+    m->tells = false;
+    m->procs->tellAll(m->arg);
 }
 
 void slotMovesTick(slotMoves *m) {

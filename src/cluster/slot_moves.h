@@ -12,6 +12,9 @@
  * - From the grant on the source accepts no write until it knows who owns the slots. A grant ends
  *   SLOT_LEASE_MS after the target has asked for it. So the source, which measures that from a
  *   later moment, knows that slots that have not been taken until then never will be.
+ * - A granted slot is not claimed by the source any more. The target waits until it has been told
+ *   so: then its epoch is greater than each with which the source has claimed it, and whatever the
+ *   epoch of the source becomes meanwhile does not matter.
  * - A target that has not taken the slots deletes what it has received, on its replicas, too.
  *
  * One thread at a time. */
@@ -83,8 +86,8 @@ typedef struct slotMovesProcs {
     bool (*clean)(void *arg, slotJob *job);
     /* The job has ended: replicas and files are told. */
     void (*finish)(void *arg, const slotJob *job);
-    /* This node has new slots: all nodes are told. */
-    void (*taken)(void *arg);
+    /* All nodes are told at once which slots this node claims. */
+    void (*tellAll)(void *arg);
     /* The stream of replication must not get longer now. */
     bool (*isStill)(void *arg);
     /* Notes the end of the stream of replication, in the job; and whether some replica that takes
@@ -105,6 +108,7 @@ typedef struct slotMoves {
     /* The owner keeps these up to date before it calls anything. */
     slotMovesRules rules;
     int64_t now_ms, now_s; /* monotonic; Unix time */
+    bool tells;            /* private: all nodes have to be told */
 } slotMoves;
 
 /* `map` is borrowed. */

@@ -61,16 +61,27 @@ static void pauseFor(slotMoves *m, slotJob *job, slotJobState state) {
         setPause(m, job, PAUSE_FOREVER_MS);
         return;
     }
+    size_t unsent = m->procs->unsent(m->arg, job);
     logNotice("Pausing writes (remaining_repl_size is %zu) to allow slot migration %s to finalize "
               "failover.",
-              m->procs->unsent(m->arg, job), slotJobLabelOf(m, job).text);
+              unsent, slotJobLabelOf(m, job).text);
     setPause(m, job, m->rules.pause_ms);
 }
 
 /* ------------------------------------------------------------------ end */
 
+/* What this node tells others of its slots. */
+static void setClaimed(slotMoves *m, const slotJob *job, bool claimed) {
+    for (size_t i = 0; i < job->ranges.count; i++) {
+        for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
+            if (clusterMapIsMine(m->map, slot)) clusterMapSetClaimed(m->map, slot, claimed);
+    }
+    m->tells = true;
+}
+
 static void end(slotMoves *m, slotJob *job, slotJobState state, const char *message) {
     check(isActive(job));
+    if (isDecided(job)) setClaimed(m, job, true);
     job->run.streams = false;
     m->procs->endStream(m->arg, job);
     m->procs->close(m->arg, job);
@@ -139,6 +150,7 @@ void slotSourceOn(slotMoves *m, slotJob *job, slotJobEvent event) {
     }
     if (acts & JOB_ACT_PAUSE) pauseFor(m, job, state);
     slotMovesSet(m, job, state);
+    if (acts & JOB_ACT_SEND_GRANTED) setClaimed(m, job, false);
     if (acts & ~(uint32_t)JOB_ACT_PAUSE) m->procs->send(m->arg, job, acts);
 }
 

@@ -49,7 +49,7 @@ void slotTargetFailAll(slotMoves *m, const char *message) {
 }
 
 void slotTargetFinish(slotMoves *m, slotJob *job, bool success, slice message) {
-    check(job->state == JOB_ON_PRIMARY);
+    check(slotJobIsActive(job));
     str text = strNew(message);
     end(m, job, success ? JOB_SUCCESS : JOB_FAILED, strText(&text));
     strFree(&text);
@@ -60,12 +60,20 @@ void slotTargetForget(slotMoves *m) {
         end(m, job, JOB_FAILED, "Full resynchronization occurred");
 }
 
+/* The end of a job whose slots this node owns has got lost: others know the new owner of slots, and
+ * its file does, before its replicas and its append only file know the end of the job. */
+static bool succeedIfMine(slotMoves *m, slotJob *job) {
+    if (!slotRangesAreOf(&job->ranges, m->map, m->map->myself)) return false;
+    end(m, job, JOB_SUCCESS, NULL);
+    m->procs->finish(m->arg, job);
+    return true;
+}
+
 void slotTargetAfterLoad(slotMoves *m) {
     if (m->map->myself->flags & NODE_REPLICA) return;
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
-        /* The map is saved before the end of the job is. */
-        bool mine = slotRangesAreOf(&job->ranges, m->map, m->map->myself);
-        end(m, job, mine ? JOB_SUCCESS : JOB_FAILED, mine ? NULL : "Process restarted");
+        if (succeedIfMine(m, job)) continue;
+        end(m, job, JOB_FAILED, "Process restarted");
         m->procs->finish(m->arg, job);
     }
 }
@@ -103,6 +111,8 @@ status slotTargetCheck(const slotMoves *m, slice source, slice name, const slotR
     if (owner != from)
         return reasonSet(why, ERR_DENIED,
                          "Target node does not agree about current slot ownership");
+    if (m->procs->isStill(m->arg))
+        return reasonSet(why, ERR_AGAIN, "A failover of the target node is under way");
     return checkEmpty(m, ranges, why);
 }
 
@@ -179,7 +189,16 @@ static void takeSlots(slotMoves *m, slotJob *job) {
               slotJobLabelOf(m, job).text);
     end(m, job, JOB_SUCCESS, NULL);
     m->procs->finish(m->arg, job);
-    m->procs->taken(m->arg);
+    m->tells = true;
+}
+
+/* A source of Valkey claims slots until it sees the new owner. */
+static bool isGiven(const slotMoves *m, const slotJob *job, const clusterNode *source) {
+    for (size_t i = 0; i < job->ranges.count && source->unclaims; i++) {
+        for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
+            if (clusterMapIsClaimed(m->map, slot)) return false;
+    }
+    return true;
 }
 
 /* A write that a replica of the source has confirmed must not get lost with this node, either. */
@@ -195,6 +214,8 @@ static void takeOver(slotMoves *m, slotJob *job) {
         slotTargetFail(m, job, "Slots are no longer owned by source node");
     } else if (waited_ms >= lease_ms) {
         slotTargetFail(m, job, "The grant of the source came too late");
+    } else if (!isGiven(m, job, source)) {
+        return; /* it is told */
     } else if (waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)) {
         takeSlots(m, job);
     }
@@ -205,7 +226,8 @@ static bool followsRole(slotMoves *m, slotJob *job) {
     check(slotJobIsActive(job));
     bool is_primary = m->map->myself->flags & NODE_PRIMARY;
     if (is_primary && job->state == JOB_ON_PRIMARY) {
-        slotTargetFail(m, job, "A failover occurred during slot import");
+        if (!succeedIfMine(m, job))
+            slotTargetFail(m, job, "A failover occurred during slot import");
         return true;
     }
     if (is_primary || job->state == JOB_ON_PRIMARY) return false;

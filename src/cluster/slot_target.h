@@ -18,7 +18,8 @@ slotJob *slotTargetBegin(slotMoves *m, slice source, slice name, slotRanges *ran
 slotJob *slotTargetFollow(slotMoves *m, slice name, slotRanges *ranges);
 /* A word of the source. */
 void slotTargetOn(slotMoves *m, slotJob *job, slotJobEvent event);
-/* A job that occurs on the primary has ended there. */
+/* A job that occurs on the primary has ended there; so has one of this node, if it was that primary
+ * until now. */
 void slotTargetFinish(slotMoves *m, slotJob *job, bool success, slice message);
 /* What is wrong: keys that are hidden are deleted, then the job has failed. */
 void slotTargetFail(slotMoves *m, slotJob *job, const char *message);

@@ -164,8 +164,8 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             clusterNode *owner = clusterMapOwner(m, slot);
             bool granted = owner == m->myself && m->is_granted &&
                            m->is_granted(m->is_granted_arg, claimer, slot);
-            if (owner && clusterMapIsClaimed(m, slot) && owner->epoch >= epoch && !granted)
-                continue;
+            bool claimed_by_owner = owner == m->myself || clusterMapIsClaimed(m, slot);
+            if (owner && claimed_by_owner && owner->epoch >= epoch && !granted) continue;
             lost |= isOwn(m, owner);
             acts->lost_slots |= owner == m->myself;
             clusterMapSetOwner(m, slot, claimer);

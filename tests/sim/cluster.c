@@ -293,11 +293,9 @@ static void checkKeys(void) {
     }
 }
 
-static void begin(void) {
-    sim_now_ms = 1700000000000;
-    bool large = oneIn(10);
-    primaries = large ? 5 : 3;
-    sim_node_count = large ? 15 : 6;
+void clusterForm(int owners, int replicas, bool together) {
+    primaries = owners;
+    sim_node_count = owners * (1 + replicas);
     networkReset(sim_node_count + 1, 1, oneIn(2) ? 2 : 1 + (int64_t)randomUniform(100));
     dataReset();
     for (int i = 0; i < sim_node_count; i++) {
@@ -311,17 +309,31 @@ static void begin(void) {
                 clusterMapSetOwner(&n->map, slot, n->map.myself);
     }
     agree(JOIN_MS);
-    bool together = oneIn(3); /* all replicas of one primary, so that votes are split */
     for (int i = primaries; i < sim_node_count; i++)
         operatorReplicate(&sim_nodes[i], &sim_nodes[together ? 0 : i % primaries]);
     agree(AGREE_MS);
     clusterAwaitService();
 }
 
+static void begin(void) {
+    sim_now_ms = 1700000000000;
+    bool large = oneIn(10);
+    clusterForm(large ? 5 : 3, large ? 2 : 1, oneIn(3)); /* together: votes are split */
+}
+
 static void heal(void) {
     networkHeal();
     for (int i = 0; i < sim_node_count; i++)
         if (!sim_nodes[i].running) simNodeStart(&sim_nodes[i], SIM_FILE);
+}
+
+void clusterHeal(void) {
+    heal();
+    repair();
+    fixSlots();
+    clusterAwaitService();
+    wiresHeal(); /* the times that follow are those of a network that works */
+    for (int i = 0; i < 50; i++) clusterStep();
 }
 
 /* Whether all others have marked a node as failed and, if `replaced`, know another owner of its

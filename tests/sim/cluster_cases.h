@@ -12,6 +12,12 @@ void casesRun(void);
 
 /* ---- cluster.c ---- */
 
+/* A new cluster that works: `replicas` of each of `owners` primaries, in one network; `together`:
+ * they are all of the first one. */
+void clusterForm(int owners, int replicas, bool together);
+/* All faults end, stopped nodes start, and operators do what is left to do: all nodes agree and
+ * serve requests, or it fails. */
+void clusterHeal(void);
 /* A step of the clock, with all checks. */
 void clusterStep(void);
 /* A replica of the primary that may be elected: it has lost it only now. */

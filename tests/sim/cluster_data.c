@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "sim.h"
 
-enum { VERSIONS_MAX = 1 << 16, WRITE_BYTES = 30, SYNC_MAX_MS = 1500 };
+enum { WRITE_BYTES = 30, SYNC_MAX_MS = 1500 };
 
 static struct {
     int parent[VERSIONS_MAX];
@@ -21,8 +21,13 @@ void dataReset(void) {
     last_keys_id = 0;
 }
 
+int dataParent(int version) {
+    check(version > VERSION_EMPTY);
+    return versions.parent[version];
+}
+
 /* Later versions have greater numbers. */
-static bool includes(int later, int earlier) {
+bool dataIncludes(int later, int earlier) {
     check(earlier >= 0);
     while (later > earlier) later = versions.parent[later];
     return later == earlier;
@@ -114,7 +119,18 @@ static void synchronise(simNode *n, const simNode *from) {
         d->version = from->data.version;
         d->confirmed = VERSION_NONE;
         d->syncs_ms = 0;
+        if (sim_node_parts) sim_node_parts->copied(n, from);
     }
+}
+
+/* How much of what follows `has` up to `end` has arrived. */
+static int arrived(int has, int end) {
+    if (!sim_node_parts || oneIn(2)) return end;
+    int more = 0;
+    for (int v = end; v != has; v = versions.parent[v]) more++;
+    for (int skipped = (int)randomUniform((uint64_t)more + 1); skipped; skipped--)
+        end = versions.parent[end];
+    return end;
 }
 
 void dataStep(simNode *n) {
@@ -122,7 +138,9 @@ void dataStep(simNode *n) {
     if (n->map.myself->flags & NODE_PRIMARY) {
         d->source = -1;
         d->syncs_ms = 0;
-        if (d->version == VERSION_NONE) d->version = VERSION_EMPTY; /* by order */
+        if (d->version != VERSION_NONE) return;
+        d->version = VERSION_EMPTY; /* by order */
+        if (sim_node_parts) sim_node_parts->copied(n, NULL);
         return;
     }
     simNode *from = sourceOf(n);
@@ -135,10 +153,11 @@ void dataStep(simNode *n) {
         dataDisconnect(n);
         d->source = from->host;
     }
-    if (d->version == VERSION_NONE || !includes(from->data.version, d->version)) {
+    if (d->version == VERSION_NONE || !dataIncludes(from->data.version, d->version)) {
         synchronise(n, from);
     } else if (d->version == from->data.version || oneIn(3)) {
-        d->version = from->data.version;
+        d->version = arrived(d->version, from->data.version);
+        if (sim_node_parts) sim_node_parts->advanced(n, d->version);
         if (oneIn(3)) d->confirmed = d->version; /* what WAIT counts */
     }
     if (d->version == VERSION_NONE) return;
@@ -146,14 +165,19 @@ void dataStep(simNode *n) {
     if (d->version == from->data.version) copyKeys(d, &from->data);
 }
 
-void dataWrite(simNode *n) {
-    if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok) return;
-    if (simNodeClock(n) < n->paused_until_ms || n->data.version == VERSION_NONE) return;
+int dataAppend(simNode *n) {
+    check(n->data.version != VERSION_NONE);
     if (versions.count == VERSIONS_MAX) simFail("too many writes");
     int version = versions.count++;
     versions.parent[version] = n->data.version;
     versions.offset[version] = versions.offset[n->data.version] + WRITE_BYTES;
-    n->data.version = version;
+    return n->data.version = version;
+}
+
+void dataWrite(simNode *n) {
+    if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok) return;
+    if (simNodeClock(n) < n->paused_until_ms || n->data.version == VERSION_NONE) return;
+    (void)dataAppend(n); /* the version is that of the node */
     addKey(n);
     node_counts.writes++;
 }
@@ -164,7 +188,7 @@ void dataPromoted(const simNode *n) {
     const simData *d = &n->data;
     if (n->by_takeover) return;
     if (d->version == VERSION_NONE) simFail("node %d is elected without data", n->host);
-    if (d->confirmed != VERSION_NONE && !includes(d->version, d->confirmed))
+    if (d->confirmed != VERSION_NONE && !dataIncludes(d->version, d->confirmed))
         simFail("node %d is elected and lacks a write that it has confirmed", n->host);
     if (n->ordered_from < 0 || n->bus.manual.step != MANUAL_READY) return;
     const simNode *from = &sim_nodes[n->ordered_from];

@@ -10,7 +10,7 @@
 
 #include "cluster_node.h"
 
-enum { VERSION_EMPTY = 0, VERSION_NONE = -1 };
+enum { VERSION_EMPTY = 0, VERSION_NONE = -1, VERSIONS_MAX = 1 << 16 };
 
 void dataReset(void);
 /* The empty dataset. */
@@ -19,6 +19,12 @@ void dataInit(simNode *n);
 void dataDisconnect(simNode *n);
 /* Replication in a step of the clock. */
 void dataStep(simNode *n);
+/* A change of its dataset, whose version is returned. */
+int dataAppend(simNode *n);
+/* The version that a version was made from. */
+int dataParent(int version);
+/* True if the dataset of `later` has that of `earlier`, a known version. */
+bool dataIncludes(int later, int earlier);
 /* A write of a client, if the node accepts it. */
 void dataWrite(simNode *n);
 /* Deletes the keys of slots that other nodes own. */

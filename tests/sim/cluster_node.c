@@ -13,6 +13,7 @@ bool sim_replica_migration;
 bool sim_has_seeds;
 int sim_full_percent;
 int64_t sim_refused_timeout_ms;
+const simNodeParts *sim_node_parts;
 
 int64_t simNodeClock(const simNode *n) {
     int64_t drift_ppm = n->host * 40 - 200;
@@ -141,9 +142,13 @@ static void promoted(void *arg) {
     if (!n->by_takeover) rulesWon(n, n->map.myself->epoch);
     dataPromoted(n);
     n->by_takeover = false;
+    if (sim_node_parts) sim_node_parts->promoted(n);
 }
 
-static void slotsLost(void *arg) { dataDropForeign(arg); }
+static void slotsLost(void *arg) {
+    dataDropForeign(arg);
+    if (sim_node_parts) sim_node_parts->slotsLost(arg);
+}
 
 static void pauseWrites(void *arg, int64_t until_ms) {
     ((simNode *)arg)->paused_until_ms = until_ms;
@@ -208,7 +213,7 @@ void simNodeFinish(simNode *n) {
 
 static void stepWires(void) {
     for (wire *w = wireFirst(); w; w = w->next) {
-        for (int side = 0; side < 2; side++) {
+        for (int side = 0; side < 2 && !w->kind; side++) {
             simNode *n = w->ends[side];
             if (!n || !simNodeActs(n)) continue;
             bool idle = w->state[side] && w->established && !w->sent[side].len && w->ends[!side] &&
@@ -226,12 +231,14 @@ void simNodesStep(void) {
         simNode *n = &sim_nodes[i];
         if (!simNodeActs(n)) continue;
         dataStep(n);
+        if (sim_node_parts) sim_node_parts->step(n);
         if (busAwaitsOffset(&n->bus)) busStep(&n->bus, simNodeClock(n));
         if (sim_now_ms < n->next_tick_ms) continue;
         n->next_tick_ms = sim_now_ms + BUS_TICK_MS;
         busTick(&n->bus, simNodeClock(n));
         simNodeFinish(n);
     }
+    if (sim_node_parts) sim_node_parts->checked();
 }
 
 /* ------------------------------------------------------------------ start and end */
@@ -263,6 +270,7 @@ static void startBus(simNode *n) {
     if (myself->flags & NODE_PRIMARY) dataDropForeign(n);
     n->running = true;
     networkSetUp(n->host, true);
+    if (sim_node_parts) sim_node_parts->started(n);
 }
 
 static void beginAnew(simNode *n) {
@@ -304,6 +312,7 @@ void simNodeStart(simNode *n, simFile file) {
 
 void simNodeStop(simNode *n) {
     if (!n->running) return;
+    if (sim_node_parts) sim_node_parts->stopping(n);
     n->running = false;
     networkSetUp(n->host, false);
     for (wire *w = wireFirst(); w; w = w->next) {

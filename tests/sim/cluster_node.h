@@ -79,6 +79,23 @@ void simNodesStep(void);
 /* The running node with that id; NULL: none. */
 simNode *simNodeOf(const clusterNode *node);
 
+/* What a scenario adds to the nodes; NULL: nothing. */
+typedef struct simNodeParts {
+    void (*started)(simNode *n);
+    void (*stopping)(simNode *n);
+    /* In each step in which the node acts. */
+    void (*step)(simNode *n);
+    void (*promoted)(simNode *n);
+    void (*slotsLost)(simNode *n);
+    /* The dataset of a replica is now that of version `to`, which includes its former one; or that
+     * of its primary, `from` NULL: an empty one. */
+    void (*advanced)(simNode *n, int to);
+    void (*copied)(simNode *n, const simNode *from);
+    /* After each step. */
+    void (*checked)(void);
+} simNodeParts;
+extern const simNodeParts *sim_node_parts;
+
 typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
         elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,

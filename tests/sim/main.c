@@ -22,7 +22,8 @@
 #include "sim.h"
 
 static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario,
-                                               &sentinelScenario, &halfScenario, &largeScenario};
+                                               &sentinelScenario,    &slotsScenario,
+                                               &halfScenario,        &largeScenario};
 
 int sim_fault;
 

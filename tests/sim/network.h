@@ -68,6 +68,7 @@ typedef struct wire {
     int arrival_count[2];
     int64_t stalled_until_ms[2]; /* nothing arrives there */
     int64_t opens_ms;
+    int kind; /* of who uses it; 0 at first */
     bool established;
     bool cut;    /* nothing more can be sent */
     bool silent; /* nothing more arrives */

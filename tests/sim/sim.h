@@ -22,6 +22,7 @@ extern const simScenario halfScenario;        /* cluster_large.c */
 extern const simScenario largeScenario;       /* cluster_large.c */
 extern const simScenario replicationScenario; /* replication.c */
 extern const simScenario sentinelScenario;    /* sentinel.c */
+extern const simScenario slotsScenario;       /* slots.c */
 
 /* The fault that is switched on, 0: none. Only the program of faults.py has any. */
 extern int sim_fault;

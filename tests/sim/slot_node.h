@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a simulated node of a cluster has for slot migration: the state machines of both sides
+ * (src/cluster/slot_moves.h) over the simulated network, and a dataset of a few keys, whose changes
+ * make the versions of cluster_data.h. Restarts keep the dataset, as an append only file does. */
+#ifndef TESTS_SIM_SLOT_NODE_H
+#define TESTS_SIM_SLOT_NODE_H
+
+#include "cluster/slot_moves.h"
+#include "cluster_node.h"
+
+enum {
+    SIM_SLOTS = 12,       /* have keys */
+    SIM_KEYS_OF_SLOT = 3, /* the keys of slot i are 3 i, 3 i + 1, 3 i + 2 */
+    SIM_KEYS = SIM_SLOTS * SIM_KEYS_OF_SLOT,
+};
+
+/* The number of a slot with keys. */
+static inline int simSlotNumber(int slot) { return slot * (SLOT_COUNT / SIM_SLOTS) + 7; }
+static inline int simSlotOfKey(int key) { return key / SIM_KEYS_OF_SLOT; }
+
+typedef struct simSlots {
+    simNode *node;
+    slotMoves moves;
+    char id[NODE_ID_LEN]; /* of the node, also when it is stopped */
+    int value[SIM_KEYS];  /* 0: there is no such key */
+    bool hidden[SIM_SLOTS];
+    bool paused[SIM_SLOTS]; /* writes, by jobs, until: */
+    int64_t pause_end_ms;
+    bool deletes; /* keys of lost slots */
+    slotJob *walked;
+    bool visited[SIM_KEYS];
+    int64_t next_tick_ms;
+    int version; /* of which `value` is */
+    /* Jobs that had not ended when it was stopped. */
+    int unfinished[8], unfinished_count;
+    /* The slots that it has taken since they were looked at, and the host that gave them; -1. */
+    int taken_from[SIM_SLOTS];
+} simSlots;
+
+extern simSlots sim_slots[SIM_NODES_MAX + 1];
+
+/* Before nodes are made; sim_node_parts are those of this file, with this one. */
+void slotNodesReset(void (*checked)(void));
+/* After the nodes have been stopped. */
+void slotNodesClear(void);
+/* Whether the node executes a command of a client on the slot, if it is a write or not. */
+bool slotNodeServes(const simSlots *s, int slot, bool is_write);
+/* Executes it. 0: deletes the key. */
+void slotNodeWrite(simSlots *s, int key, int value);
+void slotNodeFlushSlot(simSlots *s, int slot);
+/* FLUSHALL, if it is possible now. */
+bool slotNodeFlushAll(simSlots *s);
+/* MIGRATESLOTS of random slots to a random node. */
+void slotNodeMigrate(simSlots *s);
+void slotNodeCancel(simSlots *s);
+/* A random connection of a job; NULL: there is none. */
+wire *slotNodesWire(void);
+bool slotNodeHasKeys(const simSlots *s, int slot);
+
+typedef struct simSlotCounts {
+    uint64_t jobs, refused, taken, failed, cancelled, walks, changes;
+} simSlotCounts;
+extern simSlotCounts slot_counts;
+
+#endif

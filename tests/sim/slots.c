@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The scenario of slot migration: a cluster as in cluster.c, whose slots are moved by several jobs
+ * at once, while a client writes, deletes, flushes and reads, connections are cut after any byte,
+ * jobs are cancelled, nodes are separated, paused and restarted, and replicas take over.
+ *
+ * The authority over a slot is the node that claims it with the greatest epoch so far. What it
+ * acknowledges is what must be there:
+ *
+ * - A node that takes slots from the authority by a job has exactly its keys.
+ * - The source accepts no write after the target has taken the slots, and serves no read that
+ *   misses one once it knows.
+ * - Else the authority changes by a failover only: then writes may be lost that the replica did not
+ *   have, and those of a node that did not know that it was replaced. They are counted. Without
+ *   faults of nodes nothing is lost.
+ *
+ * After healing all jobs end within a bound, all nodes agree, each slot has an owner, its keys are
+ * those that are expected, also on the replicas, and no other node has any of them, hidden or not.
+ * Then a job succeeds. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cluster_cases.h"
+#include "cluster_data.h"
+#include "cluster_operator.h"
+#include "cluster_rules.h"
+#include "sim.h"
+#include "slot_node.h"
+
+enum { JOBS_END_MS = 60 * 1000, LAST_JOB_MS = 20 * 1000 };
+
+/* What is known of a slot. */
+typedef struct authority {
+    int host;
+    uint64_t epoch;
+    int giver; /* the host that gave it by a job; -1: it came otherwise */
+    int64_t since_ms;
+} authority;
+
+static authority owners[SIM_SLOTS];
+static int expected[SIM_KEYS]; /* 0: no such key */
+static int last_value;
+static bool calm; /* only connections of jobs fail */
+
+static struct {
+    uint64_t writes, deletes, reads, flushes, stale, lost, failovers, moved, cuts, restarts;
+} counts;
+
+/* ------------------------------------------------------------------ owners */
+
+static void acceptLoss(int slot, const simSlots *by, const char *how) {
+    for (int i = 0; i < SIM_KEYS_OF_SLOT; i++) {
+        int key = slot * SIM_KEYS_OF_SLOT + i;
+        if (by->value[key] == expected[key]) continue;
+        if (calm)
+            simFail("node %d %s slot %d with %d as key %d, expected is %d", by->node->host, how,
+                    slot, by->value[key], key, expected[key]);
+        counts.lost++;
+        expected[key] = by->value[key];
+    }
+}
+
+static void compare(int slot, const simSlots *by) {
+    for (int i = 0; i < SIM_KEYS_OF_SLOT; i++) {
+        int key = slot * SIM_KEYS_OF_SLOT + i;
+        if (by->value[key] != expected[key])
+            simFail("node %d has taken slot %d with %d as key %d, expected is %d", by->node->host,
+                    slot, by->value[key], key, expected[key]);
+    }
+}
+
+/* A node that claims a slot with a greater epoch than all so far. */
+static void changeOwner(int slot, const simNode *n) {
+    authority *a = &owners[slot];
+    simSlots *s = &sim_slots[n->host];
+    bool moved = a->host >= 0 && s->taken_from[slot] == a->host;
+    if (moved) {
+        compare(slot, s);
+        counts.moved++;
+    } else if (a->host >= 0) {
+        acceptLoss(slot, s, "owns");
+        counts.failovers++;
+    }
+    logNotice("slot %d: node %d with epoch %llu follows node %d with epoch %llu%s", slot, n->host,
+              (unsigned long long)n->map.myself->epoch, a->host, (unsigned long long)a->epoch,
+              moved ? ", which gave it" : "");
+    *a = (authority){.host = n->host,
+                     .epoch = n->map.myself->epoch,
+                     .giver = moved ? a->host : -1,
+                     .since_ms = sim_now_ms};
+}
+
+static void watchOwners(void) {
+    for (int slot = 0; slot < SIM_SLOTS; slot++) {
+        authority *a = &owners[slot];
+        for (int i = 0; i < sim_node_count; i++) {
+            const simNode *n = &sim_nodes[i];
+            int number = simSlotNumber(slot);
+            /* Not what it has granted. */
+            if (!n->running || !clusterMapIsMine(&n->map, number)) continue;
+            if (!clusterMapIsClaimed(&n->map, number)) continue;
+            uint64_t epoch = n->map.myself->epoch;
+            if (i == a->host) {
+                if (epoch > a->epoch) a->epoch = epoch;
+            } else if (epoch > a->epoch || a->host < 0) {
+                changeOwner(slot, n);
+            }
+            sim_slots[i].taken_from[slot] = -1;
+            if (sim_slots[i].hidden[slot]) simFail("node %d hides slot %d, its own", i, slot);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the client */
+
+/* False: what it does is of no consequence, as it does not know that it was replaced. */
+static bool isAuthority(const simSlots *s, int slot, bool is_write) {
+    const authority *a = &owners[slot];
+    if (a->host == s->node->host) return true;
+    /* It has given the slot away, and still runs; reads go on until it knows. */
+    bool gave = a->giver == s->node->host && s->node->started_ms < a->since_ms;
+    if (is_write && gave)
+        simFail("node %d writes to slot %d, which node %d has taken", a->giver, slot, a->host);
+    if (calm && !gave) simFail("node %d serves slot %d of node %d", s->node->host, slot, a->host);
+    counts.stale++;
+    return false;
+}
+
+static void write(simSlots *s, int key) {
+    bool deletes = oneIn(4);
+    int value = deletes ? 0 : ++last_value;
+    bool counted = isAuthority(s, simSlotOfKey(key), true);
+    slotNodeWrite(s, key, value);
+    if (counted) expected[key] = value;
+    counts.writes++;
+    counts.deletes += deletes;
+}
+
+static void flushSlot(simSlots *s, int slot) {
+    bool counted = isAuthority(s, slot, true);
+    slotNodeFlushSlot(s, slot);
+    for (int i = 0; i < SIM_KEYS_OF_SLOT && counted; i++) expected[slot * SIM_KEYS_OF_SLOT + i] = 0;
+    counts.flushes++;
+}
+
+static void flushAll(simSlots *s) {
+    if (!slotNodeFlushAll(s)) return;
+    for (int key = 0; key < SIM_KEYS; key++)
+        if (owners[simSlotOfKey(key)].host == s->node->host) expected[key] = 0;
+    counts.flushes++;
+}
+
+static void read(const simSlots *s, int key) {
+    counts.reads++;
+    if (isAuthority(s, simSlotOfKey(key), false) && s->value[key] != expected[key])
+        simFail("node %d has %d as key %d, expected is %d", s->node->host, s->value[key], key,
+                expected[key]);
+}
+
+/* A request to a random node, which may know that it is the owner or not. */
+static void request(void) {
+    int host = (int)randomUniform((uint64_t)sim_node_count);
+    int key = (int)randomUniform(SIM_KEYS);
+    simSlots *s = &sim_slots[host];
+    bool is_write = oneIn(2);
+    if (oneIn(400)) {
+        if (sim_nodes[host].running) flushAll(s);
+    } else if (slotNodeServes(s, simSlotOfKey(key), is_write)) {
+        if (!is_write) {
+            read(s, key);
+        } else if (oneIn(60)) {
+            flushSlot(s, simSlotOfKey(key));
+        } else {
+            write(s, key);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ faults */
+
+static void cutJobs(void) {
+    wire *w = oneIn(30) ? slotNodesWire() : NULL;
+    if (!w) return;
+    counts.cuts++;
+    if (oneIn(2)) wireCut(w);
+    if (!w->cut && oneIn(6)) wireSilence(w);
+    if (!w->cut) wireStall(w, oneIn(3) ? 6000 : 500);
+}
+
+static void separate(void) {
+    int from = operatorAnyNode()->host, to = operatorAnyNode()->host;
+    if (oneIn(2)) {
+        networkPartition((uint32_t)randomUniform(1u << sim_node_count));
+    } else if (from != to) {
+        networkBlock(from, to, true);
+    }
+}
+
+static void restart(simNode *n) {
+    counts.restarts += n->running;
+    logNotice("node %d %s", n->host, n->running ? "stops" : "starts");
+    if (n->running) {
+        simNodeStop(n);
+    } else {
+        simNodeStart(n, SIM_FILE);
+    }
+}
+
+static void disturb(void) {
+    wire *w = oneIn(100) ? wireAny() : NULL;
+    if (w && oneIn(2)) wireCut(w);
+    if (w && !w->cut) wireStall(w, 6000);
+    if (oneIn(300))
+        networkPause(operatorAnyNode()->host, sim_now_ms + (int64_t)randomUniform(5000));
+    if (oneIn(400)) separate();
+    if (oneIn(150)) networkPartition(0);
+    if (oneIn(120)) restart(operatorAnyNode());
+    if (oneIn(300)) operatorFailover(operatorAnyNode(), MANUAL_PLAIN);
+    if (oneIn(500)) operatorFailover(operatorAnyNode(), MANUAL_FORCE);
+}
+
+/* ------------------------------------------------------------------ a run */
+
+static simSlots *ownerOf(int slot) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (clusterMapIsMine(&sim_nodes[i].map, simSlotNumber(slot))) return &sim_slots[i];
+    simFail("slot %d has no owner", slot);
+}
+
+static void awaitJobs(void) {
+    int64_t end_ms = sim_now_ms + JOBS_END_MS;
+    for (int i = 0; i < sim_node_count; i++) {
+        while (sim_slots[i].moves.log.active || sim_slots[i].deletes) {
+            if (sim_now_ms > end_ms) {
+                const slotJob *job = slotLogNext(&sim_slots[i].moves.log, NULL, true);
+                simFail("node %d has jobs that do not end%s%s", i, job ? ", import " : "",
+                        job ? slotJobLabelOf(&sim_slots[i].moves, job).text : "");
+            }
+            clusterStep();
+        }
+    }
+}
+
+static bool isQuiet(void) {
+    for (int i = 0; i < sim_node_count; i++) {
+        const simNode *n = &sim_nodes[i];
+        const simNode *p = n->map.myself->primary ? simNodeOf(n->map.myself->primary) : n;
+        if (sim_slots[i].moves.log.active || !p || !dataIsSame(n, p)) return false;
+        if (n->bus.manual.step != MANUAL_IDLE) return false; /* an order that is late */
+    }
+    for (int slot = 0; slot < SIM_SLOTS; slot++) {
+        int count = 0;
+        for (int i = 0; i < sim_node_count; i++)
+            count += clusterMapIsMine(&sim_nodes[i].map, simSlotNumber(slot));
+        if (count > 1) return false;
+    }
+    return true;
+}
+
+/* Who has which keys, when nothing happens any more. */
+static void checkAtRest(void) {
+    int64_t end_ms = sim_now_ms + JOBS_END_MS;
+    while (!isQuiet()) {
+        if (sim_now_ms > end_ms) simFail("replicas do not have the data of their primary");
+        clusterStep();
+    }
+    for (int slot = 0; slot < SIM_SLOTS; slot++) {
+        const simSlots *owner = ownerOf(slot);
+        for (int i = 0; i < sim_node_count; i++) {
+            const simSlots *s = &sim_slots[i];
+            const clusterNode *primary = sim_nodes[i].map.myself->primary;
+            bool has_part = s == owner || (primary && simNodeOf(primary) == owner->node);
+            if (s->hidden[slot]) simFail("node %d still hides slot %d", i, slot);
+            if (!has_part && slotNodeHasKeys(s, slot))
+                simFail("node %d has keys of slot %d of node %d", i, slot, owner->node->host);
+            for (int k = slot * SIM_KEYS_OF_SLOT; k < (slot + 1) * SIM_KEYS_OF_SLOT; k++)
+                if (has_part && s->value[k] != expected[k])
+                    simFail("at rest node %d has %d as key %d, expected is %d", i, s->value[k], k,
+                            expected[k]);
+        }
+    }
+}
+
+static bool anyActive(void) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (sim_slots[i].moves.log.active) return true;
+    return false;
+}
+
+/* Without faults a job succeeds, unless somebody deletes all keys. */
+static void moveOnce(void) {
+    uint64_t before = slot_counts.taken;
+    int64_t end_ms = sim_now_ms + LAST_JOB_MS;
+    while (slot_counts.taken == before) {
+        if (sim_now_ms > end_ms) simFail("a job does not succeed without faults");
+        if (!anyActive()) slotNodeMigrate(&sim_slots[operatorAnyNode()->host]);
+        if (oneIn(2)) request();
+        clusterStep();
+    }
+}
+
+static void run(void) {
+    uint64_t fixed = node_counts.fixed_slots;
+    sim_now_ms = 1700000000000;
+    calm = oneIn(3);
+    rulesReset(false);
+    sim_replica_migration = oneIn(2);
+    sim_has_seeds = false;
+    sim_full_percent = 0; /* nodes of Valkey have not all of the rules */
+    sim_refused_timeout_ms = 0;
+    slotNodesReset(watchOwners);
+    memset(expected, 0, sizeof(expected));
+    last_value = 0;
+    for (int slot = 0; slot < SIM_SLOTS; slot++) owners[slot] = (authority){.host = -1};
+    clusterForm(3, 1 + oneIn(3), false);
+    int steps = 200 + (int)randomUniform(1200);
+    for (int i = 0; i < steps; i++) {
+        if (oneIn(25)) slotNodeMigrate(&sim_slots[operatorAnyNode()->host]);
+        if (oneIn(300)) slotNodeCancel(&sim_slots[operatorAnyNode()->host]);
+        cutJobs();
+        if (!calm) disturb();
+        for (int k = (int)randomUniform(6); k; k--) request();
+        clusterStep();
+    }
+    clusterHeal();
+    awaitJobs();
+    clusterAgree();
+    if (node_counts.fixed_slots != fixed) simFail("a slot has no owner");
+    checkAtRest();
+    moveOnce();
+    awaitJobs();
+    clusterAgree();
+    checkAtRest();
+    for (int i = 0; i < sim_node_count; i++) simNodeClear(&sim_nodes[i]);
+    slotNodesClear();
+    networkReset(0, 0, 0);
+}
+
+static void print(const char *what, uint64_t count) {
+    printf(", %llu %s", (unsigned long long)count, what);
+}
+
+static void report(void) {
+    const simSlotCounts *c = &slot_counts;
+    printf("%llu jobs", (unsigned long long)c->jobs);
+    print("refused", c->refused);
+    print("taken", c->taken);
+    print("ends in failure", c->failed);
+    print("cancelled", c->cancelled);
+    print("walks", c->walks);
+    print("changes forwarded", c->changes);
+    print("slots moved", counts.moved);
+    print("slots by failover", counts.failovers);
+    print("writes", counts.writes);
+    print("deletes", counts.deletes);
+    print("reads", counts.reads);
+    print("flushes", counts.flushes);
+    print("by replaced nodes", counts.stale);
+    print("writes lost by failovers", counts.lost);
+    print("connections of jobs cut", counts.cuts);
+    print("restarts", counts.restarts);
+    printf("\n");
+}
+
+const simScenario slotsScenario = {.name = "slots", .run = run, .report = report};
