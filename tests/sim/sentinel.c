@@ -76,7 +76,7 @@ static bool has_password; /* Sentinels know each other by what they tell each ot
 static char leaders[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
 static int primaries[EPOCHS_MAX]; /* of a configuration; 0: none yet, else the host + 1 */
 static bool is_case;              /* only the primary, and perhaps the leader, end */
-static bool leader_dies;
+static bool leader_dies, had_majority;
 static int promoted; /* in a case; -1: none yet */
 static int64_t longest_ms;
 static struct {
@@ -798,6 +798,7 @@ static bool isReplaced(void) { return promoted >= 0 && isKnown(promoted); }
  * What was promoted stays so: the others end the failover. */
 static void endWithoutLeader(void) {
     int stopped = oneIn(2) ? sentinel_count / 2 : 0;
+    had_majority = stopped == 0;
     for (int i = 0; i < sentinel_count && stopped; i++) {
         if (!networkIsUp(sentinels[i].host) || sentinels[i].dies) continue;
         stopHost(sentinels[i].host);
@@ -815,6 +816,7 @@ static void endWithoutLeader(void) {
 static void runCase(void) {
     int64_t began_ms = sim_now_ms, most_ms = is_quick ? CASE_REFUSED_MS : CASE_MS;
     bool dies = oneIn(2);
+    had_majority = true;
     is_case = true;
     leader_dies = dies;
     stopHost(0);
@@ -830,7 +832,8 @@ static void runCase(void) {
     is_case = false;
     startHost(0);
     stepUntil(sim_now_ms + HEALED_MS, isCalm, "agreement after the end of the primary:");
-    if (onlyPrimary() != promoted) simFail("the promoted replica was turned back");
+    /* Voters that were restarted do not know what they have seen. */
+    if (had_majority && onlyPrimary() != promoted) simFail("the promoted replica was turned back");
 }
 
 static void runOnce(void) {
