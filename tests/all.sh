@@ -32,7 +32,7 @@ trial() {
 sim() {
     sim=build/release/tests/sim/sim
     made release $sim && $sim --scenario replication --seeds 1000 &&
-        $sim --scenario slots --seeds 4000 --jobs 2 &&
+        $sim --scenario slots --seeds 10000 --jobs 2 &&
         $sim --scenario sentinel --seeds 10000 --jobs 2 && $sim --scenario cluster --seeds 10000 --jobs 2
 }
 sim_faults() {

@@ -607,7 +607,9 @@ static void stopping(simNode *n) {
             s->unfinished[s->unfinished_count++] = jobNumber(job);
     /* The map is saved before the end of the job is. */
     const record *last = version > VERSION_EMPTY ? &records[version] : NULL;
-    if (last && last->kind == RECORD_END && last->value && !s->unfinished_count && oneIn(2)) {
+    bool is_end = last && last->kind == RECORD_END && last->value;
+    bool may_lack = is_end && n->map.myself->flags & NODE_PRIMARY && !s->unfinished_count;
+    if (may_lack && n->data.confirmed != version && oneIn(2)) {
         s->unfinished[s->unfinished_count++] = last->job;
         s->version = n->data.version = dataParent(version);
     }
