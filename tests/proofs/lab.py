@@ -67,7 +67,7 @@ class Client:
             text = self.file.read(int(rest) + 2)
             if len(text) != int(rest) + 2:
                 raise OSError("the connection has ended")
-            return text[:-2].decode()
+            return text[:-2].decode(errors="surrogateescape")
         return [self._read() for _ in range(int(rest))]
 
 
