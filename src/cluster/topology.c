@@ -40,8 +40,22 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
  * same has started with an old file. */
 enum { STALE_MAX = 20 };
 
+/* Gives the slots of a primary to the one that has replaced it, as far as it has `claimed` them.
+ * The others were moved before that, unseen by this node; their owner will claim them. */
+static void inheritSlots(clusterMap *m, const clusterNode *from, clusterNode *to,
+                         const uint8_t *claimed) {
+    int last;
+    for (int first = clusterNodeNextSlots(from, 0, &last); first >= 0;
+         first = clusterNodeNextSlots(from, last + 1, &last))
+        for (int slot = first; slot <= last; slot++)
+            clusterMapSetOwner(m, slot, claimed[slot / 8] & 1 << slot % 8 ? to : NULL);
+    check(from->slot_count == 0);
+}
+
 /* A primary says that it is a replica now. False: the message is older than what is known. */
-static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uint64_t epoch) {
+static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary,
+                   const messageHeader *h) {
+    uint64_t epoch = h->epoch;
     bool same_shard = primary && clusterNodesShareShard(sender, primary);
     check(sender != m->myself);
     check(sender != primary);
@@ -63,7 +77,7 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uin
                       primary->shard_id, clusterNodeLabel(sender).text, sender->slot_count,
                       clusterNodeLabel(primary).text);
         openSlotsReplace(m, sender, primary, true);
-        clusterMapMoveSlots(m, sender, primary);
+        inheritSlots(m, sender, primary, h->slots);
         if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
     } else {
         int count = sender->slot_count;
@@ -87,7 +101,7 @@ static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *
     }
     clusterNode *primary = clusterMapFind(m, sliceMake(h->primary, NODE_ID_LEN));
     if (primary == sender) return false; /* no node says that of itself */
-    if (sender->flags & NODE_PRIMARY && !demote(m, sender, primary, h->epoch)) return false;
+    if (sender->flags & NODE_PRIMARY && !demote(m, sender, primary, h)) return false;
     if (sender->flags & NODE_REPLICA && sender->primary == primary) return true;
     clusterMapSetPrimary(m, sender, primary);
     if (primary)

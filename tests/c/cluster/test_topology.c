@@ -183,6 +183,20 @@ static void slots_of_a_demoted_primary_go_to_its_shard_alone(void **state) {
     assert_int_equal(map.slots_assigned, 10);
 }
 
+/* b gave slots 25 to 29 to c, unseen by this node; then a, its replica, took over. */
+static void slots_that_were_moved_before_a_failover_wait_for_their_owner(void **state) {
+    clusterNode *c = addNode(&map, 10);
+    clusterMapSetShard(&map, a, b->shard_id);
+    claimSlots(10, 24);
+    (void)receive(b, a, 5, 5);
+    assert_int_equal(a->slot_count, 15);
+    assert_null(clusterMapOwner(&map, 25));
+    memset(claim, 0, sizeof(claim));
+    claimSlots(25, 29);
+    assert_null(receive(c, NULL, 4, 5).update); /* its claim is older than the failover, and good */
+    assert_int_equal(c->slot_count, 5);
+}
+
 static void new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary(void **state) {
     clusterMapSetShard(&map, a, b->shard_id);
     for (int slot = 10; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
@@ -316,6 +330,7 @@ int test_topology(void) {
         T(or_is_empty_where_replicas_do_not_migrate),
         T(replica_that_takes_over_is_followed_by_the_others),
         T(slots_of_a_demoted_primary_go_to_its_shard_alone),
+        T(slots_that_were_moved_before_a_failover_wait_for_their_owner),
         T(new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary),
         T(older_claim_of_a_demotion_is_stale),
         T(older_message_of_the_new_primary_does_not_end_its_role),
