@@ -15,6 +15,7 @@ writes  the same while valkey-benchmark SETs random keys of all slots, --rate pe
 
 Each pair of nodes is started for its turn, without files, on free ports."""
 import argparse
+import binascii
 import multiprocessing
 import os
 import socket
@@ -108,12 +109,7 @@ def idle(options):
 
 
 def slot_of(key):
-    crc = 0
-    for byte in key.encode():
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
-    return crc % (LAST + 1)
+    return binascii.crc_hqx(key.encode(), 0) % (LAST + 1)
 
 
 class Checker(multiprocessing.Process):

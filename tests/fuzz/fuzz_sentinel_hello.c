@@ -18,22 +18,12 @@ static bool needsPassword(sentinelView *v) {
     return needs_password;
 }
 
-static const sentinelEnv env = {.connect = quietConnect,
-                                .disconnect = quietDisconnect,
-                                .send = quietSend,
-                                .event = quietEvent,
-                                .save = quietSave,
-                                .run_script = quietScript,
-                                .random = quietRandom,
-                                .resolve = quietResolve,
-                                .own_ip = quietOwnIp,
-                                .own_port = quietOwnPort,
-                                .crash = quietCrash,
-                                .own_password = quietPassword,
-                                .needs_password = needsPassword};
+static sentinelEnv env;
 
 static void begin(sentinelView *v, sentinelInstance **primary) {
     sentinelInstance *other;
+    env = quietEnv();
+    env.needs_password = needsPassword;
     sentinelViewInit(v, &env, NULL);
     memcpy(v->id, "1111111111111111111111111111111111111111", SENTINEL_ID_LEN + 1);
     v->now_ms = 1000000;

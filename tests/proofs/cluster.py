@@ -30,6 +30,12 @@ NODES_MAX = 8  # that scenarios add up to
 SLACK_S = 1.0  # replication, and the time until a client is told
 
 
+def await_met(lab, seconds):
+    """Until each node knows all."""
+    lab.wait(lambda: all(len(n.nodes()) == len(lab.nodes) for n in lab.nodes), seconds,
+             "meeting")
+
+
 def create(lab):
     """Three primaries and a replica of each."""
     nodes = lab.nodes
@@ -37,7 +43,7 @@ def create(lab):
         nodes[0].call("CLUSTER", "MEET", *n.address)
     for i in range(3):
         nodes[i].call("CLUSTER", "ADDSLOTSRANGE", i * SLOTS // 3, (i + 1) * SLOTS // 3 - 1)
-    lab.wait(lambda: all(len(n.nodes()) == len(nodes) for n in nodes), 20, "meeting")
+    await_met(lab, 20)
     for i in range(3, len(nodes)):
         nodes[i].call("CLUSTER", "REPLICATE", nodes[i % 3].id())
     settle(lab)
@@ -184,7 +190,7 @@ def forget(lab, rng):
     if not hard:  # the id is refused for a minute
         node.call("CLUSTER", "RESET", "HARD")
     lab.nodes[0 if node.number else 1].call("CLUSTER", "MEET", *node.address)
-    lab.wait(lambda: all(len(n.nodes()) == len(lab.nodes) for n in lab.nodes), 30, "MEET")
+    await_met(lab, 30)
     node.call("CLUSTER", "REPLICATE", primary)
 
 
@@ -196,7 +202,7 @@ def add(lab, rng):
     primary = rng.choice(owners(lab))
     node = lab.add(rng.choice(lab.binaries))
     primary.call("CLUSTER", "MEET", *node.address)
-    lab.wait(lambda: all(len(n.nodes()) == len(lab.nodes) for n in lab.nodes), 30, "MEET")
+    await_met(lab, 30)
     node.call("CLUSTER", "REPLICATE", primary.id())
 
 

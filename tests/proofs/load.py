@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The load of a cluster: threads that write and read keys of their own through a client that follows
 redirects, check every reply, and remember what was acknowledged."""
+import binascii
 import threading
 import time
 
@@ -11,12 +12,7 @@ EXPECTED = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", 
 
 
 def slot_of(key):
-    crc = 0
-    for byte in key.encode():
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x1021 if crc & 0x8000 else crc << 1) & 0xFFFF
-    return crc % SLOTS
+    return binascii.crc_hqx(key.encode(), 0) % SLOTS
 
 
 class Router:

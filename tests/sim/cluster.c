@@ -327,13 +327,22 @@ static void heal(void) {
         if (!sim_nodes[i].running) simNodeStart(&sim_nodes[i], SIM_FILE);
 }
 
-void clusterHeal(void) {
+static void healNodes(void) {
     heal();
     repair();
     fixSlots();
     clusterAwaitService();
-    wiresHeal(); /* the times that follow are those of a network that works */
+}
+
+/* The times that follow are those of a network that works. */
+static void healWires(void) {
+    wiresHeal();
     for (int i = 0; i < 50; i++) clusterStep();
+}
+
+void clusterHeal(void) {
+    healNodes();
+    healWires();
 }
 
 /* Whether all others have marked a node as failed and, if `replaced`, know another owner of its
@@ -429,13 +438,9 @@ static void run(void) {
     }
     for (int i = 0; i < sim_node_count && !faults; i++)
         if (sim_nodes[i].failed_seen) simFail("node %d has suspected one that works", i);
-    heal();
-    repair();
-    fixSlots();
-    clusterAwaitService();
+    healNodes();
     checkKeys();
-    wiresHeal(); /* the times that follow are those of a network that works */
-    for (int i = 0; i < 50; i++) clusterStep();
+    healWires();
     if (oneIn(2)) casesRun();
     failOne();
     if (sim_has_seeds && sim_refused_timeout_ms == 0) moveAll();

@@ -60,5 +60,26 @@ static inline slice quietPassword(sentinelView *v) {
     (void)v;
     return SLICE("");
 }
+static inline bool quietNeedsPassword(sentinelView *v) {
+    (void)v;
+    return false;
+}
+
+/* All of them. Users replace those that they watch. */
+static inline sentinelEnv quietEnv(void) {
+    return (sentinelEnv){.connect = quietConnect,
+                         .disconnect = quietDisconnect,
+                         .send = quietSend,
+                         .event = quietEvent,
+                         .save = quietSave,
+                         .run_script = quietScript,
+                         .random = quietRandom,
+                         .resolve = quietResolve,
+                         .own_ip = quietOwnIp,
+                         .own_port = quietOwnPort,
+                         .crash = quietCrash,
+                         .own_password = quietPassword,
+                         .needs_password = quietNeedsPassword};
+}
 
 #endif

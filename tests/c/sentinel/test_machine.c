@@ -139,8 +139,7 @@ static void a_newer_configuration_is_taken_an_older_one_is_not(void **state) {
     assert_int_equal(primary->config_epoch, 7);
 }
 
-/* A leader whose connections fail after the promotion learns that the others follow the old primary
- * again. */
+/* Its connections fail after the promotion; a newer configuration names the old primary again. */
 static void a_leader_gives_up_for_a_newer_configuration(void **state) {
     (void)state;
     primary->flags |= INSTANCE_FAILOVER;
