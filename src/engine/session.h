@@ -68,8 +68,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_LENT SESSION_BIT(29)         /* an I/O thread has it, and reads its output */
 #define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by on_session */
 #define SESSION_SLOT_EXPORT SESSION_BIT(31)  /* sends slots to another node: no limits of clients */
-
-#define SESSION_ASKING SESSION_BIT(31) /* ASKING: of a slot that is being imported */
+#define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */
 
 /* Where commands come from: determines which gates apply. The order matters: see ctxIsReplay(). */
 typedef enum ctxOrigin {

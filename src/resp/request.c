@@ -334,7 +334,7 @@ static void largeFilled(requestPartial *s, blob *block, size_t n) {
 
 /* Starts a block for the argument at `next` and moves its bytes from the buffer into it. The block
  * is allocated with the first byte, so that announcing a length costs nothing. */
-static void openLarge(requestInput *in, size_t *len) {
+static NO_INLINE void openLarge(requestInput *in, size_t *len) {
     requestPartial *s = in->state;
     int n = s->large_count;
     if ((n & (n - 1)) == 0) { /* a power of two: the array is full */

@@ -101,6 +101,10 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
         }
     }
 
+    test {ASKING does not make a client one that exports slots, which has no limits} {
+        assert_match {*flags=N *} [lindex [session_of 1 ASKING {CLIENT INFO}] 1]
+    }
+
     test {IMPORTING after ASKING: one key is served, several only if all are here} {
         foreach {request reply} [list {GET @m} {} {MGET @m @m} {{} {}} {MGET @i @i} {v v} {MGET @i @m} $::again {DEL @i @m} $::again \
             {MOVE @i 1} $::again {COPY @i @x} $::again {COPY @i @x DB 1} $::again {BLPOP @l 0.01} {} {SPUBLISH @c x} 0 \
