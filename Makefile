@@ -18,6 +18,7 @@
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make sim-faults       faults built into the cluster bus and Sentinel are found by the simulation
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
+#: make modules          the example modules of utils/hello_module/
 #: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
@@ -165,7 +166,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof gate bench-gate trial install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate trial install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -179,7 +180,7 @@ all: build lib
 	@$(if $(present),:,echo 'nothing to link yet: src/server/main.c is missing')
 
 # Builds in build/<profile>/ only.
-build: objects $(present:%=$(out)/%)
+build: objects $(present:%=$(out)/%) modules
 objects: $(call objects_of,$(folders) tools/cli tools/benchmark)
 
 run:
@@ -412,6 +413,14 @@ durability-programs: $(loader_program) $(out)/tests/durability/shim.so
 durability:
 	+@$(MAKE) --no-print-directory build durability-programs
 	@tests/durability/run.py $(out) $(ARGS)
+
+# Example modules. What they are linked to does not depend on the build of the server.
+hello_modules := $(patsubst utils/hello_module/%.c,build/modules/%.so,$(wildcard utils/hello_module/*.c))
+build/modules/%.so: utils/hello_module/%.c src/module/valkeymodule.h
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) -O2 -Wall -Wextra $(WERROR) -shared -fPIC -Isrc/module -o $@ $<
+modules: $(hello_modules)
 
 # Clusters of real processes, in network namespaces.
 cluster-proof:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The commands. The command table refers to them directly; this header exports only their
- * configuration and what INFO prints of modules. Main thread only. */
+ * configuration. Main thread only. */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
@@ -13,11 +13,7 @@
 extern const feature cmdFeature;
 /* Refuses DEBUG unless enable-debug-command allows it. */
 extern const gate debugGate;
-/* Refuses MODULE LOAD, LOADEX and UNLOAD unless enable-module-command allows them. */
-extern const gate moduleGate;
 /* extended-redis-compatibility: replies name the server Redis. */
 bool cmdNamesRedis(void);
-/* Appends the lines of INFO about modules. */
-void moduleAppendInfo(str *out);
 
 #endif

@@ -29,9 +29,4 @@ typedef struct cmdConfig {
 extern cmdConfig cmdConf;
 extern const configOption cmdOptions[];
 
-/* Passes if the directive that restricts `feature` permits it for the session, else refuses and
- * replies the error with the command's and the directive's name. */
-gateVerdict checkRestricted(ctx *c, engineRestricted feature, const char *command,
-                            const char *directive);
-
 #endif

@@ -236,11 +236,12 @@ static void replyDocs(ctx *c, const command *cmd) {
     const commandSpec *spec = cmd->spec;
     replyBulk(c, cmd->name);
     respDeferred map = respDeferBegin(c->out);
-    int fields = 3;
-    replyTextField(c, "summary", spec->summary);
-    replyTextField(c, "since", spec->since);
+    int fields = 1;
+    fields += replyTextFieldIf(c, "summary", spec->summary);
+    fields += replyTextFieldIf(c, "since", spec->since);
     replyTextField(c, "group", spec->group);
     fields += replyTextFieldIf(c, "complexity", spec->complexity);
+    fields += replyTextFieldIf(c, "module", spec->module);
     fields += replyDocFlags(c, cmd->flags);
     fields += replyTextFieldIf(c, "deprecated_since", spec->deprecated_since);
     fields += replyTextFieldIf(c, "replaced_by", spec->replaced_by);
@@ -300,7 +301,7 @@ static bool listHasCategory(const command *cmd, slice category) {
 static bool listWants(const listFilter *filter, const command *cmd) {
     switch (filter->kind) {
     case LIST_ALL: return true;
-    case LIST_MODULE: return false; /* the table contains built-in commands only */
+    case LIST_MODULE: return cmd->spec->module && sliceIs(filter->word, cmd->spec->module);
     case LIST_CATEGORY: return listHasCategory(cmd, filter->word);
     case LIST_PATTERN: return globMatchFold(filter->word, cmd->name);
     }

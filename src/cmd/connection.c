@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/cmd.h"
-#include "cmd/module.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
@@ -133,7 +132,7 @@ static void replyHello(ctx *c) {
         replyBulkText(c, server.role);
     }
     replyBulkText(c, "modules");
-    moduleReplyAll(c);
+    engineReplyModules(c);
     if (has_zone) {
         replyBulkText(c, "availability_zone");
         replyBulkText(c, server.availability_zone);

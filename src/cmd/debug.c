@@ -641,20 +641,8 @@ static void debugStringmatchTest(ctx *c) {
 
 static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
 
-gateVerdict checkRestricted(ctx *c, engineRestricted feature, const char *command,
-                            const char *directive) {
-    if (enginePermits(feature, c->who)) return GATE_PASS;
-    replyErrorFormat(
-        c,
-        "ERR %s command not allowed. If the %s option is set to \"local\", you can run "
-        "it from a local connection, otherwise you need to set this option in the "
-        "configuration file, and then restart the server.",
-        command, directive);
-    return GATE_REFUSED;
-}
-
 static gateVerdict checkDebugAllowed(ctx *c) {
-    return checkRestricted(c, RESTRICTED_DEBUG, "DEBUG", "enable-debug-command");
+    return optionsCheckRestricted(c, RESTRICTED_DEBUG, "DEBUG", "enable-debug-command");
 }
 
 const gate debugGate = {.name = "debug", .selects = isDebug, .admit = checkDebugAllowed};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of the commands' directives, of the gates of DEBUG and MODULE, and of the count of
+ * Registration of the commands' directives, of the gate of DEBUG, and of the count of
  * checked payloads. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
@@ -8,7 +8,7 @@
 #include "cmd/cmd_priv.h"
 #include "format/rdb_settings.h"
 
-static const gate *const gates[] = {&debugGate, &moduleGate, NULL};
+static const gate *const gates[] = {&debugGate, NULL};
 
 static void printStats(str *out) {
     strAppendFormat(out, "dump_payload_sanitizations:%llu\r\n",
@@ -20,12 +20,10 @@ static const infoSection sections[] = {
     {0},
 };
 
-/* The gates are always armed: they select DEBUG and MODULE only, so other commands are not
- * affected. */
+/* The gate is always armed: it selects DEBUG only, so other commands are not affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
     gateArm(&debugGate, true);
-    gateArm(&moduleGate, true);
     return OK;
 }
 

@@ -193,6 +193,7 @@ typedef struct commandSpec {
     int arg_count;
     const struct commandSpec *subs;
     int sub_count;
+    const char *module; /* the module that it belongs to; NULL: none */
 } commandSpec;
 
 /* A command at run time. The hot path needs the first COMMAND_HOT_BYTES. */

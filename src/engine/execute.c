@@ -584,6 +584,32 @@ void executeLater(ctx *c, commandProc *part) {
     if (c->flags & CTX_DELIVERS) deliverWaiting(c->who);
 }
 
+void executeUnit(session *s, executePartProc *part, void *arg) {
+    hotCheck(s->flags & SESSION_INTERNAL);
+    ctx c = {.who = s,
+             .db = s->db,
+             .out = &s->out,
+             .proto = s->proto,
+             .origin = s->origin,
+             .targets = s->targets,
+             .below = engineHot.current,
+             .now_ms = engineHot.now_ms,
+             .look = keyspaceLookOf(s, engineHot.now_ms)};
+    engineHot.current = &c;
+    propagateUnitBegin();
+    part(&c, arg);
+    propagateUnitEnd();
+    engineHot.current = c.below;
+    if (c.flags & CTX_WAKES) {
+        if (c.below) {
+            c.below->flags |= CTX_WAKES;
+        } else {
+            blockWake();
+        }
+    }
+    if (c.flags & CTX_DELIVERS) deliverWaiting(s);
+}
+
 void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }
 
 void executeKept(ctx *outer, request *r, uint32_t flags) {

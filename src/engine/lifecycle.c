@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/block.h"
+#include "engine/reply.h"
 #include "io/tls.h"
 #include "store/store.h"
 
@@ -79,6 +80,18 @@ const engineReplicationProcs *engineReplication(void) {
 bool engineBlockTlsWrites(bool on) {
     tlsBlockWrites(on);
     return tlsIsSupported();
+}
+
+static engineModulesProc *reply_modules;
+
+void engineSetModulesProc(engineModulesProc *proc) { reply_modules = proc; }
+
+void engineReplyModules(ctx *c) {
+    if (reply_modules) {
+        reply_modules(c);
+    } else {
+        replyArray(c, 0);
+    }
 }
 
 static int64_t flush_delay_us;

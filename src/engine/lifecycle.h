@@ -13,6 +13,8 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
+typedef struct ctx ctx;
+
 /* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started
  * (or cancelled); ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has
  * changed. */
@@ -83,6 +85,11 @@ typedef struct engineClusterProcs {
 } engineClusterProcs;
 void engineSetClusterProcs(const engineClusterProcs *procs);
 const engineClusterProcs *engineCluster(void);
+
+/* The list of modules in HELLO's reply, which `module` makes; an empty one without it. */
+typedef void engineModulesProc(ctx *c);
+void engineSetModulesProc(engineModulesProc *proc);
+void engineReplyModules(ctx *c);
 
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
  * only file. */

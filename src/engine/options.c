@@ -14,6 +14,7 @@
 #include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
+#include "engine/reply.h"
 
 engineConfig engineConf;
 
@@ -114,6 +115,18 @@ bool enginePermits(engineRestricted door, const session *s) {
 }
 
 uint64_t engineMaxmemory(void) { return memoryLimit(); }
+
+gateVerdict optionsCheckRestricted(ctx *c, engineRestricted feature, const char *command,
+                                   const char *directive) {
+    if (enginePermits(feature, c->who)) return GATE_PASS;
+    replyErrorFormat(
+        c,
+        "ERR %s command not allowed. If the %s option is set to \"local\", you can run "
+        "it from a local connection, otherwise you need to set this option in the "
+        "configuration file, and then restart the server.",
+        command, directive);
+    return GATE_REFUSED;
+}
 
 int64_t engineBulkMax(void) { return engineConf.proto_max_bulk_len; }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "engine/hooks.h"
 #include "engine/session.h"
 
 typedef enum engineRestricted {
@@ -18,6 +19,10 @@ typedef enum engineRestricted {
 /* True if enable-protected-configs, enable-debug-command or enable-module-command permits the
  * feature for this session. */
 bool enginePermits(engineRestricted door, const session *s);
+/* For gates: passes if it does, else refuses and replies the error with the command's and the
+ * directive's name. */
+gateVerdict optionsCheckRestricted(ctx *c, engineRestricted feature, const char *command,
+                                   const char *directive);
 /* maxmemory in bytes, 0: no limit. */
 uint64_t engineMaxmemory(void);
 /* proto-max-bulk-len: maximum length of an argument, and of a string. */

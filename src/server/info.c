@@ -15,6 +15,7 @@
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/tick.h"
+#include "module/module.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "server/server.h"
@@ -134,7 +135,7 @@ static void printDebug(str *out) {
 }
 
 const infoSection serverSections[] = {
-    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, moduleAppendInfo},
+    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, modulesAppendInfo},
     {"debug", "# Debug", 0, INFO_DEBUG, printDebug},
     {"server", "# Server", INFO_NORMAL, INFO_SERVER, printServer},
     {"keysizes", "# Keysizes", 0, INFO_KEYSIZES, infoPrintKeysizes},

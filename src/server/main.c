@@ -24,6 +24,7 @@
 #include "io/bio.h"
 #include "io/file.h"
 #include "metrics/metrics.h"
+#include "module/module.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "repl/repl.h"
@@ -157,6 +158,13 @@ static void openListeners(void) {
     exit(1);
 }
 
+static void loadModules(void) {
+    reason why;
+    if (modulesLoadConfigured(&why) == OK) return;
+    logWarning("%s", why.text);
+    exit(1);
+}
+
 static void loadDataset(void) {
     reason why;
     if (persistLoadAtStart(replIsReplica(), &why) == OK) {
@@ -283,6 +291,7 @@ int main(int argc, char **argv) {
     }
     if (mode->begin) mode->begin();
     if (mode->has_dataset) {
+        loadModules();
         logNotice("Server initialized");
         loadDataset();
     }

@@ -9,6 +9,7 @@
 #include "engine/pause.h"
 #include "engine/transaction.h"
 #include "metrics/metrics.h"
+#include "module/module.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "pubsub/pubsub.h"
@@ -32,6 +33,7 @@ const feature *const serverFeatures[] = {
     &pubsubFeature,
     &persistFeature,
     &scriptFeature,
+    &moduleFeature,
     &replFeature,
     &clusterFeature,
     &metricsFeature,

@@ -237,7 +237,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
 }
 
 start_server {tags {connection} overrides {enable-module-command local}} {
-    test {MODULE LOAD and UNLOAD fail with Valkey's errors while no modules can be loaded} {
+    test {MODULE LOAD and UNLOAD of what is not there fail with Valkey's errors} {
         assert_error "ERR Error loading the extension. Please check the server logs." {r module load /x.so a b}
         assert_error "ERR Error loading the extension. Please check the server logs." {r module loadex /x.so args a}
         assert_match "*Module /x.so failed to load*" [server_log]

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Functions of modules: running commands and propagating them. A command runs for an internal
+ * session, which has the user only if the module asks for it: what the module does is not limited
+ * by the rights of the client. Calls nest, so there is a session for each depth.
+ *
+ * Main thread, or a thread that has the lock. */
+#include <errno.h>
+#include <stdarg.h>
+
+#include "base/base.h"
+#include "engine/execute.h"
+#include "engine/filter.h"
+#include "engine/hot.h"
+#include "engine/memory.h"
+#include "engine/propagate.h"
+#include "engine/reply.h"
+#include "engine/user.h"
+#include "module/call.h"
+#include "module/call_reply.h"
+#include "module/generated/api.h"
+#include "store/store.h"
+
+enum { CALL_DEPTH_MAX = 64 };
+static struct {
+    session *sessions[CALL_DEPTH_MAX];
+    int depth;
+} calls;
+
+/* The session for one more call; NULL: calls are nested too deeply. */
+static session *beginCall(const ctx *outer) {
+    if (calls.depth == CALL_DEPTH_MAX) return NULL;
+    session **at = &calls.sessions[calls.depth];
+    if (!*at) {
+        static const sessionCarrier carrier;
+        *at = memNew(session);
+        sessionInit(*at, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+    }
+    hotCheck(calls.depth >= 0);
+    calls.depth++;
+    session *s = *at;
+    sessionSetOrigin(s, outer->origin == ORIGIN_CLIENT ? ORIGIN_MODULE : (ctxOrigin)outer->origin);
+    sessionSetAuthenticated(s, NULL, true);
+    check(sessionSelect(s, dbId(outer->db)) == OK);
+    return s;
+}
+
+static void endCall(session *s) {
+    hotCheck(calls.depth > 0);
+    hotCheck(calls.sessions[calls.depth - 1] == s);
+    s->flags &= ~SESSION_REPARSE;
+    calls.depth--;
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+typedef struct refusal {
+    int error; /* of errno; 0: none */
+    str text;  /* of the error reply */
+} refusal;
+
+static bool refuse(refusal *r, int error, const char *text) {
+    r->error = error;
+    strAppendText(&r->text, text);
+    return true;
+}
+
+static bool overMemory(void) {
+    uint64_t limit = memoryLimit();
+    size_t used = memUsed(), excluded = memoryExcluded();
+    return limit && used > excluded && used - excluded > limit;
+}
+
+/* What the modifiers forbid; the order of the checks decides about the error. */
+static bool isRefused(const ctx *c, unsigned flags, refusal *r) {
+    const command *cmd = c->cmd;
+    if (!commandArityFits(cmd, c->argc)) {
+        r->error = EINVAL;
+        strAppendFormat(&r->text, "ERR wrong number of arguments for '%.*s' command",
+                        (int)cmd->name.len, cmd->name.ptr);
+        return true;
+    }
+    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE && cmd->flags & CMD_NOSCRIPT) {
+        r->error = ESPIPE;
+        strAppendFormat(&r->text, "ERR command '%.*s' is not allowed on script mode",
+                        (int)cmd->name.len, cmd->name.ptr);
+        return true;
+    }
+    if (flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM && cmd->flags & CMD_DENYOOM && overMemory())
+        return refuse(r, ENOSPC, "OOM command not allowed when used memory > 'maxmemory'.");
+    if (flags & VALKEYMODULE_CALL_ARGV_NO_WRITES && cmd->flags & CMD_WRITE) {
+        r->error = ENOSPC;
+        strAppendFormat(&r->text, "ERR Write command '%.*s' was called while write is not allowed.",
+                        (int)cmd->name.len, cmd->name.ptr);
+        return true;
+    }
+    return false;
+}
+
+/* The error of an unknown command, as a client gets it. */
+static void refuseUnknown(ctx *c, refusal *r) {
+    outbuf out;
+    outbufInit(&out);
+    c->out = &out;
+    executeInner(c); /* replies what is unknown */
+    size_t len;
+    char *text = outbufCopy(&out, &len);
+    outbufClear(&out);
+    r->error = ENOENT;
+    if (len > 3) strAppend(&r->text, text + 1, len - 3);
+    memFree(text);
+}
+
+/* ------------------------------------------------------------------ calls */
+
+static ValkeyModuleCallReply *errorReply(ValkeyModuleCtx *x, const refusal *r, unsigned flags) {
+    errno = r->error;
+    if (!(flags & VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES)) return NULL;
+    str bytes = STR_EMPTY;
+    strAppendFormat(&bytes, "-%s\r\n", strText(&r->text));
+    return callReplyNew(x, bytes.ptr, bytes.len, 2, flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT);
+}
+
+static int protoOf(unsigned flags, const ctx *outer) {
+    if (flags & VALKEYMODULE_CALL_ARGV_RESP_3) return 3;
+    return flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO ? outer->proto : 2;
+}
+
+/* Runs the command of `c`, whose session was prepared; its reply as bytes. */
+static char *runCall(ctx *c, size_t *len) {
+    hotCheck(c->cmd);
+    hotCheck(c->who->flags & SESSION_INTERNAL);
+    outbuf out;
+    outbufInit(&out);
+    c->out = &out;
+    executeInner(c);
+    char *bytes = outbufCopy(&out, len);
+    outbufClear(&out);
+    return bytes;
+}
+
+static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
+    ctx *outer = x->run;
+    refusal r = {0, STR_EMPTY};
+    ValkeyModuleCallReply *reply = NULL;
+    unsigned flags = args->flags;
+    const user *as = x->as_user ? x->as_user : outer->who->user;
+    if (flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !as) {
+        (void)refuse(&r, ENOTSUP,
+                     "ERR cannot run as user, no user directly attached to context or context's "
+                     "client");
+        reply = errorReply(x, &r, flags);
+        strFree(&r.text);
+        return reply;
+    }
+    session *s = beginCall(outer);
+    if (!s) {
+        errno = ELOOP;
+        return NULL;
+    }
+    ctx c;
+    ctxInitInner(&c, outer);
+    c.who = s;
+    c.db = s->db;
+    c.origin = s->origin;
+    c.argv = args->argv;
+    c.argc = args->argc;
+    c.proto = (uint8_t)protoOf(flags, outer);
+    c.targets =
+        flags & VALKEYMODULE_CALL_ARGV_REPLICATE ? (uint8_t)callTargets(flags, outer->targets) : 0;
+    if (!(flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM)) c.gates_exempt = gateMask(&memoryGate);
+    filteredRequest *filtered = requestFilterInner(&c);
+    if (!executeResolveInner(&c)) {
+        refuseUnknown(&c, &r);
+    } else if (!isRefused(&c, flags, &r)) {
+        if (flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER)
+            sessionSetAuthenticated(s, (user *)as, true);
+        size_t len = 0;
+        char *bytes = flags & VALKEYMODULE_CALL_ARGV_DRY_RUN ? NULL : runCall(&c, &len);
+        reply = callReplyNew(x, bytes, len, c.proto, flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT);
+        errno = 0;
+    }
+    if (r.error) reply = errorReply(x, &r, flags);
+    strFree(&r.text);
+    filteredFree(filtered);
+    endCall(s);
+    return reply;
+}
+
+ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
+    callArgs args;
+    va_list values;
+    va_start(values, fmt);
+    bool valid = callArgsTake(&args, cmdname, fmt, values);
+    va_end(values);
+    ValkeyModuleCallReply *reply = NULL;
+    if (!valid || !ctx->run) {
+        errno = valid ? EINVAL : EBADF;
+    } else {
+        reply = call(ctx, &args);
+    }
+    callArgsClear(&args);
+    return reply;
+}
+
+/* ------------------------------------------------------------------ propagation */
+
+int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
+    if (!ctx->run) return VALKEYMODULE_ERR;
+    callArgs args;
+    va_list values;
+    va_start(values, fmt);
+    bool valid = callArgsTake(&args, cmdname, fmt, values);
+    va_end(values);
+    if (valid) {
+        struct ctx c;
+        ctxInitInner(&c, ctx->run);
+        c.argv = args.argv;
+        c.argc = args.argc;
+        c.targets = (uint8_t)callTargets(args.flags, ctx->run->targets);
+        valid = executeResolveInner(&c);
+        if (valid) {
+            if (engineHot.sinks) propagateCopy(propagateToOf(&c), c.argc, c.argv);
+            engineHot.dirty++;
+        }
+    }
+    callArgsClear(&args);
+    return valid ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+
+int apiReplicateVerbatim(ValkeyModuleCtx *ctx) {
+    struct ctx *c = ctx->run;
+    if (!c || !c->cmd) return VALKEYMODULE_OK;
+    if (engineHot.sinks) propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
+    engineHot.dirty++;
+    return VALKEYMODULE_OK;
+}

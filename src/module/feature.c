@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Registration of modules: the built-in one, the directive `loadmodule`. Main thread only. */
+#include "base/base.h"
+#include "config/config.h"
+#include "engine/lifecycle.h"
+#include "module/call_reply.h"
+#include "module/load.h"
+#include "module/module.h"
+#include "module/registry.h"
+
+/* ------------------------------------------------------------------ loadmodule */
+
+/* A line of the configuration. */
+typedef struct moduleLine {
+    str *words; /* the path, then arguments */
+    int count;
+    struct moduleLine *next;
+} moduleLine;
+
+static moduleLine *lines, **last_line = &lines;
+
+static status takeLine(const slice *words, int count, reason *why) {
+    hotCheck(count > 0);
+    (void)why; /* any path may exist when modules are loaded */
+    moduleLine *line = memNew(moduleLine);
+    line->words = memNewArray(str, (size_t)count);
+    line->count = count;
+    for (int i = 0; i < count; i++) line->words[i] = strNew(words[i]);
+    *last_line = line;
+    last_line = &line->next;
+    return OK;
+}
+
+static void rewriteLines(configLines *out) {
+    for (module *m = registryFirst(); m; m = registryNext(m)) {
+        if (!m->library) continue;
+        str line = STR_EMPTY;
+        configAppendWord(&line, sliceOf(m->path));
+        for (int i = 0; i < m->arg_count; i++) {
+            strAppendByte(&line, ' ');
+            configAppendWord(&line, strSlice(&m->args[i]));
+        }
+        configLinesAdd(out, strSlice(&line));
+        strFree(&line);
+    }
+}
+
+static const configFileOnly loadmodule = {
+    .words_min = 1, .words_max = INT32_MAX, .take = takeLine, .rewrite = rewriteLines};
+
+static const configOption options[] = {
+    CONFIG_FILE_ONLY("loadmodule", &loadmodule),
+    CONFIG_END,
+};
+
+status modulesLoadConfigured(reason *why) {
+    while (lines) {
+        moduleLine *line = lines;
+        lines = line->next;
+        int count = line->count - 1;
+        slice *args = memNewArray(slice, (size_t)count + 1);
+        for (int i = 0; i < count; i++) args[i] = strSlice(&line->words[i + 1]);
+        reason failed;
+        status st = moduleLoad(strText(&line->words[0]), args, count, &failed);
+        memFree(args);
+        if (st != OK)
+            return reasonSet(why, st, "Can't load module from %s: server aborting",
+                             strText(&line->words[0]));
+        strFreeWords(line->words, line->count);
+        memFree(line);
+    }
+    last_line = &lines;
+    return OK;
+}
+
+/* ------------------------------------------------------------------ the feature */
+
+enum { LUA_VERSION = 1 };
+
+static void addBuiltIn(void) {
+    module *lua = moduleNew("lua", LUA_VERSION, VALKEYMODULE_APIVER_1);
+    moduleSetPath(lua, "lua");
+    lua->options = VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
+                   VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION;
+    lua->loading = false;
+    registryAdd(lua);
+}
+
+void modulesAppendInfo(str *out) { registryAppendInfo(out); }
+
+static const gate *const gates[] = {&moduleGate, NULL};
+
+/* The gate is always armed: it selects MODULE only, so other commands are not affected. */
+static status init(reason *why) {
+    (void)why; /* cannot fail */
+    moduleStringsStart();
+    callRepliesStart();
+    addBuiltIn();
+    engineSetModulesProc(registryReplyAll);
+    gateArm(&moduleGate, true);
+    return OK;
+}
+
+const feature moduleFeature = {.name = "module", .options = options, .gates = gates, .init = init};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loading and unloading modules. The shared object gets nothing from the program but the address of
+ * apiGet(), the first word of its context; all functions come from there by name.
+ * Main thread only. */
+#include "module/load.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "module/commands.h"
+#include "net/net.h"
+
+typedef int onLoadProc(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
+typedef int onUnloadProc(ValkeyModuleCtx *ctx);
+
+/* Removes what the module has registered. */
+static void removeRegistered(module *m) {
+    netThreadsPark();
+    commandsRemove(m);
+    netThreadsUnpark();
+}
+
+typedef struct loadCall {
+    onLoadProc *on_load;
+    const slice *args;
+    int count;
+    int result;
+    module *made; /* by Init(); NULL: it was not called */
+} loadCall;
+
+static void callOnLoad(ValkeyModuleCtx *x, void *arg) {
+    loadCall *call = arg;
+    argArray *args = argArrayNew(call->args, call->count);
+    call->result = call->on_load(x, args->argv, call->count);
+    argArrayEnd(args);
+    call->made = x->module;
+}
+
+static status openLibrary(const char *path, void **library, onLoadProc **on_load, reason *why) {
+    struct stat st;
+    if (stat(path, &st) == 0 && !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+        return reasonSet(why, ERR_DENIED,
+                         "Module %s failed to load: It does not have execute permissions.", path);
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*library) return reasonSet(why, ERR_IO, "Module %s failed to load: %s", path, dlerror());
+    *on_load = (onLoadProc *)dlsym(*library, "ValkeyModule_OnLoad");
+    if (*on_load) return OK;
+    *on_load = (onLoadProc *)dlsym(*library, "RedisModule_OnLoad");
+    if (*on_load) {
+        logNotice("Legacy Redis Module %s found", path);
+        return OK;
+    }
+    dlclose(*library);
+    return reasonSet(why, ERR_SYNTAX,
+                     "Module %s does not export ValkeyModule_OnLoad() or RedisModule_OnLoad() "
+                     "symbol. Module not loaded.",
+                     path);
+}
+
+/* What OnLoad has made becomes visible. */
+static status finishLoad(module *m, reason *why) {
+    hotCheck(m->loading);
+    if (registryFind(sliceOf(m->name)))
+        return reasonSet(why, ERR_EXISTS, "Module %s initialization failed. Module name is busy.",
+                         m->path);
+    netThreadsPark();
+    status st = commandsInstall(m, why);
+    netThreadsUnpark();
+    return st;
+}
+
+status moduleLoad(const char *path, const slice *args, int count, reason *why) {
+    hotCheck(count >= 0);
+    void *library;
+    loadCall call = {.args = args, .count = count};
+    status st = openLibrary(path, &library, &call.on_load, why);
+    if (st != OK) goto failed;
+    contextRun(NULL, 0, callOnLoad, &call);
+    module *m = call.made;
+    if (!m || call.result == VALKEYMODULE_ERR) {
+        st = reasonSet(why, ERR_DENIED, "Module %s initialization failed. %s", path,
+                       m ? "Module not loaded." : "Module name is busy.");
+    } else {
+        m->library = library;
+        moduleSetPath(m, path);
+        moduleSetArgs(m, args, count);
+        st = finishLoad(m, why);
+    }
+    if (st != OK) {
+        if (m) {
+            removeRegistered(m);
+            moduleFree(m);
+        }
+        dlclose(library);
+        goto failed;
+    }
+    m->loading = false;
+    registryAdd(m);
+    logNotice("Module '%s' loaded from %s", m->name, path);
+    return OK;
+failed:
+    logWarning("%s", why->text);
+    return st;
+}
+
+/* ------------------------------------------------------------------ unload */
+
+typedef struct unloadCall {
+    onUnloadProc *on_unload;
+    int result;
+} unloadCall;
+
+static void callOnUnload(ValkeyModuleCtx *x, void *arg) {
+    unloadCall *call = arg;
+    call->result = call->on_unload(x);
+}
+
+/* OnUnload is optional; 1 refuses. */
+static bool agreesToUnload(module *m) {
+    hotCheck(m->library);
+    hotCheck(!m->loading);
+    unloadCall call = {(onUnloadProc *)dlsym(m->library, "ValkeyModule_OnUnload"), 0};
+    if (!call.on_unload) call.on_unload = (onUnloadProc *)dlsym(m->library, "RedisModule_OnUnload");
+    if (!call.on_unload) return true;
+    contextRun(m, 0, callOnUnload, &call);
+    return call.result != VALKEYMODULE_ERR;
+}
+
+status moduleUnload(slice name, reason *why) {
+    module *m = registryFind(name);
+    if (!m) return reasonSet(why, ERR_NOT_FOUND, "no such module with that name");
+    if (!m->library) return reasonSet(why, ERR_DENIED, "the module is part of the server");
+    if (!agreesToUnload(m)) {
+        logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
+        return reasonSet(why, ERR_DENIED, "operation not possible.");
+    }
+    removeRegistered(m);
+    registryRemove(m);
+    if (dlclose(m->library) != 0)
+        logWarning("Error when trying to close the %s module: %s", m->name, dlerror());
+    logNotice("Module %s unloaded", m->name);
+    moduleFree(m);
+    return OK;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loading and unloading modules. A module whose OnLoad fails leaves nothing: what it has registered
+ * is removed again. Main thread only. */
+#ifndef MODULE_LOAD_H
+#define MODULE_LOAD_H
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "module/context.h"
+
+/* Loads the shared object at `path` and calls its OnLoad with these arguments. Failures are logged,
+ * and the reason is in `why`, too. */
+status moduleLoad(const char *path, const slice *args, int count, reason *why) MUST_USE;
+/* Calls its OnUnload, removes all that it has registered and closes the shared object.
+ * ERR_NOT_FOUND: there is no such module; others: it is in use, as `why` says. */
+status moduleUnload(slice name, reason *why) MUST_USE;
+
+#endif

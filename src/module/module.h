@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Modules: shared objects of others, loaded at start or by MODULE LOAD. The interface that they see
+ * is valkeymodule.h. Main thread only. */
+#ifndef MODULE_MODULE_H
+#define MODULE_MODULE_H
+
+#include "base/error.h"
+#include "engine/hooks.h"
+
+extern const feature moduleFeature;
+extern const gate moduleGate; /* enable-module-command */
+
+/* Appends INFO's lines of the section `modules`. */
+void modulesAppendInfo(str *out);
+/* Loads the modules of `loadmodule` lines, in their order, before the dataset. The first failure
+ * ends the start. */
+status modulesLoadConfigured(reason *why) MUST_USE;
+
+#endif

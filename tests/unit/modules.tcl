@@ -1,0 +1,86 @@
+# Modules: loading and unloading, their commands, replies and calls.
+
+source $::tests_dir/support/raw_replica.tcl
+
+# The shared object of utils/hello_module/NAME.c, which `make build` makes.
+proc hello_module {name} {return [file normalize build/modules/$name.so]}
+
+set load_error {ERR Error loading the extension. Please check the server logs.}
+
+start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} {
+    set path [hello_module hello_command]
+
+    test {MODULE LOAD: the module is listed with its path and arguments, and can be unloaded} {
+        assert_equal OK [r module load $path a {b c}]
+        set row [lindex [r module list] 1]
+        assert_equal [list name hellocommand ver 1 path $path args [list a {b c}]] $row
+        assert_match "*module:name=hellocommand,ver=1,api=1,filters=0,usedby=*" [r info modules]
+        assert_match "*<hellocommand> argument 1: b c*" [server_log]
+        assert_equal OK [r module unload HelloCommand]
+        assert_equal 1 [llength [r module list]]
+        assert_error {ERR unknown command 'hello.greet'*} {r hello.greet x}
+    }
+
+    test {MODULE LOAD: what cannot be loaded leaves nothing} {
+        assert_error $load_error {r module load /nonexistent.so}
+        assert_error $load_error {r module load [file normalize tests/unit/modules.tcl]}
+        r module load $path
+        assert_error $load_error {r module load $path}
+        assert_equal 2 [llength [r module list]]
+        r module unload hellocommand
+    }
+
+    test {MODULE UNLOAD of a module that is not there} {
+        assert_error {ERR Error unloading module: no such module with that name} {r module unload nothing}
+    }
+
+    test {loaded and unloaded 50 times, the commands work each time} {
+        for {set i 0} {$i < 50} {incr i} {
+            r module load $path
+            assert_equal {1 a} [r hello.echo 1 a]
+            r module unload hellocommand
+        }
+    }
+
+    test {a command of a module: arity, replies of a postponed length, documentation} {
+        r module load $path
+        assert_error {ERR wrong number of arguments for 'hello.greet' command} {r hello.greet}
+        assert_equal {} [r hello.echo]
+        assert_equal {1 x -5 {}} [r HELLO.ECHO 1 x -5 {}]
+        assert_equal {hello.echo hello.greet} [lsort [r command list filterby module hellocommand]]
+        assert_equal module [dict get [dict get [r command docs hello.echo] hello.echo] group]
+        assert_equal hellocommand [dict get [dict get [r command docs hello.echo] hello.echo] module]
+    }
+
+    test {a command that a module calls changes keys, also within MULTI and from a script} {
+        r del hello:me
+        assert_equal 1 [r hello.greet me]
+        r multi
+        r hello.greet me
+        assert_equal 2 [r exec]
+        assert_equal 3 [r eval {return redis.call('hello.greet', 'me')} 0]
+        assert_equal 3 [r get hello:me]
+        r lpush hello:list x
+        assert_error {WRONGTYPE*} {r hello.greet list}
+    }
+
+    test {only the calls that a module wants propagated are} {
+        set replica [dict get [replica_sync] socket]
+        r hello.greet me
+        r hello.echo 1
+        r set last 1
+        replica_expect $replica SELECT 0
+        replica_expect $replica INCR hello:me
+        replica_expect $replica set last 1
+        close $replica
+    }
+}
+
+start_server [list overrides [list enable-module-command no loadmodule [list [hello_module hello_command] one]]] {
+    test {loadmodule loads a module at start, MODULE LOAD needs enable-module-command} {
+        assert_equal {1} [r hello.greet start]
+        assert_equal one [dict get [lindex [r module list] 1] args]
+        assert_error {ERR MODULE command not allowed*} {r module load x}
+        assert_error {ERR MODULE command not allowed*} {r module unload hellocommand}
+    }
+}
