@@ -18,7 +18,7 @@
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make sim-faults       faults built into the cluster bus and Sentinel are found by the simulation
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
-#: make modules          the example modules of utils/hello_module/
+#: make modules          the example modules of utils/hello_module/ and those of tests, into build/modules/
 #: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
@@ -414,13 +414,14 @@ durability:
 	+@$(MAKE) --no-print-directory build durability-programs
 	@tests/durability/run.py $(out) $(ARGS)
 
-# Example modules. What they are linked to does not depend on the build of the server.
-hello_modules := $(patsubst utils/hello_module/%.c,build/modules/%.so,$(wildcard utils/hello_module/*.c))
+# Example modules, and those of tests. They are linked to nothing, so they do not depend on the build of the server.
+module_objects := $(patsubst %.c,build/modules/%.so,$(notdir $(wildcard utils/hello_module/*.c tests/modules/*.c)))
+build_module = @mkdir -p $(@D); $(call say,CC,$<); $(CC) -O2 -Wall -Wextra $(WERROR) -shared -fPIC -pthread -Isrc/module -o $@ $<
 build/modules/%.so: utils/hello_module/%.c src/module/valkeymodule.h
-	@mkdir -p $(@D)
-	@$(call say,CC,$<)
-	$(Q)$(CC) -O2 -Wall -Wextra $(WERROR) -shared -fPIC -Isrc/module -o $@ $<
-modules: $(hello_modules)
+	$(build_module)
+build/modules/%.so: tests/modules/%.c src/module/valkeymodule.h
+	$(build_module)
+modules: $(module_objects)
 
 # Clusters of real processes, in network namespaces.
 cluster-proof:

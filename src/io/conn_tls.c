@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -382,6 +383,17 @@ bool tlsPeerCommonName(const conn *c, str *out) {
     strAppend(out, text, (size_t)len);
     OPENSSL_free(text);
     return true;
+}
+
+bool tlsPeerPem(const conn *c, str *out) {
+    X509 *x = peerCertificate(c);
+    BIO *memory = x ? BIO_new(BIO_s_mem()) : NULL;
+    bool written = memory && PEM_write_bio_X509(memory, x) == 1;
+    char *text;
+    long len = written ? BIO_get_mem_data(memory, &text) : 0;
+    if (len > 0) strAppend(out, text, (size_t)len);
+    BIO_free(memory);
+    return len > 0;
 }
 
 void tlsPeerUris(const conn *c, bool (*visit)(void *arg, slice uri), void *arg) {

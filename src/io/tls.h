@@ -74,6 +74,8 @@ status tlsConnect(conn *c, const tlsContext *context, const char *name, bool che
 bool tlsPeerIsVerified(const conn *c);
 /* The first common name of the peer's certificate; false if it has none. May contain any byte. */
 bool tlsPeerCommonName(const conn *c, str *out);
+/* The peer's certificate in PEM; false if it has none. */
+bool tlsPeerPem(const conn *c, str *out);
 /* Visits the URIs of its alternative names until `visit` returns true. */
 void tlsPeerUris(const conn *c, bool (*visit)(void *arg, slice uri), void *arg);
 /* Memory of the connection's TLS state in bytes, estimated. */

@@ -50,6 +50,11 @@ bool tlsPeerCommonName(const conn *c, str *out) {
     return false;
 }
 
+bool tlsPeerPem(const conn *c, str *out) {
+    (void)c, (void)out;
+    return false;
+}
+
 void tlsPeerUris(const conn *c, bool (*visit)(void *arg, slice uri), void *arg) {
     (void)c, (void)visit, (void)arg;
 }

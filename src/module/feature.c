@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "engine/lifecycle.h"
 #include "module/call_reply.h"
+#include "module/dict.h"
 #include "module/load.h"
 #include "module/module.h"
 #include "module/registry.h"
@@ -54,10 +55,11 @@ static const configOption options[] = {
     CONFIG_END,
 };
 
+bool modulesAreStarting(void) { return lines != NULL; }
+
 status modulesLoadConfigured(reason *why) {
-    while (lines) {
+    while (lines) { /* the line is removed when its module is loaded */
         moduleLine *line = lines;
-        lines = line->next;
         int count = line->count - 1;
         slice *args = memNewArray(slice, (size_t)count + 1);
         for (int i = 0; i < count; i++) args[i] = strSlice(&line->words[i + 1]);
@@ -67,6 +69,7 @@ status modulesLoadConfigured(reason *why) {
         if (st != OK)
             return reasonSet(why, st, "Can't load module from %s: server aborting",
                              strText(&line->words[0]));
+        lines = line->next;
         strFreeWords(line->words, line->count);
         memFree(line);
     }
@@ -96,6 +99,7 @@ static status init(reason *why) {
     (void)why; /* cannot fail */
     moduleStringsStart();
     callRepliesStart();
+    dictsStart();
     addBuiltIn();
     engineSetModulesProc(registryReplyAll);
     gateArm(&moduleGate, true);

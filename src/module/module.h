@@ -5,6 +5,8 @@
 #ifndef MODULE_MODULE_H
 #define MODULE_MODULE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "engine/hooks.h"
 
@@ -13,6 +15,8 @@ extern const gate moduleGate; /* enable-module-command */
 
 /* Appends INFO's lines of the section `modules`. */
 void modulesAppendInfo(str *out);
+/* True while the modules of the configuration are being loaded. */
+bool modulesAreStarting(void);
 /* Loads the modules of `loadmodule` lines, in their order, before the dataset. The first failure
  * ends the start. */
 status modulesLoadConfigured(reason *why) MUST_USE;

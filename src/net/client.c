@@ -165,6 +165,10 @@ void netSetDelay(session *s, bool delay) {
 
 bool netIsTls(const session *s) { return ((const client *)s)->conn.type == &connTls; }
 
+bool netPeerPem(const session *s, str *out) {
+    return netIsTls(s) && tlsPeerPem(&((const client *)s)->conn, out);
+}
+
 int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
 
 session *netFindClient(uint64_t id) {

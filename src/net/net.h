@@ -120,6 +120,8 @@ void netLimitReplica(session *s, size_t held, size_t backlog_limit);
 void netSetDelay(session *s, bool delay);
 /* True if the connection of a session is encrypted. */
 bool netIsTls(const session *s);
+/* The certificate of the session's client in PEM; false if it has none. */
+bool netPeerPem(const session *s, str *out);
 int netClientCount(void);
 /* The session with a client id, NULL if it was closed. */
 session *netFindClient(uint64_t id);

@@ -259,6 +259,14 @@ static void propagateMessage(ctx *c, bool shard) {
     }
 }
 
+uint64_t pubsubPublish(bool shard, slice channel, slice message) {
+    hotCheck(threadIsMain());
+    uint64_t receivers =
+        shard ? publishToShard(channel, message) : publishToChannel(channel, message);
+    if (outward) outward(shard, channel, message);
+    return receivers;
+}
+
 /* PUBLISH channel message. Reply: the number of deliveries. */
 void publishCommand(ctx *c) {
     hotCheck(c->argc == 3);

@@ -19,6 +19,10 @@ void pubsubDeliver(bool shard, slice channel, slice message);
 typedef void pubsubOutwardProc(bool shard, slice channel, slice message);
 void pubsubSetOutward(pubsubOutwardProc *proc);
 
+/* Publishes what no client has sent (modules): to the subscribers here, and to the other nodes. The
+ * number of subscribers here. */
+uint64_t pubsubPublish(bool shard, slice channel, slice message);
+
 /* Asked by PUBLISH first: true if it has replied instead. Set by Sentinel, to which clients may
  * send few messages. */
 typedef bool pubsubInwardProc(ctx *c);
