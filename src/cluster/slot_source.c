@@ -13,9 +13,7 @@
 
 enum {
     ACK_MS = 1000,
-    /* Before the hand-over, changes that are made faster than they are sent wait after this time.
-     */
-    BRAKE_MS = 100,
+    BRAKE_MS = 100, /* before the hand-over: then changes wait that are made faster than sent */
     BRAKE_SLACK = 64 * 1024,
     PONGS_AFTER_LOSS = 3, /* the last one answers a PING that was sent after the loss */
     PAUSE_FOREVER_MS = 24 * 3600 * 1000,

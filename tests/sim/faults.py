@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that are built into the cluster bus and Sentinel; the simulation has to find each.
+"""Faults that are built into the cluster bus, slot migration and Sentinel; the simulation has to
+find each.
 
     faults.py --write FOLDER/FILE
                                prints that file of src/ with its faults, for the program `faulty`
@@ -22,7 +23,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 RUN_SECONDS = 240
 
-Fault = namedtuple("Fault", "name file old new")
+Fault = namedtuple("Fault", "name file old new scenario", defaults=[None])
 
 CLUSTER = [
     # ---- elections
@@ -217,9 +218,56 @@ SENTINEL = [
           "if (!direct && v->env->needs_password(v)) {",
           "if (!direct && v->env->needs_password(v) && !FAULT) {"),
 ]
-# A table and a scenario per folder.
-FAULTS = [f._replace(file=f"cluster/{f.file}") for f in CLUSTER]
-FAULTS += [f._replace(file=f"sentinel/{f.file}") for f in SENTINEL]
+SLOTS = [
+    # ---- the source
+    Fault("a write is accepted after a grant", "slot_source.c",
+          "setPause(m, job, PAUSE_FOREVER_MS);", "setPause(m, job, FAULT ? 1 : PAUSE_FOREVER_MS);"),
+    Fault("a lost link after a grant fails the job", "slot_source.c",
+          "if (!isDecided(job)) {\n        slotSourceFail(m, job, message);",
+          "if (FAULT || !isDecided(job)) {\n        slotSourceFail(m, job, message);"),
+    Fault("a granted slot is claimed", "slot_source.c",
+          "if (acts & JOB_ACT_SEND_GRANTED) setClaimed(m, job, false);",
+          "if (acts & JOB_ACT_SEND_GRANTED && !FAULT) setClaimed(m, job, false);"),
+    Fault("a slot is not claimed again after a failure", "slot_source.c",
+          "if (isDecided(job)) setClaimed(m, job, true);",
+          "if (isDecided(job) && !FAULT) setClaimed(m, job, true);"),
+    Fault("deletes are not forwarded during the walk", "slot_source.c",
+          "return job->state == JOB_SNAPSHOTTING ? SLOT_CHANGE_WALKED : SLOT_CHANGE_SENT;",
+          "if (FAULT && job->state == JOB_SNAPSHOTTING) return SLOT_CHANGE_IGNORED;\n"
+          "    return job->state == JOB_SNAPSHOTTING ? SLOT_CHANGE_WALKED : SLOT_CHANGE_SENT;"),
+    Fault("changes after the pause are not forwarded", "slot_source.c",
+          "if (isDecided(job)) return SLOT_CHANGE_LATE;",
+          "if (isDecided(job)) return SLOT_CHANGE_LATE;\n"
+          "    if (FAULT && job->state == JOB_PAUSED) return SLOT_CHANGE_IGNORED;"),
+    Fault("keys that are flushed are moved", "slot_moves.c",
+          "slotSourceFailAll(m, \"Data was flushed\");",
+          "if (!FAULT) slotSourceFailAll(m, \"Data was flushed\");"),
+    # ---- the target
+    Fault("slots are taken without a new epoch", "slot_target.c",
+          "if (clusterMapBumpEpoch(map))", "if (!FAULT && clusterMapBumpEpoch(map))"),
+    Fault("the target keeps the keys of a failed job", "slot_target.c",
+          "m->procs->clean(m->arg, job)) {", "(FAULT || m->procs->clean(m->arg, job))) {"),
+    Fault("the slots of a job that has ended stay hidden", "slot_target.c",
+          "hide(m, job, false);\n    m->procs->close(m->arg, job);",
+          "if (!FAULT) hide(m, job, false);\n    m->procs->close(m->arg, job);"),
+    Fault("the end of a job is not told", "slot_target.c",
+          "            end(m, job, JOB_FAILED, NULL);\n            m->procs->finish(m->arg, job);",
+          "            end(m, job, JOB_FAILED, NULL);\n            if (!FAULT) m->procs->finish(m->arg, job);"),
+    Fault("an import goes on after a promotion", "slot_target.c",
+          "if (is_primary && job->state == JOB_ON_PRIMARY) {",
+          "if (!FAULT && is_primary && job->state == JOB_ON_PRIMARY) {"),
+    Fault("an import goes on after a demotion", "slot_target.c",
+          "if (is_primary || job->state == JOB_ON_PRIMARY) return false;",
+          "if (FAULT || is_primary || job->state == JOB_ON_PRIMARY) return false;"),
+    # ---- both
+    Fault("the claim of a target with an older epoch is refused", "slot_source.c",
+          "return !memcmp(job->target, to->id, NODE_ID_LEN);",
+          "return !FAULT && !memcmp(job->target, to->id, NODE_ID_LEN);"),
+]
+# The scenario that has to find the faults of a table, and the folder of its files.
+TABLES = [("cluster", "cluster", CLUSTER), ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
+FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
+          for scenario, folder, faults in TABLES for f in faults]
 
 
 def write(name):
@@ -239,8 +287,8 @@ def write(name):
 
 def run(program, number, seeds):
     """Returns the seed with which a fault is found, or None, and what the simulation printed."""
-    scenario = FAULTS[number - 1].file.split("/")[0]
-    command = [program, "--fault", str(number), "--scenario", scenario, "--seeds", str(seeds)]
+    command = [program, "--fault", str(number), "--scenario", FAULTS[number - 1].scenario,
+               "--seeds", str(seeds)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
     found = re.search(r"^FAILED \S+ seed (\d+) at \d+ ms: (.*)", result.stdout, re.M)
     return (int(found[1]), found[2]) if found else (None, result.stdout + result.stderr)
@@ -248,7 +296,7 @@ def run(program, number, seeds):
 
 def find(program, seeds, only):
     """Runs all faults; returns the number of those that are not found."""
-    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or only in (f.name, f.file.split("/")[0])]
+    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or only in (f.name, f.scenario)]
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for number, (seed, text) in zip(chosen, pool.map(lambda n: run(program, n, seeds), chosen)):
@@ -265,7 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", metavar="FILE")
     parser.add_argument("--seeds", type=int, default=2000)
-    parser.add_argument("--only", metavar="NAME", help="of a fault, or a folder")
+    parser.add_argument("--only", metavar="NAME", help="of a fault, or a scenario")
     parser.add_argument("program", nargs="?")
     args = parser.parse_args()
     if args.write:
