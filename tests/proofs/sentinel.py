@@ -105,14 +105,14 @@ class Process(Node):
 
 class Group:
     def __init__(self, args, case, sentinels, servers, number):
-        self.args, self.case, self.seen = args, case, []
+        self.args, self.case, self.number, self.seen = args, case, number, []
         self.tls, self.password = case == "tls", "secret" if case == "acl" else ""
         self.lab = Lab(f"s{os.getpid() % 10000}x{number}", 0, case == "partition")
         self.servers = [self._add(servers, n, False) for n in range(3)]
         self.sentinels = [self._add(sentinels, n, True) for n in range(args.sentinels)]
 
     def _add(self, kind, n, is_sentinel):
-        released = kind == "released" or (kind == "mixed" and (n + self.lab.count) % 2)
+        released = kind == "released" or (kind == "mixed" and (n + self.number) % 2)
         return Process(self, self.args.peer if released else self.args.server, is_sentinel)
 
     def _common(self, process):
