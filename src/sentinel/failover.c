@@ -14,6 +14,7 @@ enum {
     RETRIES_MAX = 3,
     TAKEOVER_PERIODS = 2, /* of hello messages that a leader has to tell of a promotion */
     GOOD_PING_MS = 5000,
+    FIRST_INFO_MS = 1000,
     COORDINATED_REST_MS = 1000, /* with less time left, the order to the primary is not given */
 };
 
@@ -116,25 +117,6 @@ static int64_t turnMs(const sentinelView *v, const sentinelInstance *primary) {
     return before * TURN_MS;
 }
 
-bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica) {
-    const sentinelInstance *primary = replica->primary;
-    hotCheck(replica->kind == INSTANCE_REPLICA);
-    return !replica->role_is_replica && replica->promoted_in > primary->config_epoch &&
-           v->now_ms - replica->role_since_ms <= 2 * primary->failover_timeout_ms;
-}
-
-void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica) {
-    const sentinelInstance *primary = replica->primary;
-    check(replica->kind == INSTANCE_REPLICA);
-    bool in_vote = primary->leader_epoch > primary->config_epoch &&
-                   primary->led_epoch != primary->leader_epoch &&
-                   primary->switched_ms < primary->voted_ms &&
-                   v->now_ms - primary->voted_ms <= 2 * primary->failover_timeout_ms;
-    replica->promoted_in = in_vote && replica->was_replica ? primary->leader_epoch : 0;
-    strFree(&replica->promoter);
-    if (replica->promoted_in) replica->promoter = strNew(strSlice(&primary->leader));
-}
-
 /* A failover whose leader has died is to be finished now. */
 static bool isTakeover(const sentinelView *v, const sentinelInstance *primary) {
     hotCheck(primary->kind == INSTANCE_PRIMARY);
@@ -209,22 +191,46 @@ status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool co
 
 /* ------------------------------------------------------------------ the choice of a replica */
 
+static bool hasFreshInfo(const sentinelView *v, const sentinelInstance *i) {
+    hotCheck(i->primary);
+    int64_t max_ms =
+        (i->primary->flags & INSTANCE_SDOWN) ? v->periods.ping * 5 : v->periods.info * 3;
+    return v->now_ms - i->info_ms <= max_ms;
+}
+
+/* If connections are refused, the election is over before replicas have replied to the INFO that is
+ * sent more often from then on. True if there is one that may still do so. */
+static bool awaitsInfo(const sentinelView *v, const sentinelInstance *primary, bool has_good) {
+    bool awaits = false;
+    int64_t max_ms = has_good ? TURN_MS : FIRST_INFO_MS;
+    check(primary->step == FAILOVER_SELECT_REPLICA);
+    if (v->now_ms - primary->failover_changed_ms > max_ms) return false;
+    SENTINEL_EACH(i, &primary->replicas)
+    awaits = awaits || (i->info_pending && sentinelCanSend(i) && !(i->flags & INSTANCE_SDOWN) &&
+                        !hasFreshInfo(v, i));
+    return awaits;
+}
+
 static bool isGood(const sentinelView *v, const sentinelInstance *primary,
                    const sentinelInstance *i, int64_t link_down_max_ms) {
     hotCheck(i->kind == INSTANCE_REPLICA);
-    int64_t info_max_ms =
-        (primary->flags & INSTANCE_SDOWN) ? v->periods.ping * 5 : v->periods.info * 3;
     return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
            v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&
-           v->now_ms - i->info_ms <= info_max_ms && i->link_down_ms <= link_down_max_ms &&
+           hasFreshInfo(v, i) && i->link_down_ms <= link_down_max_ms &&
            /* FAILOVER is refused for a replica that is not online. */
            (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
 }
 
+/* One that another leader may have promoted has what clients have written since. */
+static bool isPromotedAlready(const sentinelView *v, const sentinelInstance *i) {
+    hotCheck(i->kind == INSTANCE_REPLICA);
+    return sentinelIsUnfinished(v, i) || (i->is_unsure && i->was_replica);
+}
+
 /* True if `a` is to be preferred. */
 static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
-    bool unfinished = sentinelIsUnfinished(v, a);
-    if (unfinished != sentinelIsUnfinished(v, b)) return unfinished;
+    bool promoted = isPromotedAlready(v, a);
+    if (promoted != isPromotedAlready(v, b)) return promoted;
     if (a->priority != b->priority) return a->priority < b->priority;
     if (a->offset != b->offset) return a->offset > b->offset;
     if (!a->runid.len || !b->runid.len) return a->runid.len > b->runid.len;
@@ -306,6 +312,7 @@ static void waitStart(sentinelView *v, sentinelInstance *primary) {
 static void selectReplica(sentinelView *v, sentinelInstance *primary) {
     hotCheck(!primary->promoted);
     sentinelInstance *best = sentinelSelectReplica(v, primary);
+    if (awaitsInfo(v, primary, best != NULL)) return;
     if (!best) {
         sentinelEvent(v, LOG_WARNING, "-failover-abort-no-good-slave", primary, "%s", "");
         sentinelAbortFailover(v, primary);

@@ -114,14 +114,17 @@ static void takeConfig(sentinelView *v, sentinelInstance *primary, sentinelInsta
     sentinelSwitchPrimary(v, primary, &addr);
 }
 
-/* A leader that lives has told of its promotion, or has nothing to do with it. */
+/* A leader that lives has told of its promotion, or has nothing to do with it. But the votes of
+ * others may have elected another one, which is dead, or this one was restarted after its order. */
 static void endSuspicion(const sentinelView *v, sentinelInstance *primary,
                          const sentinelInstance *sender, uint64_t config_epoch) {
     hotCheck(sender->primary == primary);
     SENTINEL_EACH(i, &primary->replicas) {
         if (!i->promoted_in || config_epoch >= i->promoted_in) continue;
         if (v->now_ms - i->role_since_ms <= v->periods.publish) continue;
-        if (sliceEqual(strSlice(&i->promoter), strSlice(&sender->runid))) i->promoted_in = 0;
+        if (!sliceEqual(strSlice(&i->promoter), strSlice(&sender->runid))) continue;
+        i->promoted_in = 0;
+        i->is_unsure = true;
     }
 }
 

@@ -66,6 +66,7 @@ static void takeRunId(sentinelView *v, sentinelInstance *i, slice id) {
             i->flags |= INSTANCE_REBOOTED;
             i->rebooted_since_ms = v->now_ms;
         }
+        if (i->kind == INSTANCE_REPLICA) sentinelForgetPromotion(i);
     }
     strFree(&i->runid);
     i->runid = strNew(id);
@@ -129,6 +130,7 @@ static void noteRole(sentinelView *v, sentinelInstance *i, bool is_replica) {
     i->role_is_replica = is_replica;
     i->role_since_ms = v->now_ms;
     if (is_replica) i->replica_conf_ms = v->now_ms;
+    i->is_unsure = false;
     if (!is_replica && i->kind == INSTANCE_REPLICA) sentinelNotePromotion(v, i);
     bool as_configured = is_replica == (i->kind == INSTANCE_REPLICA);
     sentinelEvent(v, LOG_VERBOSE, as_configured ? "+role-change" : "-role-change", i,
@@ -151,6 +153,7 @@ static void checkPrimaryRole(sentinelView *v, sentinelInstance *i) {
         return;
     }
     if ((i->flags & INSTANCE_PROMOTED) || sentinelIsUnfinished(v, i)) return;
+    if (sentinelIsUnsure(v, i)) return;
     int64_t wait_ms = v->periods.publish * 4;
     if (!sentinelLooksSane(v, primary) || !wasUpFor(v, i, wait_ms)) return;
     if (v->now_ms - i->role_since_ms <= wait_ms) return;
@@ -215,6 +218,7 @@ void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
         checkPrimaryRole(v, i);
         return;
     }
+    i->is_loaded = false;
     i->was_replica =
         i->was_replica ||
         sentinelAddrIs(v, &i->primary->addr, strSlice(&i->reported_host), i->reported_port);

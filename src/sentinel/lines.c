@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "sentinel/machine.h"
 
 /* Values that are not written. */
 enum { DOWN_AFTER_MS = 30000, FAILOVER_TIMEOUT_MS = 180000, PARALLEL_SYNCS = 1 };
@@ -246,7 +247,7 @@ static status takeKnownReplica(sentinelView *v, sentinelInstance *primary, const
     hotCheck(primary->kind == INSTANCE_PRIMARY);
     sentinelInstance *replica;
     switch (sentinelAddReplica(v, primary, words[0], sentinelReadNumber(words[1]), &replica)) {
-    case OK: return OK;
+    case OK: replica->is_loaded = true; return OK;
     case ERR_EXISTS:
         /* A name may have got the address of another one since the line was written. */
         if (!hasReplicaLine(primary, words[0], sentinelReadNumber(words[1]))) return OK;
@@ -286,14 +287,41 @@ static status takeLeaderEpoch(sentinelView *v, sentinelInstance *primary, const 
     return OK;
 }
 
+/* The vote in an epoch after that of the configuration. */
+static status takeLeaderVote(sentinelView *v, sentinelInstance *primary, const slice *words,
+                             reason *why) {
+    int64_t voted_ms = sentinelReadNumber(words[1]);
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    (void)v, (void)why; /* what is not possible is ignored */
+    if (!sliceIsHex(words[0], SENTINEL_ID_LEN)) return OK;
+    setText(&primary->leader, words[0]);
+    /* A clock that was put back must not make it last. */
+    if (voted_ms < primary->voted_ms) primary->voted_ms = voted_ms;
+    return OK;
+}
+
+/* A replica that followed the primary at the time of that vote. */
+static status takeFollower(sentinelView *v, sentinelInstance *primary, const slice *words,
+                           reason *why) {
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    (void)v, (void)why; /* what is not possible is ignored */
+    int64_t port = sentinelReadNumber(words[1]);
+    if (port <= 0 || port > 65535 || !sliceIsHex(words[2], SENTINEL_ID_LEN)) return OK;
+    sentinelInstance *replica = sentinelFindReplica(primary, words[0], (int)port);
+    if (!replica) return OK;
+    setText(&replica->runid, words[2]);
+    replica->was_replica = true;
+    return OK;
+}
+
 /* ------------------------------------------------------------------ the table */
 
-enum { RANK_PROCESS, RANK_MONITOR, RANK_PRIMARY };
+enum { RANK_PROCESS, RANK_MONITOR, RANK_PRIMARY, RANK_REPLICA };
 
 typedef struct directive {
     const char *name;
     int rank;
-    int count, count_max; /* of words; for RANK_PRIMARY without the name of the primary */
+    int count, count_max; /* of words; from RANK_PRIMARY on without the name of the primary */
     status (*take)(sentinelView *v, const slice *words, reason *why);
     primaryTake *take_of;
 } directive;
@@ -325,6 +353,8 @@ static const directive directives[] = {
     {"known-sentinel", RANK_PRIMARY, 2, 3, NULL, takeKnownSentinel},
     {"config-epoch", RANK_PRIMARY, 1, 1, NULL, takeConfigEpoch},
     {"leader-epoch", RANK_PRIMARY, 1, 1, NULL, takeLeaderEpoch},
+    {"leader-vote", RANK_PRIMARY, 2, 2, NULL, takeLeaderVote},
+    {"follower", RANK_REPLICA, 3, 3, NULL, takeFollower},
 };
 
 static const directive *findDirective(slice name) {
@@ -343,7 +373,7 @@ int sentinelLineRank(const slice *words, int count) {
 status sentinelLineTake(sentinelView *v, const slice *words, int count, reason *why) {
     if (count == 0) return OK; /* --sentinel */
     const directive *d = findDirective(words[0]);
-    int given = count - 1 - (d && d->rank == RANK_PRIMARY);
+    int given = count - 1 - (d && d->rank >= RANK_PRIMARY);
     if (!d || given < d->count || given > d->count_max)
         return reasonSet(why, ERR_SYNTAX, "Unrecognized sentinel configuration statement.");
     if (d->take) return d->take(v, words + 1, why);
@@ -431,6 +461,23 @@ static bool isWritten(const sentinelInstance *replica, const sentinelAddr *addr)
     return false;
 }
 
+/* What has to be known after a restart of a leader that is elected, but may die after a promotion:
+ * the vote, and who followed the primary. Only while it matters, as other programs refuse it. */
+static void writeVote(lineWriter *w, const sentinelView *v, const sentinelInstance *i) {
+    hotCheck(i->kind == INSTANCE_PRIMARY);
+    if (!i->leader.len || !sentinelHasOpenVote(v, i)) return;
+    begin(w, "leader-vote", i);
+    strAppendFormat(&w->line, " %s %lld", strText(&i->leader), (long long)i->voted_ms);
+    end(w);
+    SENTINEL_EACH(replica, &i->replicas) {
+        if (!replica->was_replica || !replica->runid.len) continue;
+        begin(w, "follower", i);
+        appendAddr(w, v, &replica->addr);
+        strAppendFormat(&w->line, " %s", strText(&replica->runid));
+        end(w);
+    }
+}
+
 static void writePrimary(lineWriter *w, const sentinelView *v, const sentinelInstance *i) {
     check(i->kind == INSTANCE_PRIMARY);
     const sentinelAddr *addr = sentinelCurrentAddr(i);
@@ -441,6 +488,7 @@ static void writePrimary(lineWriter *w, const sentinelView *v, const sentinelIns
     writeOptions(w, i);
     writeNumber(w, "config-epoch", i, (int64_t)i->config_epoch);
     writeNumber(w, "leader-epoch", i, (int64_t)i->leader_epoch);
+    writeVote(w, v, i);
     SENTINEL_EACH(replica, &i->replicas) {
         /* The promoted one is the primary already, and the old primary a replica. */
         const sentinelAddr *at = &replica->addr;

@@ -9,7 +9,9 @@
 
 #include "sentinel/view.h"
 
-/* When a line is taken: in the order of these numbers. `words` are those after "sentinel". */
+/* When a line is taken: in the order of these numbers, below SENTINEL_LINE_RANKS. `words` are those
+ * after "sentinel". */
+enum { SENTINEL_LINE_RANKS = 4 };
 int sentinelLineRank(const slice *words, int count);
 status sentinelLineTake(sentinelView *v, const slice *words, int count, reason *why) MUST_USE;
 /* Passes each line to `add`, without the word "sentinel". */

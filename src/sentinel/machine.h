@@ -76,8 +76,9 @@ bool sentinelLooksSane(const sentinelView *v, const sentinelInstance *primary);
 /* vote.c: asks other Sentinels whether the primary is down, and for votes; `at_once`: without the
  * usual pause. */
 void sentinelAsk(sentinelView *v, sentinelInstance *primary, bool at_once);
-/* The reply to it. */
-void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r);
+/* The reply to it; `is_vote`: only the last vote was asked for. */
+void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r,
+                        bool is_vote);
 /* A candidate asks for a vote in `epoch`. Afterwards `primary->leader` has the vote of
  * `primary->leader_epoch`. A vote that cannot be saved is not given. */
 void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, slice candidate);
@@ -87,6 +88,24 @@ slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch)
 bool sentinelVoteIsSplit(const sentinelInstance *primary, uint64_t epoch);
 /* An epoch that was heard of. */
 void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch);
+
+/* promotion.c: true if the own vote is newer than the configuration, and not too old: who was
+ * elected may have promoted a replica. */
+bool sentinelHasOpenVote(const sentinelView *v, const sentinelInstance *primary);
+/* True if the leader that this Sentinel has voted for, or that has defeated it, seems to have
+ * promoted this replica, and not to have lived to tell so. Its writes must not be lost: the replica
+ * is not turned back, but the failover repeated with it. */
+bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica);
+/* A replica reports that it is a primary now. */
+void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica);
+/* It is another process now, with perhaps no data: what the one before was does not count. */
+void sentinelForgetPromotion(sentinelInstance *replica);
+/* True if this Sentinel has not voted, or only for one that has not promoted the replica, and does
+ * not know whether a majority has voted: a replica that it knew is not turned back before it knows,
+ * or has waited as long as a failover may take. */
+bool sentinelIsUnsure(const sentinelView *v, sentinelInstance *replica);
+/* True if that is so for a replica of this primary. */
+bool sentinelWantsVotes(const sentinelView *v, const sentinelInstance *primary);
 
 /* failover.c */
 /* Begins an epoch. False if it cannot be saved: after a restart it would be used again. */
@@ -104,12 +123,6 @@ void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary);
 void sentinelPromoted(sentinelView *v, sentinelInstance *replica);
 /* Makes an instance a replica of `addr`, a primary with NULL. False: its link is not open. */
 bool sentinelSendReplicaOf(sentinelView *v, sentinelInstance *i, const sentinelAddr *addr);
-/* True if the leader that this Sentinel has voted for, or that has defeated it, seems to have
- * promoted this replica, and not to have lived to tell so. Its writes must not be lost: the replica
- * is not turned back, but the failover repeated with it. */
-bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica);
-/* A replica reports that it is a primary now. */
-void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica);
 /* The replica that is to be promoted; NULL: none is good enough. */
 sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelInstance *primary);
 /* Runs the script of a primary that reconfigures clients. */

@@ -244,7 +244,9 @@ bool sentinelReplied(sentinelView *v, sentinelLink *l, const sentinelReply *r) {
         /* Again, but not at each tick. */
         p.of->hello_sent_ms = v->now_ms - v->periods.publish + v->periods.publish / 4;
     } else if (p.kind == PENDING_ASK) {
-        sentinelAskReplied(v, p.of, r);
+        sentinelAskReplied(v, p.of, r, false);
+    } else if (p.kind == PENDING_VOTE) {
+        sentinelAskReplied(v, p.of, r, true);
     }
     return true;
 }

@@ -74,7 +74,8 @@ typedef enum pendingKind {
     PENDING_PING,
     PENDING_INFO,
     PENDING_HELLO,
-    PENDING_ASK, /* whether the primary is down, and for a vote */
+    PENDING_ASK,  /* whether the primary is down, and for a vote */
+    PENDING_VOTE, /* for the last vote alone */
     PENDING_OTHER,
 } pendingKind;
 typedef struct pendingCommand {
@@ -146,21 +147,23 @@ typedef struct sentinelInstance {
     /* of replicas */
     int64_t link_down_ms; /* how long its link to the primary is down */
     bool link_up, is_announced;
-    bool was_replica;     /* its INFO has said that it follows the primary */
+    bool was_replica;     /* this process has said that it follows the primary */
+    bool is_loaded;       /* known from the file alone: it has not said yet whom it follows */
+    bool is_unsure;       /* a leader may have promoted it: others are asked for their votes */
     uint64_t promoted_in; /* the epoch in which `promoter` seems to have promoted it; 0: none */
-    str promoter;
-    int priority;
+    str promoter, reported_host;
+    int priority, reported_port;
     uint64_t offset;
-    str reported_host;
-    int reported_port;
     int64_t reconf_sent_ms;
 
     /* the vote: of primaries the own one, of other Sentinels what they have told */
     str leader; /* empty: none */
     uint64_t leader_epoch;
     uint64_t led_epoch; /* in which this Sentinel was elected */
-    int64_t voted_ms;   /* the own vote; after a restart, the start */
+    int64_t voted_ms;   /* the own vote; after a restart, as in the file, else the start */
     int64_t asked_reply_ms;
+    int64_t vote_told_ms;     /* when another Sentinel was asked for its last vote, */
+    uint64_t vote_told_epoch; /* and its epoch; that of a restarted one, too */
     bool is_stranger;
 } sentinelInstance;
 

@@ -27,32 +27,39 @@ static int64_t askPeriod(const sentinelView *v, const sentinelInstance *primary)
     return fast && v->periods.ask > ASK_FAST_MS ? ASK_FAST_MS : v->periods.ask;
 }
 
-static void askPeer(sentinelView *v, sentinelInstance *primary, sentinelInstance *peer) {
+/* With the epoch 0 nothing changes there, and the reply is the last vote; the own id is needed, as
+ * else votes are not told. */
+static void askPeer(sentinelView *v, sentinelInstance *primary, sentinelInstance *peer,
+                    bool for_vote) {
     hotCheck(peer->kind == INSTANCE_SENTINEL);
     char port[NUMBER_TEXT_MAX], epoch[NUMBER_TEXT_MAX];
     slice words[] = {SLICE("is-master-down-by-addr"), sentinelAddrText(v, &primary->addr),
                      sliceMake(port, numberPrintInt(port, primary->addr.port)),
-                     sliceMake(epoch, numberPrintUint(epoch, v->current_epoch)),
-                     primary->step > FAILOVER_NONE ? sliceOf(v->id) : SLICE("*")};
-    (void)sentinelSend(v, peer, PENDING_ASK, "SENTINEL", COUNT_OF(words), words); /* it is open */
+                     sliceMake(epoch, numberPrintUint(epoch, for_vote ? 0 : v->current_epoch)),
+                     for_vote || primary->step > FAILOVER_NONE ? sliceOf(v->id) : SLICE("*")};
+    (void)sentinelSend(v, peer, for_vote ? PENDING_VOTE : PENDING_ASK, "SENTINEL", COUNT_OF(words),
+                       words); /* it is open */
 }
 
 void sentinelAsk(sentinelView *v, sentinelInstance *primary, bool at_once) {
     check(primary->kind == INSTANCE_PRIMARY);
+    bool wants_answers = wantsAnswers(primary);
+    bool for_vote = !wants_answers && sentinelWantsVotes(v, primary);
     SENTINEL_EACH(peer, &primary->sentinels) {
         int64_t age_ms = v->now_ms - peer->asked_reply_ms;
         if (age_ms > v->periods.ask * ANSWER_PERIODS) {
             peer->flags &= ~(uint32_t)INSTANCE_PRIMARY_DOWN;
             strFree(&peer->leader);
         }
-        if (!wantsAnswers(primary) || !sentinelCanSend(peer)) continue;
+        if ((!wants_answers && !for_vote) || !sentinelCanSend(peer)) continue;
         if (!at_once && age_ms < askPeriod(v, primary)) continue;
         if (peer->link->pending_count >= SENTINEL_PENDING_MAX * peer->link->users) continue;
-        askPeer(v, primary, peer);
+        askPeer(v, primary, peer, for_vote);
     }
 }
 
-void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r) {
+void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelReply *r,
+                        bool is_vote) {
     check(peer->kind == INSTANCE_SENTINEL);
     if (r->kind != REPLY_ARRAY || r->count != 3 || r->items[0].kind != REPLY_INTEGER ||
         r->items[1].kind != REPLY_BULK || r->items[2].kind != REPLY_INTEGER)
@@ -61,8 +68,12 @@ void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelR
     peer->flags &= ~(uint32_t)INSTANCE_PRIMARY_DOWN;
     if (r->items[0].integer == 1) peer->flags |= INSTANCE_PRIMARY_DOWN;
     slice leader = r->items[1].text;
-    if (sliceIs(leader, "*")) return;
     uint64_t epoch = (uint64_t)r->items[2].integer;
+    if (is_vote) {
+        peer->vote_told_ms = v->now_ms;
+        peer->vote_told_epoch = epoch;
+    }
+    if (sliceIs(leader, "*")) return;
     if (peer->leader_epoch != epoch)
         sentinelEventText(v, LOG_NOTICE, "", NULL, "%s voted for %.*s %llu", strText(&peer->name),
                           (int)leader.len, leader.ptr, (unsigned long long)epoch);
@@ -92,17 +103,19 @@ void sentinelVote(sentinelView *v, sentinelInstance *primary, uint64_t epoch, sl
     if (primary->leader_epoch >= epoch || v->current_epoch != epoch) return;
     str old = primary->leader;
     uint64_t old_epoch = primary->leader_epoch;
+    int64_t old_ms = primary->voted_ms;
     primary->leader = strNew(candidate);
     primary->leader_epoch = v->current_epoch;
+    primary->voted_ms = v->now_ms;
     if (!v->env->save(v)) {
         /* After a restart it would be forgotten, and another one could be given. */
         strFree(&primary->leader);
         primary->leader = old;
         primary->leader_epoch = old_epoch;
+        primary->voted_ms = old_ms;
         return;
     }
     strFree(&old);
-    primary->voted_ms = v->now_ms;
     sentinelEventText(v, LOG_WARNING, "+vote-for-leader", primary, "%.*s %llu", (int)candidate.len,
                       candidate.ptr, (unsigned long long)epoch);
     if (is_self) return;

@@ -33,7 +33,7 @@ static void forget(lineList *l) {
 
 /* Takes all lines in the order of their ranks. `must`: none may be refused. */
 static void take(sentinelView *v, const lineList *l, bool must) {
-    for (int rank = 0; rank < 3; rank++) {
+    for (int rank = 0; rank < SENTINEL_LINE_RANKS; rank++) {
         for (int i = 0; i < l->count; i++) {
             str *words;
             slice slices[64];

@@ -182,10 +182,10 @@ SENTINEL = [
     Fault("a replica that is down is promoted", "failover.c",
           "return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&\n"
           "           v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&\n"
-          "           v->now_ms - i->info_ms <= info_max_ms &&",
+          "           hasFreshInfo(v, i) &&",
           "return (FAULT || !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN))) &&\n"
           "           (FAULT || (sentinelCanSend(i) && v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS)) &&\n"
-          "           i->priority != 0 && (FAULT || v->now_ms - i->info_ms <= info_max_ms) &&"),
+          "           i->priority != 0 && (FAULT || hasFreshInfo(v, i)) &&"),
     Fault("a replica with priority 0 is promoted", "info.c",
           "i->priority = (int)number(value, 100);", "i->priority = FAULT ? 100 : (int)number(value, 100);"),
     Fault("the replica with the least data is promoted", "failover.c",
@@ -196,6 +196,14 @@ SENTINEL = [
     Fault("other replicas are not told", "failover.c",
           "if (count >= primary->parallel_syncs) continue;",
           "if (FAULT || count >= primary->parallel_syncs) continue;"),
+    Fault("what a dead leader has promoted is turned back", "info.c",
+          "if ((i->flags & INSTANCE_PROMOTED) || sentinelIsUnfinished(v, i)) return;",
+          "if ((i->flags & INSTANCE_PROMOTED) || (!FAULT && sentinelIsUnfinished(v, i))) return;"),
+    Fault("a vote is forgotten in a restart", "lines.c",
+          "if (!i->leader.len || !sentinelHasOpenVote(v, i)) return;",
+          "if (FAULT || !i->leader.len || !sentinelHasOpenVote(v, i)) return;"),
+    Fault("a candidate that has lost denies the promotion by another one", "hello.c",
+          "i->is_unsure = true;", "i->is_unsure = !FAULT;"),
     Fault("the failover of a dead leader is not repeated", "failover.c",
           "if (sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&",
           "if (!FAULT && sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&"),

@@ -74,10 +74,10 @@ static int sentinel_count;
 static bool is_quick;     /* all of them notice refused connections */
 static bool has_password; /* Sentinels know each other by what they tell each other directly */
 static char leaders[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
-static int primaries[EPOCHS_MAX]; /* of a configuration; 0: none yet, else the host + 1 */
-static bool is_case;              /* only the primary, and perhaps the leader, end */
-static bool leader_dies, had_majority;
-static int promoted; /* in a case; -1: none yet */
+static int primaries[EPOCHS_MAX];    /* of a configuration; 0: none yet, else the host + 1 */
+static bool is_case;                 /* only the primary, and perhaps the leader, end */
+static bool leader_dies, dies_early; /* after its order, before it knows that it was obeyed */
+static int promoted;                 /* in a case; -1: none yet */
 static int64_t longest_ms;
 static struct {
     uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs, cases;
@@ -178,7 +178,7 @@ static void checkSelected(simSentinel *s, slice text) {
             bool good = !(i->flags & INSTANCE_SDOWN) && i->link->command == LINK_OPEN &&
                         i->priority && s->view.now_ms - i->info_ms < 3000 &&
                         s->view.now_ms - i->link->ping_good_ms < 3000 && i->link_down_ms == 0;
-            if (good && i->offset > best->offset && !best->promoted_in)
+            if (good && i->offset > best->offset && !best->promoted_in && !best->is_unsure)
                 simFail("a replica with less data is selected");
         }
     }
@@ -209,11 +209,17 @@ static void checkQuorum(slice text) {
     strFree(&copy);
 }
 
-static void notePromotion(simSentinel *s) {
+static void notePromotion(simSentinel *s, int host) {
     if (!is_case) return;
-    SENTINEL_EACH(primary, &s->view.primaries) promoted = hostOf(primary->promoted->addr.ip);
-    s->dies = leader_dies;
+    if (promoted >= 0 && promoted != host) simFail("server %d is promoted, too", host);
+    promoted = host;
+    if (!leader_dies) return;
+    s->dies = true;
     leader_dies = false;
+}
+
+static const sentinelInstance *promotedOf(const sentinelView *v) {
+    return CONTAINER_OF(listFirst(&v->primaries), sentinelInstance, node)->promoted;
 }
 
 static void onEvent(sentinelView *v, logLevel level, const char *name, slice text,
@@ -226,7 +232,7 @@ static void onEvent(sentinelView *v, logLevel level, const char *name, slice tex
     if (!strcmp(name, "+elected-leader")) noteLeader(s);
     if (!strcmp(name, "+failover-end")) counts.failovers++;
     if (!strcmp(name, "+selected-slave")) checkSelected(s, text);
-    if (!strcmp(name, "+promoted-slave")) notePromotion(s);
+    if (!strcmp(name, "+promoted-slave")) notePromotion(s, hostOf(promotedOf(v)->addr.ip));
     if (!strcmp(name, "+switch-master")) checkSwitch(s, text);
     if (!strcmp(name, "+odown")) checkQuorum(text);
     if (!strcmp(name, "+try-failover") && s->disk_fails)
@@ -306,7 +312,7 @@ static sentinelView *viewNow(simSentinel *s) {
 static void startSentinel(simSentinel *s) {
     sentinelViewInit(&s->view, &sim_env, s);
     sentinelView *v = viewNow(s);
-    for (int rank = 0; rank < 3; rank++) {
+    for (int rank = 0; rank < SENTINEL_LINE_RANKS; rank++) {
         for (int i = 0; i < s->file_lines; i++) {
             str *words;
             slice slices[8];
@@ -421,6 +427,7 @@ static void serveServer(wire *w, int host, const slice *words, int count) {
         replyTo(w, ':', "1");
     } else if (sliceIs(words[0], "SLAVEOF") && count == 3) {
         n->is_replica = !sliceIs(words[1], "NO");
+        if (!n->is_replica && dies_early) notePromotion(sentinelAt(w->hosts[WIRE_CONNECTOR]), host);
         if (n->is_replica) {
             str ip = strNew(words[1]);
             n->primary = hostOf(strText(&ip));
@@ -738,7 +745,7 @@ static void begin(void) {
     networkReset(HOSTS, 0, 1 + (int64_t)randomUniform(100));
     memset(leaders, 0, sizeof(leaders));
     memset(primaries, 0, sizeof(primaries));
-    is_case = leader_dies = false;
+    is_case = leader_dies = dies_early = false;
     promoted = -1;
     bool is_fast = oneIn(2); /* refused connections are noticed */
     for (int i = 0; i < SERVERS; i++) {
@@ -794,31 +801,50 @@ static bool allFollow(void) {
 static bool isPromoted(void) { return promoted >= 0; }
 static bool isReplaced(void) { return promoted >= 0 && isKnown(promoted); }
 
+/* Others are restarted, with what is in their files. */
+static void restartVoters(void) {
+    for (int i = 0; i < sentinel_count; i++) {
+        if (!networkIsUp(sentinels[i].host) || sentinels[i].dies || oneIn(2)) continue;
+        stopHost(sentinels[i].host);
+        startSentinel(&sentinels[i]);
+    }
+}
+
+static void startSentinels(void) {
+    for (int i = 0; i < sentinel_count; i++) startHost(sentinels[i].host);
+}
+
 /* Without the leader that has promoted, and for a time without a majority, the primary comes back.
  * What was promoted stays so: the others end the failover. */
 static void endWithoutLeader(void) {
-    int stopped = oneIn(2) ? sentinel_count / 2 : 0;
-    had_majority = stopped == 0;
+    bool has_majority = oneIn(2), alone = has_majority && oneIn(2);
+    int stopped = has_majority ? 0 : sentinel_count / 2;
     for (int i = 0; i < sentinel_count && stopped; i++) {
         if (!networkIsUp(sentinels[i].host) || sentinels[i].dies) continue;
         stopHost(sentinels[i].host);
         stopped--;
     }
+    step(); /* the leader ends */
+    if (oneIn(2)) restartVoters();
+    if (oneIn(4)) startSentinels();
     for (int64_t until = sim_now_ms + 1000 + (int64_t)randomUniform(5000); sim_now_ms < until;)
         step();
     startHost(0);
+    if (oneIn(4)) restartVoters();
     for (int64_t until = sim_now_ms + 9000; sim_now_ms < until;) step();
-    for (int i = 0; i < sentinel_count; i++) startHost(sentinels[i].host);
+    if (oneIn(2)) restartVoters();
+    if (!alone) startSentinels();
     stepUntil(sim_now_ms + CASE_MS, isReplaced, "the end of a failover whose leader has died:");
+    startSentinels();
 }
 
 /* Only the primary ends, and perhaps the leader. */
 static void runCase(void) {
     int64_t began_ms = sim_now_ms, most_ms = is_quick ? CASE_REFUSED_MS : CASE_MS;
     bool dies = oneIn(2);
-    had_majority = true;
     is_case = true;
     leader_dies = dies;
+    dies_early = dies && oneIn(2);
     stopHost(0);
     if (dies) {
         stepUntil(began_ms + most_ms, isPromoted, "a promotion:");
@@ -832,8 +858,7 @@ static void runCase(void) {
     is_case = false;
     startHost(0);
     stepUntil(sim_now_ms + HEALED_MS, isCalm, "agreement after the end of the primary:");
-    /* Voters that were restarted do not know what they have seen. */
-    if (had_majority && onlyPrimary() != promoted) simFail("the promoted replica was turned back");
+    if (onlyPrimary() != promoted) simFail("the promoted replica was turned back");
 }
 
 static void runOnce(void) {
@@ -842,7 +867,7 @@ static void runOnce(void) {
     for (int64_t until = sim_now_ms + CALM_MS; sim_now_ms < until;) step();
     if (!isCalm()) simFail("no Sentinel knows all in time");
     if (servers[0].is_replica) simFail("a failover without a fault");
-    if (oneIn(4)) runCase();
+    if (oneIn(2)) runCase();
     for (int64_t until = sim_now_ms + FAULTS_MS; sim_now_ms < until;) {
         if (oneIn(200)) someFault();
         step();

@@ -26,7 +26,7 @@ static void readBack(const lineList *l) {
     sentinelViewClear(&view);
     beginView();
     memset(view.id, 0, sizeof(view.id));
-    for (int rank = 0; rank < 3; rank++) {
+    for (int rank = 0; rank < SENTINEL_LINE_RANKS; rank++) {
         for (int i = 0; i < l->count; i++) {
             str *words;
             slice first;
@@ -70,6 +70,7 @@ static void addRandomPrimary(void) {
         primary->reboot_down_after_ms = (int64_t)randomUniform(3);
         primary->config_epoch = randomUniform(SENTINEL_EPOCH_MAX);
         primary->leader_epoch = randomUniform(SENTINEL_EPOCH_MAX);
+        if (randomUniform(2)) primary->leader = strNew(sliceOf(peer_id));
         if (primary->config_epoch > view.current_epoch) view.current_epoch = primary->config_epoch;
         primary->auth_pass = strNew(strSlice(&secret));
         sentinelRename(primary, SLICE("PING"), strSlice(&secret));
@@ -169,6 +170,44 @@ static void a_promotion_is_written_as_done(void **state) {
     endView();
 }
 
+/* A replica that was promoted during a restart is not taken for an old primary. */
+static void a_vote_is_written_with_those_that_followed_while_it_matters(void **state) {
+    (void)state;
+    sentinelInstance *replica, *other;
+    beginView();
+    sentinelInstance *primary = addPrimary();
+    assert_int_equal(
+        sentinelAddPeer(&view, primary, SLICE("10.0.0.8"), 1, sliceOf(peer_id), &other), OK);
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.3"), 6379, &replica), OK);
+    assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.4"), 6379, &other), OK);
+    sentinelInfo(&view, replica,
+                 SLICE("run_id:4444444444444444444444444444444444444444\r\n"
+                       "role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6379\r\n"));
+    sentinelVote(&view, primary, 3, sliceOf(peer_id));
+    assert_survives();
+    primary = sentinelFindPrimary(&view, SLICE("mym"));
+    assert_string_equal(strText(&primary->leader), peer_id);
+    replica = sentinelFindReplica(primary, SLICE("10.0.0.3"), 6379);
+    other = sentinelFindReplica(primary, SLICE("10.0.0.4"), 6379);
+    assert_true(replica->was_replica);
+    assert_false(other->was_replica);
+    sentinelInfo(&view, replica,
+                 SLICE("run_id:4444444444444444444444444444444444444444\r\nrole:master\r\n"));
+    sentinelInfo(&view, other, SLICE("role:master\r\n"));
+    assert_true(sentinelIsUnfinished(&view, replica));
+    assert_false(sentinelIsUnfinished(&view, other));
+    /* Released programs refuse these lines. */
+    lineList lines = {.count = 0};
+    primary->config_epoch = 3;
+    sentinelLinesWrite(&view, keep, &lines);
+    for (int i = 0; i < lines.count; i++) {
+        assert_null(strstr(strText(&lines.lines[i]), "leader-vote"));
+        assert_null(strstr(strText(&lines.lines[i]), "follower"));
+    }
+    freeLines(&lines);
+    endView();
+}
+
 static void wrong_lines_are_refused(void **state) {
     (void)state;
     beginView();
@@ -201,6 +240,7 @@ int test_lines(void) {
         cmocka_unit_test(names_that_get_the_same_address_are_written_once),
         cmocka_unit_test(values_are_written_though_they_are_the_defaults_of_debug),
         cmocka_unit_test(a_promotion_is_written_as_done),
+        cmocka_unit_test(a_vote_is_written_with_those_that_followed_while_it_matters),
         cmocka_unit_test(wrong_lines_are_refused),
     };
     return cmocka_run_group_tests_name("lines", tests, NULL, NULL);

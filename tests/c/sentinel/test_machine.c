@@ -41,14 +41,19 @@ static void serve(sentinelInstance *i, const char *info) {
     }
 }
 
-static void answerAsk(sentinelInstance *of, bool down, const char *leader, int64_t epoch) {
+static sentinelReply voteReply(const char *leader, int64_t epoch) {
     sentinelReply r = {.kind = REPLY_ARRAY, .count = 3};
     r.items[0].kind = r.items[2].kind = REPLY_INTEGER;
     r.items[1].kind = REPLY_BULK;
-    r.items[0].integer = down;
     r.items[1].text = sliceOf(leader);
     r.items[2].integer = epoch;
-    sentinelAskReplied(&view, of, &r);
+    return r;
+}
+
+static void answerAsk(sentinelInstance *of, bool down, const char *leader, int64_t epoch) {
+    sentinelReply r = voteReply(leader, epoch);
+    r.items[0].integer = down;
+    sentinelAskReplied(&view, of, &r, false);
 }
 
 static void one_vote_is_given_in_each_epoch(void **state) {
@@ -270,6 +275,21 @@ static void an_election_that_nobody_can_win_is_repeated_soon(void **state) {
     assert_int_equal(primary->step, FAILOVER_SELECT_REPLICA);
 }
 
+static void a_leader_waits_for_the_info_of_replicas(void **state) {
+    (void)state;
+    becomeCandidate();
+    serve(replica, "role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6379\r\n");
+    replica->info_ms = view.now_ms - 8000; /* as old as it may be while the primary works */
+    tickAfter(50);
+    assert_true(replica->info_pending);
+    answerAsk(peer, true, own_id, (int64_t)view.current_epoch);
+    for (int i = 0; i < 4; i++) tickAfter(100);
+    assert_int_equal(primary->step, FAILOVER_SELECT_REPLICA);
+    serve(replica, "role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6379\r\n");
+    tickAfter(100);
+    assert_ptr_equal(primary->promoted, replica);
+}
+
 static void who_votes_for_another_before_repeating_leaves_the_failover_to_it(void **state) {
     (void)state;
     becomeCandidate();
@@ -335,22 +355,79 @@ static void what_a_dead_leader_has_promoted_is_not_turned_back_but_finished(void
     assert_int_equal(primary->config_epoch, 2);
 }
 
+/* Seconds in which both servers say that they are primaries, and others what they have voted. */
+static void bothArePrimaries(int seconds, const char *leader, int64_t epoch) {
+    for (int i = 0; i < seconds; i++) {
+        tickAfter(1000);
+        serve(primary, as_primary);
+        serve(replica, as_primary);
+        sentinelInstance *const peers[] = {peer, third};
+        for (size_t at = 0; at < COUNT_OF(peers); at++) {
+            sentinelLink *l = peers[at]->link;
+            while (l->pending_count) {
+                sentinelReply r = {.kind = REPLY_STATUS, .text = SLICE("PONG")};
+                if (l->pending[0].kind == PENDING_VOTE) r = voteReply(leader, epoch);
+                assert_true(sentinelReplied(&view, l, &r));
+            }
+        }
+    }
+}
+
+static bool isTurnedBack(void) { return strstr(strText(&told), "+convert-to-slave") != NULL; }
+
 static void a_replica_that_nobody_has_promoted_is_turned_back(void **state) {
     (void)state;
     settle();
+    tickAfter(500);
+    sentinelInfo(&view, replica, sliceOf(as_primary));
+    bothArePrimaries(12, "*", 0);
+    assert_non_null(strstr(strText(&sent), "26379: SENTINEL is-master-down-by-addr 10.0.0.2 6379 0 "
+                                           "1111111111111111111111111111111111111111;"));
+    assert_true(isTurnedBack());
+    assert_int_equal(view.current_epoch, 0);
+}
+
+static void a_replica_is_not_turned_back_if_others_may_have_elected_a_leader(void **state) {
+    (void)state;
+    settle();
+    primary->failover_timeout_ms = 10000;
+    tickAfter(500);
+    sentinelInfo(&view, replica, sliceOf(as_primary));
+    bothArePrimaries(18, "*", 1); /* after a restart a vote has no name */
+    assert_false(isTurnedBack());
+    bothArePrimaries(20, "*", 1);
+    assert_true(isTurnedBack()); /* a leader had two timeouts to tell of it */
+}
+
+static void a_candidate_that_was_not_elected_does_not_end_the_suspicion(void **state) {
+    (void)state;
+    settle();
+    primary->failover_timeout_ms = 10000;
     sentinelVote(&view, primary, 1, sliceOf(peer_id));
     tickAfter(500);
     sentinelInfo(&view, replica, sliceOf(as_primary));
     for (int i = 0; i < 3; i++) tickAfter(1000);
-    hello(peer_id, "1,mym,10.0.0.2,6379,0"); /* the leader lives, and knows nothing of it */
+    hello(peer_id, "1,mym,10.0.0.2,6379,0"); /* it lives, and knows nothing of it */
     assert_false(sentinelIsUnfinished(&view, replica));
-    for (int i = 0; i < 12; i++) {
-        tickAfter(1000);
-        serve(primary, as_primary);
-        serve(replica, as_primary);
-    }
-    assert_non_null(strstr(strText(&told), "+convert-to-slave"));
+    bothArePrimaries(12, third_id, 1);
+    assert_false(isTurnedBack());
+    bothArePrimaries(20, third_id, 1);
+    assert_true(isTurnedBack());
     assert_int_equal(view.current_epoch, 1);
+}
+
+static void a_replica_that_was_restarted_as_a_primary_was_not_promoted(void **state) {
+    (void)state;
+    settle();
+    sentinelInfo(&view, replica,
+                 SLICE("run_id:4444444444444444444444444444444444444444\r\n"
+                       "role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6379\r\n"));
+    sentinelVote(&view, primary, 1, sliceOf(peer_id));
+    tickAfter(500);
+    sentinelInfo(&view, replica,
+                 SLICE("run_id:5555555555555555555555555555555555555555\r\nrole:master\r\n"));
+    assert_false(sentinelIsUnfinished(&view, replica));
+    assert_false(sentinelIsUnsure(&view, replica));
 }
 
 /* With a password, what is published on a server names Sentinels, and changes nothing else. */
@@ -492,11 +569,15 @@ int test_machine(void) {
         TEST(refused_connections_mean_down_only_if_that_is_wanted),
         TEST(a_failover_goes_through_its_steps),
         TEST(an_election_that_nobody_can_win_is_repeated_soon),
+        TEST(a_leader_waits_for_the_info_of_replicas),
         TEST(who_votes_for_another_before_repeating_leaves_the_failover_to_it),
         TEST(a_candidate_that_hears_of_nobody_does_not_use_up_epochs),
         TEST(an_epoch_that_cannot_be_saved_is_not_begun),
         TEST(what_a_dead_leader_has_promoted_is_not_turned_back_but_finished),
         TEST(a_replica_that_nobody_has_promoted_is_turned_back),
+        TEST(a_replica_is_not_turned_back_if_others_may_have_elected_a_leader),
+        TEST(a_candidate_that_was_not_elected_does_not_end_the_suspicion),
+        TEST(a_replica_that_was_restarted_as_a_primary_was_not_promoted),
         TEST(with_a_password_only_direct_messages_count),
         TEST(strangers_are_few_and_are_forgotten),
         TEST(a_frozen_server_is_sent_one_info),
