@@ -5,6 +5,7 @@
 #include "acl/log.h"
 
 #include "acl/acl_priv.h"
+#include "acl/private_user.h"
 #include "base/base.h"
 #include "ds/list.h"
 #include "engine/reply.h"
@@ -100,7 +101,7 @@ static void note(const session *s, const char *context, logReason reason, slice 
     e->count++;
     e->updated_ms = engineHot.now_ms;
     strClear(&e->client);
-    if (s->carrier && s->carrier->describe) s->carrier->describe(s, &e->client);
+    if (s && s->carrier && s->carrier->describe) s->carrier->describe(s, &e->client);
     listPrepend(&aclLog.entries, &e->node);
     while ((int64_t)aclLog.entries.count > aclConf.acllog_max_len)
         entryDrop(LIST_OWNER(aclLog.entries.head.prev, logEntry, node));
@@ -122,6 +123,16 @@ void aclLogFailedLogin(const ctx *c, slice name) {
 
 void aclLogCertificate(const session *s, slice name) {
     note(s, "toplevel", REASON_TLS_CERT, SLICE(""), name);
+}
+
+void aclLogByModule(const session *s, aclRefusal what, slice object, slice user_name) {
+    static const logReason reasons[] = {[ACL_REFUSES_DATABASE] = REASON_DATABASE,
+                                        [ACL_REFUSES_COMMAND] = REASON_COMMAND,
+                                        [ACL_REFUSES_KEY] = REASON_KEY,
+                                        [ACL_REFUSES_CHANNEL] = REASON_CHANNEL,
+                                        [ACL_REFUSES_LOGIN] = REASON_AUTH};
+    check(what != ACL_REFUSES_NOTHING);
+    note(s, "module", reasons[what], object, user_name);
 }
 
 void aclLogCountFailedLogin(void) { aclLog.denied[REASON_AUTH]++; }

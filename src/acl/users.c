@@ -17,6 +17,7 @@ static struct {
     aclUser **list;
     int count, cap;
     aclUser *of_default;
+    aclUser *private; /* those outside of the list */
 } users;
 
 /* Position of the first user whose name is not less. */
@@ -93,6 +94,12 @@ static aclUser *userNewTake(slice name, aclRules *rules) {
     u->as_user.session_count = 0;
     u->rules = rules;
     u->checks = aclChecksOf(rules);
+    return u;
+}
+
+/* One of the registry. */
+static aclUser *listedNewTake(slice name, aclRules *rules) {
+    aclUser *u = userNewTake(name, rules);
     if (sliceEqual(name, SLICE("default"))) users.of_default = u;
     return u;
 }
@@ -156,14 +163,20 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     memFree(before);
 }
 
+void usersSetRulesTake(aclUser *u, aclRules *rules) { replaceRulesTake(u, rules); }
+
+static void compileAgain(aclUser *u) {
+    hotCheck(u->rules);
+    aclDraft d;
+    aclDraftFrom(&d, u->rules);
+    replaceRulesTake(u, aclRulesNew(&d));
+    aclDraftClear(&d);
+}
+
 void usersCommandsChanged(void) {
     aclCatalogFree();
-    for (int i = 0; i < users.count; i++) {
-        aclDraft d;
-        aclDraftFrom(&d, users.list[i]->rules);
-        replaceRulesTake(users.list[i], aclRulesNew(&d));
-        aclDraftClear(&d);
-    }
+    for (int i = 0; i < users.count; i++) compileAgain(users.list[i]);
+    for (aclUser *u = users.private; u; u = u->next_private) compileAgain(u);
 }
 
 void usersSetTake(slice name, aclRules *rules) {
@@ -172,7 +185,7 @@ void usersSetTake(slice name, aclRules *rules) {
     if (at < users.count && sliceEqual(users.list[at]->as_user.name, name)) {
         replaceRulesTake(users.list[at], rules);
     } else {
-        insertAt(at, userNewTake(name, rules));
+        insertAt(at, listedNewTake(name, rules));
     }
 }
 
@@ -191,6 +204,23 @@ static void retire(aclUser *u) {
 void userLastLeft(user *u) {
     aclUser *left = (aclUser *)u;
     if (left->removed) userFree(left);
+}
+
+aclUser *usersNewPrivateTake(slice name, aclRules *rules) {
+    hotCheck(threadIsMain());
+    aclUser *u = userNewTake(name, rules);
+    hotCheck(!u->removed);
+    u->next_private = users.private;
+    users.private = u;
+    return u;
+}
+
+void usersFreePrivate(aclUser *u) {
+    check(!u->removed);
+    aclUser **at = &users.private;
+    while (*at != u) at = &(*at)->next_private;
+    *at = u->next_private;
+    retire(u);
 }
 
 bool usersRemove(slice name) {
@@ -225,7 +255,7 @@ void usersReplaceTake(loadedUser *list, int count) {
             users.list[i] = before[old++];
             replaceRulesTake(users.list[i], list[i].rules);
         } else {
-            users.list[i] = userNewTake(list[i].name, list[i].rules);
+            users.list[i] = listedNewTake(list[i].name, list[i].rules);
         }
         list[i].rules = NULL;
     }

@@ -9,7 +9,8 @@
 #include "acl/rules.h"
 #include "engine/user.h"
 
-typedef struct aclUser {
+typedef struct aclUser aclUser;
+struct aclUser {
     user as_user; /* first: engine's view */
     aclRules *rules;
     uint32_t checks; /* enum aclCheckFlag: what its sessions are armed for */
@@ -18,7 +19,8 @@ typedef struct aclUser {
     uint8_t *actions;
     const aclPattern *keys; /* key patterns of the root permissions */
     bool removed;
-} aclUser;
+    struct aclUser *next_private; /* of those that are not registered */
+};
 
 static inline aclUser *aclUserOf(const session *s) { return (aclUser *)s->user; }
 aclUser *usersFind(slice name);
@@ -32,6 +34,13 @@ void usersSetTake(slice name, aclRules *rules);
 /* Removes a user other than the default one and closes its sessions, the caller's after the reply.
  * False if there is none of that name. */
 bool usersRemove(slice name);
+
+/* A user outside of the registry; takes `rules`. */
+aclUser *usersNewPrivateTake(slice name, aclRules *rules);
+/* Closes its sessions; it is freed with the last one. */
+void usersFreePrivate(aclUser *u);
+/* Replaces the rules of a user, registered or not; takes `rules`. */
+void usersSetRulesTake(aclUser *u, aclRules *rules);
 
 /* A set of users that replaces all (ACL LOAD): those of the same name keep their sessions. */
 typedef struct loadedUser {

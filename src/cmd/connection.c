@@ -57,6 +57,7 @@ static bool authenticate(ctx *c, slice name, slice password) {
     case AUTH_GRANTED: sessionSetAuthenticated(c->who, who, true); return true;
     case AUTH_NO_PASSWORD: replyError(c, NO_PASSWORD_TEXT); return false;
     case AUTH_BLOCKED: return false; /* it runs again */
+    case AUTH_REPLIED: return false;
     case AUTH_DENIED:
     case AUTH_NOT_MINE: break;
     }

@@ -183,10 +183,12 @@ typedef status shutdownProc(uint32_t flags, reason *why);
 /* AUTH_BLOCKED: the callback has called blockStart(), without `finish`; the command replies nothing
  * and runs again when the wait ends. The callback is asked again then: blockState() is what it
  * knows. */
+/* AUTH_REPLIED: denied, and the callback has replied the error. */
 typedef enum authVerdict {
     AUTH_NOT_MINE,
     AUTH_GRANTED,
     AUTH_DENIED,
+    AUTH_REPLIED,
     AUTH_NO_PASSWORD,
     AUTH_BLOCKED
 } authVerdict;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "acl/private_user.h"
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/filter.h"
@@ -60,6 +61,8 @@ typedef struct refusal {
 } refusal;
 
 static bool refuse(refusal *r, int error, const char *text) {
+    hotCheck(error);
+    hotCheck(!r->text.len);
     r->error = error;
     strAppendText(&r->text, text);
     return true;
@@ -69,6 +72,24 @@ static bool overMemory(void) {
     uint64_t limit = memoryLimit();
     size_t used = memUsed(), excluded = memoryExcluded();
     return limit && used > excluded && used - excluded > limit;
+}
+
+/* What the rights of the user forbid. */
+static bool isRefusedTo(const ctx *c, const user *u, refusal *r) {
+    int arg_index;
+    aclRefusal what = aclUserRefusal(u, c->cmd, c->argv, c->argc, c->who->db_id, &arg_index);
+    if (what == ACL_REFUSES_NOTHING) return false;
+    aclLogByModule(c->outer->who, what, arg_index ? c->argv[arg_index] : c->cmd->name, u->name);
+    r->error = EACCES;
+    switch (what) {
+    case ACL_REFUSES_KEY: return refuse(r, EACCES, "NOPERM No permissions to access a key");
+    case ACL_REFUSES_CHANNEL: return refuse(r, EACCES, "NOPERM No permissions to access a channel");
+    case ACL_REFUSES_DATABASE: return refuse(r, EACCES, "NOPERM No permissions to access database");
+    default:
+        strAppendFormat(&r->text, "NOPERM User %.*s has no permissions to run the '%.*s' command",
+                        (int)u->name.len, u->name.ptr, (int)c->cmd->name.len, c->cmd->name.ptr);
+        return true;
+    }
 }
 
 /* What the modifiers forbid; the order of the checks decides about the error. */
@@ -172,7 +193,8 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     filteredRequest *filtered = requestFilterInner(&c);
     if (!executeResolveInner(&c)) {
         refuseUnknown(&c, &r);
-    } else if (!isRefused(&c, flags, &r)) {
+    } else if (!isRefused(&c, flags, &r) &&
+               !(flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && isRefusedTo(&c, as, &r))) {
         if (flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER)
             sessionSetAuthenticated(s, (user *)as, true);
         size_t len = 0;

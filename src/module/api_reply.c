@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/reply.h"
+#include "engine/stats.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 
@@ -20,13 +21,16 @@ int apiWrongArity(ValkeyModuleCtx *ctx) {
 
 /* ------------------------------------------------------------------ errors */
 
+/* The text is sent as it is. Its first word is what errorstats count; one without a blank counts as
+ * ERR. The errors of a thread are counted when the client gets them. */
 static void replyText(ValkeyModuleCtx *x, slice text) {
     if (!outOf(x)) return;
     if (x->run && x->run->out == x->out) {
-        replyError(x->run, text);
-    } else {
-        respError(x->out, text); /* of a thread: it is counted when the client gets it */
+        const char *blank = memchr(text.ptr, ' ', text.len);
+        statsCountError(blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR"));
+        x->run->flags |= CTX_FAILED;
     }
+    respError(x->out, text);
 }
 
 int apiReplyWithError(ValkeyModuleCtx *ctx, const char *err) {
@@ -161,6 +165,7 @@ static int beginContainer(ValkeyModuleCtx *x, char kind, long len) {
 
 /* Ends the latest one that was begun without a length. */
 static void endContainer(ValkeyModuleCtx *x, char kind, long len) {
+    hotCheck(strchr("*%~|>", kind));
     if (!outOf(x)) return;
     if (!x->postponed_count) {
         contextMisuse(x, "ValkeyModule_ReplySet*Length() called without previous "

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/lifecycle.h"
+#include "module/auth.h"
 #include "module/call_reply.h"
 #include "module/dict.h"
 #include "module/load.h"
@@ -106,4 +107,9 @@ static status init(reason *why) {
     return OK;
 }
 
-const feature moduleFeature = {.name = "module", .options = options, .gates = gates, .init = init};
+const feature moduleFeature = {.name = "module",
+                               .options = options,
+                               .gates = gates,
+                               .on_auth = authAsk,
+                               .on_session = authOnSession,
+                               .init = init};

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "module/auth.h"
 #include "module/commands.h"
 #include "net/net.h"
 
@@ -18,6 +19,7 @@ typedef int onUnloadProc(ValkeyModuleCtx *ctx);
 /* Removes what the module has registered. */
 static void removeRegistered(module *m) {
     netThreadsPark();
+    authRemove(m);
     commandsRemove(m);
     netThreadsUnpark();
 }

@@ -29,11 +29,11 @@ const feature *const serverFeatures[] = {
     &defragFeature,
     &cmdFeature,
     &netFeature,
+    &moduleFeature, /* before acl: modules are asked before passwords */
     &aclFeature,
     &pubsubFeature,
     &persistFeature,
     &scriptFeature,
-    &moduleFeature,
     &replFeature,
     &clusterFeature,
     &metricsFeature,

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Authentication by modules. The callback that was registered last is asked first. A client whose
+ * user a module has set with a callback of its own has a record, until another user is set or the
+ * client ends: the module is told then, once. */
+#include "module/auth.h"
+
+#include "base/base.h"
+#include "engine/reply.h"
+#include "engine/session_slot.h"
+#include "engine/user.h"
+#include "module/context.h"
+#include "module/generated/api.h"
+#include "module/user.h"
+#include "net/net.h"
+
+typedef struct authCallback {
+    struct authCallback *next;
+    module *owner;
+    ValkeyModuleAuthCallback func;
+} authCallback;
+
+/* A client that a module has authenticated. */
+typedef struct authRecord {
+    listNode node;
+    session *who;
+    module *owner;
+    ValkeyModuleUserChangedFunc changed;
+    void *private;
+} authRecord;
+
+static authCallback *callbacks; /* the newest first */
+static list records;
+
+/* ------------------------------------------------------------------ clients with a record */
+
+/* Tells the module that the client has another user, or ends. */
+static void tellChanged(session *s, void *state) {
+    authRecord *r = state;
+    hotCheck(r->who == s);
+    hotCheck(listHas(&r->node));
+    listRemove(&records, &r->node);
+    if (r->changed) r->changed(s->id, r->private);
+    memFree(r);
+}
+
+static const sessionSlot record_slot = {.name = "module user", .free = tellChanged};
+
+static int recordSlot(void) {
+    static int index = -1;
+    if (index < 0) {
+        index = sessionSlotRegister(&record_slot);
+        listInit(&records);
+    }
+    return index;
+}
+
+void authOnSession(session *s, sessionEvent e) {
+    if (e != SESSION_USER_CHANGED || !records.head.next) return;
+    void *state = sessionSlotGet(s, recordSlot());
+    if (!state) return;
+    sessionSlotSet(s, recordSlot(), NULL);
+    tellChanged(s, state);
+}
+
+/* Makes the session that of `u`. */
+static int become(ValkeyModuleCtx *x, session *s, user *u, ValkeyModuleUserChangedFunc changed,
+                  void *private, uint64_t *client_id) {
+    if (!s || s->flags & SESSION_INTERNAL || !u || !userIsOn(u)) return VALKEYMODULE_ERR;
+    sessionSetAuthenticated(s, u, true);
+    hotCheck(s->user == u);
+    int slot = recordSlot();
+    void *before = sessionSlotGet(s, slot); /* the user is the same as before */
+    if (before) {
+        sessionSlotSet(s, slot, NULL);
+        tellChanged(s, before);
+    }
+    if (changed) {
+        authRecord *r = memNew(authRecord);
+        *r = (authRecord){.who = s, .owner = x->module, .changed = changed, .private = private};
+        listAppend(&records, &r->node);
+        sessionSlotSet(s, slot, r);
+    }
+    if (client_id) *client_id = s->id;
+    return VALKEYMODULE_OK;
+}
+
+static session *clientOfContext(ValkeyModuleCtx *x) { return x->run ? x->run->who : NULL; }
+
+int apiAuthenticateClientWithUser(ValkeyModuleCtx *ctx, ValkeyModuleUser *user,
+                                  ValkeyModuleUserChangedFunc callback, void *privdata,
+                                  uint64_t *client_id) {
+    return become(ctx, clientOfContext(ctx), moduleUserOf(user), callback, privdata, client_id);
+}
+
+int apiAuthenticateClientWithACLUser(ValkeyModuleCtx *ctx, const char *name, size_t len,
+                                     ValkeyModuleUserChangedFunc callback, void *privdata,
+                                     uint64_t *client_id) {
+    return become(ctx, clientOfContext(ctx), userFind(sliceMake(name, len)), callback, privdata,
+                  client_id);
+}
+
+/* Nobody is logged in any more, and the connection ends. */
+static void dismiss(session *s) {
+    hotCheck(!(s->flags & SESSION_INTERNAL));
+    sessionSetAuthenticated(s, userFind(SLICE("default")), false);
+    userCloseSession(s);
+}
+
+int apiDeauthenticateAndCloseClient(ValkeyModuleCtx *ctx, uint64_t client_id) {
+    (void)ctx; /* any client may be meant */
+    session *s = netFindClient(client_id);
+    if (!s) return VALKEYMODULE_ERR;
+    dismiss(s);
+    return VALKEYMODULE_OK;
+}
+
+/* ------------------------------------------------------------------ callbacks */
+
+void apiRegisterAuthCallback(ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback cb) {
+    if (!ctx->module || !cb) return;
+    authCallback *c = memNew(authCallback);
+    *c = (authCallback){.next = callbacks, .owner = ctx->module, .func = cb};
+    callbacks = c;
+}
+
+/* Replies why it is denied: the module's text, which has a code of its own if it begins with -. */
+static void replyDenied(ctx *c, ValkeyModuleString *why) {
+    slice text = moduleStringSlice(why);
+    if (text.len && text.ptr[0] == '-') {
+        replyError(c, sliceMake(text.ptr + 1, text.len - 1));
+    } else {
+        replyErrorFormat(c, "ERR %.*s", (int)text.len, text.ptr);
+    }
+    moduleStringRelease(why);
+}
+
+/* Asks one callback. */
+static authVerdict askOne(const authCallback *callback, ctx *c, slice name, slice password,
+                          user **who) {
+    hotCheck(callback->func);
+    hotCheck(c->who);
+    ValkeyModuleCtx x;
+    contextInit(&x, callback->owner, c);
+    x.flags = CONTEXT_HAS_CLIENT;
+    ValkeyModuleString *given = moduleStringNew(name), *secret = moduleStringNew(password);
+    ValkeyModuleString *why = NULL;
+    bool before = sessionIsAuthenticated(c->who);
+    const user *user_before = c->who->user;
+    c->who->flags &= ~SESSION_AUTHENTICATED; /* who sets a user sets it again */
+    int result = callback->func(&x, given, secret, &why);
+    bool granted = sessionIsAuthenticated(c->who);
+    if (!granted && before && c->who->user == user_before) c->who->flags |= SESSION_AUTHENTICATED;
+    moduleStringRelease(given);
+    moduleStringRelease(secret);
+    contextClear(&x);
+    if (granted) *who = c->who->user;
+    if (result == VALKEYMODULE_AUTH_HANDLED && !granted && why) {
+        replyDenied(c, why);
+        return AUTH_REPLIED;
+    }
+    if (why) moduleStringRelease(why);
+    if (result != VALKEYMODULE_AUTH_HANDLED) return AUTH_NOT_MINE;
+    return granted ? AUTH_GRANTED : AUTH_DENIED;
+}
+
+authVerdict authAsk(ctx *c, slice name, slice password, user **who) {
+    if (likely(!callbacks)) return AUTH_NOT_MINE;
+    if (!name.ptr) name = SLICE("default");
+    for (const authCallback *at = callbacks; at; at = at->next) {
+        authVerdict verdict = askOne(at, c, name, password, who);
+        if (verdict != AUTH_NOT_MINE) return verdict;
+    }
+    return AUTH_NOT_MINE;
+}
+
+void authRemove(module *m) {
+    hotCheck(m);
+    for (authCallback **at = &callbacks; *at;) {
+        authCallback *c = *at;
+        if (c->owner != m) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        memFree(c);
+    }
+    if (!records.head.next) return;
+    for (listNode *n = listFirst(&records), *next; n; n = next) {
+        next = listNext(&records, n);
+        authRecord *r = LIST_OWNER(n, authRecord, node);
+        if (r->owner == m) dismiss(r->who);
+    }
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Rights, users and authentication of modules (tests/modules/users.c).
+
+start_server {overrides {enable-module-command yes}} {
+    r module load [file normalize build/modules/users.so]
+    r acl setuser reader on nopass ~data:* &news:* -@all +get +select
+    r acl setuser guarded on >secret ~* &* +@all
+
+    test {Call as a user: what the user may not do is refused and logged} {
+        r set data:1 x
+        assert_equal x [r users.call reader get data:1]
+        assert_error {NOPERM User reader has no permissions to run the 'set' command} {r users.call reader set data:1 y}
+        assert_error {NOPERM No permissions to access a key} {r users.call reader get other}
+        set entry [lindex [r acl log] 0]
+        assert_equal {key module other reader} \
+            [list [dict get $entry reason] [dict get $entry context] [dict get $entry object] [dict get $entry username]]
+        assert_error {ERR unknown command 'nothing'*} {r users.call reader nothing}
+        assert_equal x [r users.call guarded get data:1]
+        r acl log reset
+    }
+
+    test {questions about commands, keys, prefixes and channels} {
+        foreach {question answer} {
+            {reader command get data:1} 0 {reader command get x} EACCES {reader command set data:1 1} EACCES
+            {reader command nothing} ENOENT {reader command get} EINVAL {nobody command get data:1} EINVAL
+            {reader key data:1} 0 {reader key x} EACCES {guarded key x} 0 {nobody key x} EINVAL
+            {reader prefix data:} 0 {reader prefix data:1} 0 {reader prefix dat} EACCES {guarded prefix {}} 0
+            {reader channel news:1} 0 {reader channel old} EACCES {reader pattern news:*} 0 {reader pattern news:1*} EACCES
+        } {
+            assert_equal $answer [r users.may {*}$question] $question
+        }
+        r acl setuser some on nopass %R~in:* %W~out:* +@all
+        assert_equal {0 EACCES EACCES 0} [list [r users.may some key in:1] [r users.may some write in:1] \
+            [r users.may some key out:1] [r users.may some write out:1]]
+    }
+
+    test {users of the module: rules apply all or none, and no command lists them} {
+        assert_match {0 EINVAL ENOENT {on *~k* resetchannels -@all +get +set*}} [r users.own {on ~k* +get} +set %X~k +nothing]
+        assert_error {Error in ACL SETUSER modifier '+nothing': *} {r users.own {on +nothing}}
+        assert_equal -1 [lsearch [r acl users] own]
+    }
+
+    test {AUTH and HELLO ask the module before passwords} {
+        foreach {password error} {no WRONGPASS* text {ERR not today} code {CLOSED not today} other WRONGPASS*} {
+            assert_error $error {r auth guarded $password}
+            assert_equal default [r acl whoami]
+        }
+        assert_equal OK [r auth guarded yes]
+        assert_equal guarded [r acl whoami]
+        r auth default x
+        assert_equal OK [r auth guarded secret]
+        assert_equal guarded [r acl whoami]
+        assert_error {CLOSED not today} {r hello 3 auth guarded code}
+        r hello [r -resp] auth default x
+        assert_equal default [r acl whoami]
+    }
+
+    test {a client that a module made another user: the callback is called once, whatever changes it} {
+        set c [respConnect [srv host] [srv port] 2]
+        assert_error {ERR refused} {r users.become nobody}
+        set id [$c users.become guarded]
+        assert_equal guarded [$c acl whoami]
+        assert_equal 0 [r users.changes]
+        $c auth reader x
+        assert_equal 1 [r users.changes]
+        $c auth default x
+        assert_equal 1 [r users.changes]
+        $c users.become guarded
+        $c -close
+        wait_for_condition 100 20 {[r users.changes] == 2}
+        assert_equal 1 [r users.close $id]
+    }
+
+    test {a client is logged out and closed} {
+        set c [respConnect [srv host] [srv port] 2]
+        set id [$c client id]
+        assert_equal 0 [r users.close $id]
+        assert_error * {$c ping}
+        catch {$c -close}
+    }
+
+    test {ACL LOG has the entries of modules} {
+        r acl log reset
+        r users.log reader thing 0
+        set entry [lindex [r acl log] 0]
+        assert_equal {auth module thing reader} \
+            [list [dict get $entry reason] [dict get $entry context] [dict get $entry object] [dict get $entry username]]
+        r users.log reader thing 99
+        assert_equal 1 [llength [r acl log]]
+    }
+
+    test {the module can be unloaded: its clients are closed, passwords decide again} {
+        set c [respConnect [srv host] [srv port] 2]
+        $c users.become guarded
+        assert_equal OK [r module unload users]
+        assert_error * {$c ping}
+        catch {$c -close}
+        assert_error WRONGPASS* {r auth guarded yes}
+        assert_equal OK [r auth guarded secret]
+        r auth default x
+    }
+}
