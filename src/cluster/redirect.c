@@ -225,7 +225,7 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     if (found == GIVEN_AWAY || found == TAKEN_OVER) found = judgeKeys(c, &d, found);
     if (found == SERVED) return GATE_PASS;
     str text = STR_EMPTY;
-    if (c->origin == ORIGIN_SCRIPT) {
+    if (c->origin == ORIGIN_SCRIPT || c->origin == ORIGIN_MODULE) {
         explainInScript(&text, found, c->argv[0]);
     } else {
         explain(&text, found, slot, c->who);

@@ -9,6 +9,8 @@
 #include "cluster/bus_names.h"
 #include "cluster/bus_secret.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/peers.h"
+#include "cluster/peers_priv.h"
 #include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
@@ -498,7 +500,8 @@ static void publishOutward(bool shard, slice channel, slice text) {
 }
 
 static void moduleMessage(void *arg, clusterNode *from, const message *m) {
-    (void)arg, (void)from, (void)m; /* no module is loaded that could receive it */
+    (void)arg; /* there is one bus */
+    peersReceived(from, m->module_id, m->module_type, m->payload);
 }
 
 static const busProcs procs = {.connect = connectTo,
@@ -526,21 +529,22 @@ static int64_t forgetMs(void) {
 
 void serverBusTakeRules(void) {
     const clusterConfig *c = &clusterConf;
-    serverBus.rules = (busRules){.timeout_ms = c->cluster_node_timeout,
-                                 .ping_interval_ms = c->cluster_ping_interval,
-                                 .refused_timeout_ms = c->cluster_refused_timeout,
-                                 .gossip_percent = c->cluster_message_gossip_perc,
-                                 .tls = netTlsForCluster(),
-                                 .announces_ip = c->cluster_announce_ip[0] != '\0',
-                                 .full_coverage = c->cluster_require_full_coverage,
-                                 .replica_migration = c->cluster_allow_replica_migration,
-                                 .no_failover = c->cluster_replica_no_failover,
-                                 .migration_barrier = c->cluster_migration_barrier,
-                                 .validity_factor = c->cluster_replica_validity_factor,
-                                 .repl_ping_ms = replPingMs(),
-                                 .manual_timeout_ms = c->cluster_manual_failover_timeout,
-                                 .forget_ms = forgetMs(),
-                                 .seeds = &clusterConf.cluster_seeds};
+    serverBus.rules =
+        (busRules){.timeout_ms = c->cluster_node_timeout,
+                   .ping_interval_ms = c->cluster_ping_interval,
+                   .refused_timeout_ms = c->cluster_refused_timeout,
+                   .gossip_percent = c->cluster_message_gossip_perc,
+                   .tls = netTlsForCluster(),
+                   .announces_ip = c->cluster_announce_ip[0] != '\0',
+                   .full_coverage = c->cluster_require_full_coverage,
+                   .replica_migration = c->cluster_allow_replica_migration,
+                   .no_failover = c->cluster_replica_no_failover || clusterPeersForbidFailover(),
+                   .migration_barrier = c->cluster_migration_barrier,
+                   .validity_factor = c->cluster_replica_validity_factor,
+                   .repl_ping_ms = replPingMs(),
+                   .manual_timeout_ms = c->cluster_manual_failover_timeout,
+                   .forget_ms = forgetMs(),
+                   .seeds = &clusterConf.cluster_seeds};
 }
 
 static bool isOverLimit(clusterBus *b, const busLink *l) {

@@ -10,6 +10,7 @@
 
 #include "acl/private_user.h"
 #include "base/base.h"
+#include "cluster/cluster.h"
 #include "engine/execute.h"
 #include "engine/filter.h"
 #include "engine/hot.h"
@@ -147,6 +148,29 @@ static int protoOf(unsigned flags, const ctx *outer) {
     return flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO ? outer->proto : 2;
 }
 
+/* A module is not limited as clients are, but to the slots of this node; in script mode as scripts
+ * are. Memory is checked by isRefused(). */
+static uint64_t exemptGates(unsigned flags) {
+    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return gateMask(&memoryGate);
+    return ~gateMask(&clusterRedirectGate);
+}
+
+/* errno for the error of a command that was refused before it ran. */
+static int errnoOfRefused(slice reply) {
+    hotCheck(reply.len && reply.ptr[0] == '-');
+    static const struct {
+        const char *text;
+        int error;
+    } errors[] = {{"-ERR Attempted to access a non local key", EPERM},
+                  {"-ERR Can not execute a command", ENETDOWN},
+                  {"-ERR Can not execute a write command", EROFS}};
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        size_t len = strlen(errors[i].text);
+        if (reply.len >= len && !memcmp(reply.ptr, errors[i].text, len)) return errors[i].error;
+    }
+    return ESPIPE;
+}
+
 /* Runs the command of `c`, whose session was prepared; its reply as bytes. */
 static char *runCall(ctx *c, size_t *len) {
     hotCheck(c->cmd);
@@ -189,7 +213,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     c.proto = (uint8_t)protoOf(flags, outer);
     c.targets =
         flags & VALKEYMODULE_CALL_ARGV_REPLICATE ? (uint8_t)callTargets(flags, outer->targets) : 0;
-    if (!(flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM)) c.gates_exempt = gateMask(&memoryGate);
+    c.gates_exempt = exemptGates(flags);
     filteredRequest *filtered = requestFilterInner(&c);
     if (!executeResolveInner(&c)) {
         refuseUnknown(&c, &r);
@@ -200,7 +224,12 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
         size_t len = 0;
         char *bytes = flags & VALKEYMODULE_CALL_ARGV_DRY_RUN ? NULL : runCall(&c, &len);
         reply = callReplyNew(x, bytes, len, c.proto, flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT);
-        errno = 0;
+        int refused = c.flags & CTX_REJECTED ? errnoOfRefused(callReplyBytes(reply)) : 0;
+        if (refused && !(flags & VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES)) {
+            callReplyFree(reply);
+            reply = NULL;
+        }
+        errno = refused;
     }
     if (r.error) reply = errorReply(x, &r, flags);
     strFree(&r.text);

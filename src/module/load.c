@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "module/auth.h"
+#include "module/cluster_messages.h"
 #include "module/commands.h"
 #include "net/net.h"
 
@@ -20,6 +21,7 @@ typedef int onUnloadProc(ValkeyModuleCtx *ctx);
 static void removeRegistered(module *m) {
     netThreadsPark();
     authRemove(m);
+    clusterMessagesRemove(m);
     commandsRemove(m);
     netThreadsUnpark();
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLUSTER_PEERS_PRIV_H
+#define CLUSTER_PEERS_PRIV_H
+
+#include "base/slice.h"
+#include "cluster/map.h"
+
+/* A message for a module has arrived. */
+void peersReceived(const clusterNode *from, uint64_t module_id, uint8_t type, slice payload);
+
+#endif

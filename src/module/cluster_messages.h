@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Messages between modules of different nodes. */
+#ifndef MODULE_CLUSTER_MESSAGES_H
+#define MODULE_CLUSTER_MESSAGES_H
+
+#include "module/registry.h"
+
+/* The module ends: it receives nothing any more. */
+void clusterMessagesRemove(module *m);
+
+#endif
