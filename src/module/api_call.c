@@ -21,6 +21,7 @@
 #include "module/call.h"
 #include "module/call_reply.h"
 #include "module/generated/api.h"
+#include "script/run.h"
 #include "store/store.h"
 
 enum { CALL_DEPTH_MAX = 64 };
@@ -184,6 +185,28 @@ static char *runCall(ctx *c, size_t *len) {
     return bytes;
 }
 
+/* A command of the script that an engine of the module runs. */
+static ValkeyModuleCallReply *callInScript(ValkeyModuleCtx *x, const callArgs *args) {
+    bool errors = args->flags & VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES;
+    outbuf out;
+    outbufInit(&out);
+    uint8_t before = x->script->proto;
+    x->script->proto = (uint8_t)protoOf(args->flags, x->run);
+    scriptRunCommandTo(x->script, args->argv, args->argc, &out);
+    ValkeyModuleCallReply *reply = NULL;
+    size_t len;
+    char *bytes = outbufCopy(&out, &len);
+    outbufClear(&out);
+    reply = callReplyNew(x, bytes, len, x->script->proto,
+                         args->flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT);
+    x->script->proto = before;
+    bool failed = len && bytes[0] == '-';
+    errno = failed ? ESPIPE : 0;
+    if (!failed || errors) return reply;
+    callReplyFree(reply);
+    return NULL;
+}
+
 static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     ctx *outer = x->run;
     refusal r = {0, STR_EMPTY};
@@ -248,7 +271,8 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
     if (!valid || !ctx->run) {
         errno = valid ? EINVAL : EBADF;
     } else {
-        reply = call(ctx, &args);
+        bool in_script = ctx->script && args.flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE;
+        reply = in_script ? callInScript(ctx, &args) : call(ctx, &args);
     }
     callArgsClear(&args);
     return reply;

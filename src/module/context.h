@@ -63,6 +63,7 @@ struct ValkeyModuleCtx {
     const user *as_user;                       /* of SetContextUser(); NULL: none */
     struct ValkeyModuleBlockedClient *blocked; /* in its callbacks, and contexts of its thread */
     ValkeyModuleString *ready_key;
+    struct scriptRun *script; /* of a function of a scripting engine; else NULL */
 };
 
 /* A context for a call of the module, run by `run`, which may be NULL. */

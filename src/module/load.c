@@ -12,6 +12,7 @@
 #include "module/auth.h"
 #include "module/cluster_messages.h"
 #include "module/commands.h"
+#include "module/scripting.h"
 #include "net/net.h"
 
 typedef int onLoadProc(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
@@ -20,6 +21,7 @@ typedef int onUnloadProc(ValkeyModuleCtx *ctx);
 /* Removes what the module has registered. */
 static void removeRegistered(module *m) {
     netThreadsPark();
+    scriptingRemove(m);
     authRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);

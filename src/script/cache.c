@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "ds/list.h"
 #include "engine/keyspace.h"
+#include "script/engines.h"
 #include "script/header.h"
 #include "script/run.h"
 
@@ -28,7 +29,6 @@ struct entry {
 };
 
 static struct {
-    void *vm;
     entry **by_text, **by_digest;
     size_t buckets; /* a power of two */
     size_t count, evictable, bytes;
@@ -49,10 +49,7 @@ void scriptDigest(slice text, char digest[SCRIPT_DIGEST_LEN + 1]) {
     digest[SCRIPT_DIGEST_LEN] = 0;
 }
 
-void *scriptCacheVm(bool open) {
-    if (!cache.vm && open) cache.vm = luaEngine.open(SCRIPT_USE_EVAL);
-    return cache.vm;
-}
+static void *vmOf(const scriptEngine *e) { return scriptEngineVm(e, SCRIPT_USE_EVAL, true); }
 
 /* ------------------------------------------------------------------ tables */
 
@@ -143,7 +140,7 @@ static void evict(void) {
     while (cache.evictable > SCRIPT_EVAL_MAX) {
         entry *oldest = LIST_OWNER(cache.uses.head.next, entry, use);
         removeEntry(oldest);
-        oldest->of.engine->drop(cache.vm, oldest->of.handle);
+        oldest->of.engine->drop(vmOf(oldest->of.engine), oldest->of.handle);
         memFree(oldest);
         cache.evicted++;
     }
@@ -154,11 +151,10 @@ const script *scriptCacheAdd(slice body, str *error) {
     hotCheck(threadIsMain());
     scriptHeader header;
     if (!scriptHeaderParse(body, &header, error)) return NULL;
-    void *vm = scriptCacheVm(true);
     str why = STR_EMPTY;
-    int handle = header.engine->compile(vm, header.code, &why);
+    int handle = header.engine->compile(vmOf(header.engine), header.code, &why);
     if (handle < 0) {
-        strAppendText(error, "ERR Error compiling script (new function): ");
+        strAppendText(error, "ERR ");
         strAppendSlice(error, strSlice(&why));
         strFree(&why);
         return NULL;
@@ -194,7 +190,7 @@ void scriptCachePin(const script *s) {
 
 /* What a flush frees: all entries, by the table of texts. */
 typedef struct cacheGarbage {
-    void *vm;
+    takenVms *vms;
     entry **by_text, **by_digest;
     size_t buckets;
 } cacheGarbage;
@@ -209,21 +205,33 @@ static void freeGarbage(void *state) {
     }
     memFree(g->by_text);
     memFree(g->by_digest);
-    if (g->vm) luaEngine.close(g->vm);
+    takenVmsFree(g->vms);
     memFree(g);
 }
 
 void scriptCacheFlush(bool later) {
     hotCheck(threadIsMain());
     cacheGarbage *g = memNew(cacheGarbage);
-    *g = (cacheGarbage){cache.vm, cache.by_text, cache.by_digest, cache.buckets};
-    cache.vm = NULL;
+    *g = (cacheGarbage){scriptEnginesTake(SCRIPT_USE_EVAL), cache.by_text, cache.by_digest,
+                        cache.buckets};
     cache.by_text = cache.by_digest = NULL;
     cache.buckets = cache.count = cache.evictable = cache.bytes = 0;
-    if (later && (!g->vm || luaEngine.closes_anywhere(g->vm))) {
+    if (later && takenVmsCloseAnywhere(g->vms)) {
         keyspaceFreeLater(freeGarbage, g);
     } else {
         freeGarbage(g);
+    }
+}
+
+void scriptCacheRemoveOf(const scriptEngine *engine) {
+    for (size_t i = 0; i < cache.buckets; i++) {
+        for (entry *e = cache.by_text[i], *next; e; e = next) {
+            next = e->next_text;
+            if (e->of.engine != engine) continue;
+            removeEntry(e);
+            engine->drop(vmOf(engine), e->of.handle);
+            memFree(e);
+        }
     }
 }
 

@@ -34,11 +34,11 @@ const script *scriptCacheFindDigest(slice digest);
 const script *scriptCacheAdd(slice body, str *error);
 /* The script is not evicted any more. */
 void scriptCachePin(const script *s);
-/* Drops all scripts and the interpreter. `later`: their memory is freed in the background if
+/* Drops all scripts and the interpreters. `later`: their memory is freed in the background if
  * possible. */
 void scriptCacheFlush(bool later);
-/* The interpreter, opened on first use; NULL if it is not open and `open` is false. */
-void *scriptCacheVm(bool open);
+/* Drops the scripts of one engine. */
+void scriptCacheRemoveOf(const scriptEngine *engine);
 
 typedef struct scriptCacheUse {
     size_t scripts, bytes; /* number; memory of their texts and the tables */

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
+#include "script/engines.h"
 #include "script/cache.h"
 #include "script/debug.h"
 #include "script/header.h"
@@ -37,7 +38,7 @@ static void run(ctx *c, const script *s, int key_count, bool read_only) {
                      .flags = s->flags,
                      .is_read_only = read_only};
     if (!scriptRunBegin(&now, c, 3, key_count)) return;
-    s->engine->call(scriptCacheVm(true), s->handle, &now);
+    s->engine->call(scriptEngineVm(s->engine, SCRIPT_USE_EVAL, true), s->handle, &now);
     scriptRunEnd(&now);
     scriptNoteWork();
 }

@@ -9,6 +9,7 @@
 #include "format/rdb_file.h"
 #include "format/rdb_format.h"
 #include "format/rdb_settings.h"
+#include "script/engines.h"
 #include "script/functions.h"
 #include "script/procs.h"
 #include "script/run.h"
@@ -30,7 +31,7 @@ static void call(ctx *c, bool read_only) {
                      .is_function = true,
                      .is_read_only = read_only};
     if (!scriptRunBegin(&now, c, 3, key_count)) return;
-    f->of->engine->call(functionVm(true), f->handle, &now);
+    f->of->engine->call(scriptEngineVm(f->of->engine, SCRIPT_USE_FUNCTIONS, true), f->handle, &now);
     scriptRunEnd(&now);
     scriptNoteWork();
 }
@@ -293,6 +294,21 @@ static void replyRunning(ctx *c) {
     replyInteger(c, (clockMonoUs() - run->started_us) / 1000);
 }
 
+static void replyEngine(const scriptEngineRow *row, void *arg) {
+    ctx *c = arg;
+    int64_t libraries = 0, count = 0;
+    for (listNode *n = listFirst(librariesAll()); n; n = listNext(librariesAll(), n)) {
+        const library *l = LIST_OWNER(n, library, node);
+        if (l->engine != row->engine) continue;
+        libraries++;
+        count += l->function_count;
+    }
+    replyBulkText(c, row->engine->name);
+    replyMap(c, 2);
+    replyIntField(c, "libraries_count", libraries);
+    replyIntField(c, "functions_count", count);
+}
+
 /* FUNCTION STATS */
 void functionStatsCommand(ctx *c) {
     hotCheck(threadIsMain());
@@ -300,13 +316,8 @@ void functionStatsCommand(ctx *c) {
     replyBulkText(c, "running_script");
     replyRunning(c);
     replyBulkText(c, "engines");
-    replyMap(c, 1);
-    replyBulkText(c, luaEngine.name);
-    replyMap(c, 2);
-    replyBulkText(c, "libraries_count");
-    replyInteger(c, (int64_t)librariesAll()->count);
-    replyBulkText(c, "functions_count");
-    replyInteger(c, (int64_t)functionCount());
+    replyMap(c, scriptEngineCount());
+    scriptEnginesEach(replyEngine, c);
 }
 
 /* FUNCTION KILL */

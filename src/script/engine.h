@@ -30,10 +30,11 @@ typedef struct scriptFunctionInfo {
  * stays the engine's. */
 typedef status scriptRegisterProc(void *arg, const scriptFunctionInfo *info, str *error);
 
-typedef struct scriptEngine {
+typedef struct scriptEngine scriptEngine;
+struct scriptEngine {
     const char *name; /* "LUA", as it is listed */
     /* Opens an interpreter. */
-    void *(*open)(scriptUse use);
+    void *(*open)(const scriptEngine *e, scriptUse use);
     void (*close)(void *vm);
     /* True if another thread may close it: no code of scripts is run by that. */
     bool (*closes_anywhere)(const void *vm);
@@ -53,7 +54,7 @@ typedef struct scriptEngine {
     /* Frees unreachable memory for at most `budget_us` (in the background). True: there is more to
      * do. */
     bool (*collect)(void *vm, int64_t budget_us);
-} scriptEngine;
+};
 
 /* Lua 5.1. */
 extern const scriptEngine luaEngine;

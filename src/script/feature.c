@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "engine/transaction.h"
 #include "script/debug.h"
+#include "script/engines.h"
 #include "script/functions.h"
 #include "script/procs.h"
 #include "script/run.h"
@@ -24,11 +25,7 @@ enum { COLLECT_EVERY_MS = 100, COLLECT_US_MAX = 500 };
 static void collectGarbage(int64_t budget_us) {
     if (!may_have_garbage || scriptRunNow()) return;
     int64_t us = budget_us < COLLECT_US_MAX ? budget_us : COLLECT_US_MAX;
-    void *const vms[] = {scriptCacheVm(false), functionVm(false)};
-    may_have_garbage = false;
-    for (size_t i = 0; i < COUNT_OF(vms); i++) {
-        if (vms[i] && luaEngine.collect(vms[i], us)) may_have_garbage = true;
-    }
+    may_have_garbage = scriptEnginesCollect(us);
 }
 
 static bool hasGarbage(void) { return may_have_garbage; }
@@ -38,15 +35,8 @@ static const tickJob ticks[] = {{"script-garbage", COLLECT_EVERY_MS, collectGarb
 
 /* ------------------------------------------------------------------ INFO */
 
-static size_t evalMemory(void) {
-    void *vm = scriptCacheVm(false);
-    return vm ? luaEngine.memory(vm) : 0;
-}
-
-static size_t functionVmMemory(void) {
-    void *vm = functionVm(false);
-    return vm ? luaEngine.memory(vm) : 0;
-}
+static size_t evalMemory(void) { return scriptEnginesMemory(SCRIPT_USE_EVAL); }
+static size_t functionVmMemory(void) { return scriptEnginesMemory(SCRIPT_USE_FUNCTIONS); }
 
 static void printBytes(str *out, const char *name, size_t bytes) {
     char human[NUMBER_TEXT_MAX];
@@ -74,15 +64,34 @@ static void printStats(str *out) {
                     (unsigned long long)scriptCacheUseNow().evicted);
 }
 
-enum { ABI_VERSION = 4 };
+/* The lines of engines are numbered. */
+typedef struct engineLines {
+    str *out;
+    int count;
+} engineLines;
+
+static size_t vmMemory(const scriptEngine *e, scriptUse use) {
+    void *vm = scriptEngineVm(e, use, false);
+    return vm ? e->memory(vm) : 0;
+}
+
+static void printEngine(const scriptEngineRow *row, void *arg) {
+    engineLines *lines = arg;
+    size_t bytes =
+        vmMemory(row->engine, SCRIPT_USE_EVAL) + vmMemory(row->engine, SCRIPT_USE_FUNCTIONS);
+    strAppendFormat(lines->out,
+                    "engine_%d:name=%s,module=%s,abi_version=%d,used_memory=%zu,"
+                    "memory_overhead=0\r\n",
+                    lines->count++, row->engine->name, row->module, row->abi_version, bytes);
+}
 
 static void printEngines(str *out) {
     strAppendFormat(out,
-                    "engines_count:1\r\nengines_total_used_memory:%zu\r\n"
-                    "engines_total_memory_overhead:0\r\nengine_0:name=%s,module=lua,abi_version=%d,"
-                    "used_memory=%zu,memory_overhead=0\r\n",
-                    evalMemory() + functionVmMemory(), luaEngine.name, ABI_VERSION,
-                    evalMemory() + functionVmMemory());
+                    "engines_count:%d\r\nengines_total_used_memory:%zu\r\n"
+                    "engines_total_memory_overhead:0\r\n",
+                    scriptEngineCount(), evalMemory() + functionVmMemory());
+    engineLines lines = {.out = out};
+    scriptEnginesEach(printEngine, &lines);
 }
 
 size_t scriptCacheBytes(void) { return scriptCacheUseNow().bytes; }
@@ -105,6 +114,7 @@ static uint64_t flagsOfRequest(const ctx *c) {
 }
 
 static status init(reason *why) {
+    scriptEnginesStart();
     transactionSetFlagsProc(flagsOfRequest);
     return functionsInit(why);
 }

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
+#include "script/engines.h"
 #include "script/header.h"
 #include "script/run.h"
 #include "script/script_priv.h"
@@ -18,7 +19,6 @@ enum { BUCKETS_FIRST = 16 };
 static struct {
     bool ready;
     list all;
-    void *vm;
     function **buckets;
     size_t bucket_count, function_count, bytes;
 } functions;
@@ -35,10 +35,7 @@ size_t functionMemory(void) {
     return functions.bytes + functions.bucket_count * sizeof(function *);
 }
 
-void *functionVm(bool open) {
-    if (!functions.vm && open) functions.vm = luaEngine.open(SCRIPT_USE_FUNCTIONS);
-    return functions.vm;
-}
+static void *vmOf(const scriptEngine *e) { return scriptEngineVm(e, SCRIPT_USE_FUNCTIONS, true); }
 
 /* ------------------------------------------------------------------ the table of functions */
 
@@ -96,7 +93,7 @@ static size_t libraryBytes(const library *l) {
 static void freeLibrary(library *l, bool drops) {
     for (int i = 0; i < l->function_count; i++) {
         function *f = &l->functions[i];
-        if (drops) l->engine->drop(functions.vm, f->handle);
+        if (drops) l->engine->drop(vmOf(l->engine), f->handle);
         strFree(&f->name);
         strFree(&f->description);
     }
@@ -129,9 +126,9 @@ void libraryDelete(library *l) {
     freeLibrary(l, true);
 }
 
-/* What a flush frees: libraries, and the interpreter with their functions. */
+/* What a flush frees: libraries, and the interpreters with their functions. */
 typedef struct functionsGarbage {
-    void *vm;
+    takenVms *vms;
     list libraries;
 } functionsGarbage;
 
@@ -142,7 +139,7 @@ static void freeGarbage(void *state) {
         listRemove(&g->libraries, &l->node);
         freeLibrary(l, false);
     }
-    if (g->vm) luaEngine.close(g->vm);
+    takenVmsFree(g->vms);
     memFree(g);
 }
 
@@ -150,7 +147,7 @@ void librariesFlush(bool later) {
     hotCheck(threadIsMain());
     functionsGarbage *g = memNew(functionsGarbage);
     listInit(&g->libraries);
-    g->vm = functions.vm;
+    g->vms = scriptEnginesTake(SCRIPT_USE_FUNCTIONS);
     while (!listIsEmpty(all())) {
         listNode *n = all()->head.next;
         listRemove(all(), n);
@@ -159,11 +156,18 @@ void librariesFlush(bool later) {
     memFree(functions.buckets);
     functions.buckets = NULL;
     functions.bucket_count = functions.function_count = functions.bytes = 0;
-    functions.vm = NULL;
-    if (later && (!g->vm || luaEngine.closes_anywhere(g->vm))) {
+    if (later && takenVmsCloseAnywhere(g->vms)) {
         keyspaceFreeLater(freeGarbage, g);
     } else {
         freeGarbage(g);
+    }
+}
+
+void librariesRemoveOf(const scriptEngine *engine) {
+    for (listNode *n = all()->head.next, *next; n != &all()->head; n = next) {
+        next = n->next;
+        library *l = LIST_OWNER(n, library, node);
+        if (l->engine == engine) libraryDelete(l);
     }
 }
 
@@ -213,7 +217,7 @@ static library *stage(slice code, int64_t limit_ms, str *error) {
     l->name = header.name;
     l->engine = header.engine;
     l->code = strNew(code);
-    bool ok = l->engine->load(functionVm(true), header.code, takeFunction, l, limit_ms, error);
+    bool ok = l->engine->load(vmOf(l->engine), header.code, takeFunction, l, limit_ms, error);
     if (ok && namesAreValid(l, error)) return l;
     freeLibrary(l, true);
     return NULL;

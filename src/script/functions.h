@@ -43,14 +43,14 @@ list *librariesAll(void);
 size_t functionCount(void);
 /* Bytes of code, names and tables. */
 size_t functionMemory(void);
-/* The interpreter; NULL if it is not open and `open` is false. */
-void *functionVm(bool open);
 
 /* Loads a library for at most `limit_ms`. On failure nothing has changed, the reply is in
  * `error`. */
 const library *libraryLoad(slice code, bool replace, int64_t limit_ms, str *error);
 void libraryDelete(library *l);
-/* Removes all libraries and the interpreter. `later`: their memory is freed in the background if
+/* Removes those of one engine. */
+void librariesRemoveOf(const scriptEngine *engine);
+/* Removes all libraries and the interpreters. `later`: their memory is freed in the background if
  * possible. */
 void librariesFlush(bool later);
 

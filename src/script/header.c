@@ -9,10 +9,6 @@
 #include "base/bytes.h"
 #include "script/run.h"
 
-const scriptEngine *scriptEngineFind(slice name) {
-    return sliceIs(name, luaEngine.name) ? &luaEngine : NULL;
-}
-
 static bool startsWith(slice text, const char *with) {
     size_t len = strlen(with);
     return text.len >= len && memcmp(text.ptr, with, len) == 0;
@@ -74,7 +70,12 @@ static bool parseWords(const str *words, int count, scriptHeader *out, str *erro
 
 bool scriptHeaderParse(slice body, scriptHeader *out, str *error) {
     if (!startsWith(body, "#!")) {
-        *out = (scriptHeader){.engine = &luaEngine, .flags = SCRIPT_NO_HEADER, .code = body};
+        *out = (scriptHeader){
+            .engine = scriptEngineFind(SLICE("lua")), .flags = SCRIPT_NO_HEADER, .code = body};
+        if (!out->engine) {
+            strAppendText(error, "ERR Could not find scripting engine 'lua'");
+            return false;
+        }
         return true;
     }
     slice line;

@@ -112,7 +112,8 @@ static int openProtected(lua_State *L) {
     return 0;
 }
 
-static void *openVm(scriptUse use) {
+static void *openVm(const scriptEngine *e, scriptUse use) {
+    (void)e; /* there is one of this kind */
     luaVm *vm = memNew(luaVm);
     vm->use = use;
     vm->held = 1;
@@ -192,8 +193,14 @@ static int compile(void *state, slice code, str *error) {
     luaVm *vm = state;
     luaVmHold(vm);
     int handle = -1;
-    if (compileChunk(vm, code, "@user_script", compileLimitMs(), error))
+    str why = STR_EMPTY;
+    if (compileChunk(vm, code, "@user_script", compileLimitMs(), &why)) {
         handle = luaL_ref(vm->L, LUA_REGISTRYINDEX);
+    } else {
+        strAppendText(error, "Error compiling script (new function): ");
+        strAppendSlice(error, strSlice(&why));
+    }
+    strFree(&why);
     luaVmRelease(vm);
     return handle;
 }

@@ -209,9 +209,8 @@ static void replyUnknown(ctx *c) {
     strFree(&text);
 }
 
-void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
-    hotCheck(threadIsMain());
-    hotCheck(argc > 0);
+/* Runs the command; false: it was refused. */
+static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out) {
     ctx c;
     ctxInitInner(&c, run->caller);
     c.db = c.who->db; /* the script may have selected another one */
@@ -222,11 +221,7 @@ void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *si
     if (c.origin == ORIGIN_CLIENT) c.origin = ORIGIN_SCRIPT;
     if (run->wrote) c.gates_exempt = gatesWaivedForWriters();
     if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= gateMask(&memoryGate);
-    debugSession *debug = debugNow();
-    if (unlikely(debug != NULL)) sink = debugCommandBegins(debug, argv, argc, sink);
-    outbuf out;
-    outbufInitSink(&out, sink);
-    c.out = &out;
+    c.out = out;
     bool rejected = true;
     filteredRequest *filtered = requestFilterInner(&c);
     if (!executeResolveInner(&c)) {
@@ -239,8 +234,25 @@ void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *si
         if (c.cmd->flags & CMD_WRITE && !(c.flags & CTX_REJECTED)) run->wrote = true;
     }
     filteredFree(filtered);
+    return !rejected;
+}
+
+void scriptRunCommandTo(scriptRun *run, const slice *argv, int argc, outbuf *out) {
+    hotCheck(threadIsMain());
+    hotCheck(argc > 0);
+    (void)runCommand(run, argv, argc, out); /* the reply says whether it was refused */
+}
+
+void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
+    hotCheck(threadIsMain());
+    hotCheck(argc > 0);
+    debugSession *debug = debugNow();
+    if (unlikely(debug != NULL)) sink = debugCommandBegins(debug, argv, argc, sink);
+    outbuf out;
+    outbufInitSink(&out, sink);
+    bool ran = runCommand(run, argv, argc, &out);
     outbufClear(&out);
-    if (unlikely(debug != NULL)) debugCommandEnds(debug, rejected);
+    if (unlikely(debug != NULL)) debugCommandEnds(debug, !ran);
 }
 
 /* ------------------------------------------------------------------ slow scripts */

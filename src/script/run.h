@@ -58,6 +58,8 @@ const scriptRun *scriptRunNow(void);
 /* Runs a command of the script. Items of the reply go to `sink`; a refused command replies an
  * error. */
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink);
+/* The same with the reply in `out`, which the caller has initialised. */
+void scriptRunCommandTo(scriptRun *run, const slice *argv, int argc, outbuf *out);
 /* To be called by the engine at least once per ms of work, if possible. Serves other clients if the
  * script is slow. */
 scriptStop scriptRunPoll(scriptRun *run);

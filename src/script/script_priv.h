@@ -30,6 +30,8 @@ bool scriptArgKeys(ctx *c, int *count, const char *not_a_number);
 uint64_t scriptEvalFlags(const ctx *c);
 uint64_t scriptCallFlags(const ctx *c);
 uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags);
+/* Registers the engine that is a part of the program. */
+void scriptEnginesStart(void);
 /* Registers the libraries as a part of files. */
 status functionsInit(reason *why);
 /* A script was run: there may be garbage. */

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "engine/lifecycle.h"
+#include "script/engines.h"
 #include "script/functions.h"
 
 /* More instructions than between two looks at the clock. */
@@ -31,12 +32,13 @@ static int setup(void **state) {
     (void)state;
     clockInit();
     engineSetIdentityProc(identify);
-    return 0;
+    return scriptEngineAdd(&luaEngine, "lua", 4) == OK ? 0 : -1;
 }
 
 static int teardown(void **state) {
     (void)state;
     librariesFlush(false);
+    scriptEngineRemove(&luaEngine);
     return 0;
 }
 

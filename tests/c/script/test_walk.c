@@ -21,7 +21,7 @@ static void identify(engineIdentity *out) {
 static int setup(void **state) {
     clockInit();
     engineSetIdentityProc(identify);
-    *state = luaEngine.open(SCRIPT_USE_EVAL);
+    *state = luaEngine.open(&luaEngine, SCRIPT_USE_EVAL);
     return 0;
 }
 
