@@ -11,6 +11,7 @@ int test_limits(void);
 int test_memory(void);
 int test_memory(void);
 int test_reader(void);
+int test_sentinel(void);
 
 int main(void) {
     int failures = 0;
@@ -23,6 +24,7 @@ int main(void) {
     failures += test_limits();
     failures += test_cluster();
     failures += test_cluster_nodes();
+    failures += test_sentinel();
     failures += test_memory();
     return failures != 0;
 }
