@@ -237,6 +237,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     c.targets =
         flags & VALKEYMODULE_CALL_ARGV_REPLICATE ? (uint8_t)callTargets(flags, outer->targets) : 0;
     c.gates_exempt = exemptGates(flags);
+    if (x->module) x->module->in_call++;
     filteredRequest *filtered = requestFilterInner(&c);
     if (!executeResolveInner(&c)) {
         refuseUnknown(&c, &r);
@@ -257,6 +258,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     if (r.error) reply = errorReply(x, &r, flags);
     strFree(&r.text);
     filteredFree(filtered);
+    if (x->module) x->module->in_call--;
     endCall(s);
     return reply;
 }

@@ -13,6 +13,7 @@
 #include "module/cluster_messages.h"
 #include "module/commands.h"
 #include "module/scripting.h"
+#include "module/filters.h"
 #include "net/net.h"
 
 typedef int onLoadProc(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
@@ -22,6 +23,7 @@ typedef int onUnloadProc(ValkeyModuleCtx *ctx);
 static void removeRegistered(module *m) {
     netThreadsPark();
     scriptingRemove(m);
+    filtersRemove(m);
     authRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);

@@ -28,6 +28,7 @@ struct module {
     bool loading;  /* OnLoad has not returned */
     moduleCommand *commands;
     int filters; /* command filters */
+    int in_call; /* depth of commands that it runs with Call() */
 };
 
 /* The module with that name, ignoring case, or NULL. */
