@@ -22,11 +22,17 @@ typedef struct queued {
     void *block;            /* owns argv and its bytes, or NULL */
 } queued;
 
+enum {
+    UNIT_UNWRAPPED = 1u << 0, /* see propagateUnwrapped() */
+    UNIT_HAS_END = 1u << 1,   /* at_end is to be called */
+};
+
 static struct {
     queued *items;
     int count, cap;
     int depth;
-    bool unwrapped; /* see propagateUnwrapped() */
+    uint32_t unusual; /* UNIT_ */
+    propagateEndProc *at_end;
     uint64_t units; /* handed over */
 } queue;
 
@@ -198,8 +204,8 @@ static NO_INLINE void flushQueue(void) {
     queue.units++;
     if (engineHot.current) noteChange(engineHot.current->who);
     propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
-    if (queue.count > 1 && !queue.unwrapped) wrap.targets = targetsOfSeveral();
-    queue.unwrapped = false;
+    if (queue.count > 1 && !(queue.unusual & UNIT_UNWRAPPED)) wrap.targets = targetsOfSeveral();
+    queue.unusual &= ~(uint32_t)UNIT_UNWRAPPED;
     if (wrap.targets) handOverWord(wrap, SLICE("MULTI"));
     for (int i = 0; i < queue.count; i++) {
         handOver(&queue.items[i]);
@@ -209,19 +215,41 @@ static NO_INLINE void flushQueue(void) {
     queue.count = 0;
 }
 
+/* Armed while something is to be done at the end: each command is a unit then. It takes nothing. */
+static void takeNothing(const propagated *p) { (void)p; }
+static const sink unit_end = {.name = "unit end", .take = takeNothing, .targets = 1u << 31};
+
+/* The outermost unit has an end procedure or something to propagate. */
+static NO_INLINE void endUnusual(void) {
+    while (queue.unusual & UNIT_HAS_END) {
+        queue.unusual &= ~(uint32_t)UNIT_HAS_END;
+        queue.depth++;
+        queue.at_end(); /* what it changes is a part of the unit; it may ask for another end */
+        queue.depth--;
+    }
+    hotCheck(queue.depth == 0);
+    if (queue.count) flushQueue();
+    queue.unusual = 0;
+    if (unlikely(queue.at_end != NULL)) sinkArm(&unit_end, false);
+    queue.at_end = NULL;
+}
+
 void propagateUnitEnd(void) {
     hotCheck(threadIsMain());
     check(queue.depth > 0);
     if (--queue.depth > 0) return;
-    if (unlikely(queue.count)) {
-        flushQueue();
-    } else {
-        queue.unwrapped = false;
-    }
+    if (unlikely(queue.count | queue.unusual)) endUnusual();
+}
+
+void propagateAtEnd(propagateEndProc *proc) {
+    check(!queue.at_end || queue.at_end == proc);
+    queue.at_end = proc;
+    queue.unusual |= UNIT_HAS_END;
+    sinkArm(&unit_end, true);
 }
 
 void propagateUnwrapped(void) {
-    if (queue.depth == 1) queue.unwrapped = true;
+    if (queue.depth == 1) queue.unusual |= UNIT_UNWRAPPED;
 }
 
 uint64_t propagateCount(void) { return queue.units; }

@@ -32,6 +32,10 @@ void propagateAppendSelect(str *out, int db_id);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);
+/* Calls `proc`, the same for all, once before the queue of the outermost unit is handed over: what
+ * it changes is a part of the unit. Without a unit: at the end of the next one. */
+typedef void propagateEndProc(void);
+void propagateAtEnd(propagateEndProc *proc);
 /* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found
  * by commands without key arguments. No effect in nested units. */
 void propagateUnwrapped(void);

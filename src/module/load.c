@@ -14,6 +14,7 @@
 #include "module/commands.h"
 #include "module/scripting.h"
 #include "module/filters.h"
+#include "module/key_events.h"
 #include "net/net.h"
 
 typedef int onLoadProc(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
@@ -24,6 +25,7 @@ static void removeRegistered(module *m) {
     netThreadsPark();
     scriptingRemove(m);
     filtersRemove(m);
+    keyEventsRemove(m);
     authRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);

@@ -3,6 +3,7 @@
  * The directives of keyspace events and client tracking. Main thread only. */
 #include "base/base.h"
 #include "pubsub/events.h"
+#include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 
 pubsubConfig pubsubConf;
@@ -37,6 +38,8 @@ static status setEvents(const slice *words, int count, bool more, reason *why) {
     eventsApply();
     return OK;
 }
+
+uint32_t pubsubKeyEventClasses(void) { return pubsubConf.notify_keyspace_events; }
 
 static void getEvents(str *out) {
     uint32_t flags = pubsubConf.notify_keyspace_events;

@@ -28,6 +28,9 @@ uint64_t pubsubPublish(bool shard, slice channel, slice message);
 typedef bool pubsubInwardProc(ctx *c);
 void pubsubSetInward(pubsubInwardProc *proc);
 
+/* The classes that notify-keyspace-events names: bits of notifyFlag (engine/key_event.h). */
+uint32_t pubsubKeyEventClasses(void);
+
 /* The number of subscribers of a shard channel. */
 uint64_t pubsubShardSubscribers(slice channel);
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Functions of modules: keyspace events, and jobs at the end of a unit.
+ *
+ * A subscriber is called in the middle of the command that causes the event, as a part of its unit;
+ * keys do not expire meanwhile. It is not called for events that it causes itself, unless its
+ * module has asked for that. One key observer serves all subscribers. Main thread only. */
+#include "module/key_events.h"
+
+#include "base/base.h"
+#include "engine/hooks.h"
+#include "engine/propagate.h"
+#include "module/context.h"
+#include "module/generated/api.h"
+#include "pubsub/pubsub.h"
+#include "repl/repl.h"
+#include "store/store.h"
+
+typedef struct subscriber {
+    listNode node;
+    module *owner; /* NULL: ended while subscribers are called, and is freed after them */
+    uint32_t classes;
+    bool running;
+    ValkeyModuleNotificationFunc proc;
+} subscriber;
+
+typedef struct job {
+    listNode node;
+    module *owner;
+    int db_id;
+    ValkeyModulePostNotificationJobFunc proc;
+    void *data;
+    void (*free_data)(void *data);
+} job;
+
+static struct {
+    list subscribers, jobs;
+    bool ready;
+    int depth; /* of events being told */
+    int gone;  /* subscribers without an owner */
+    uint32_t classes;
+} events;
+
+static void start(void) {
+    if (events.ready) return;
+    listInit(&events.subscribers);
+    listInit(&events.jobs);
+    events.ready = true;
+}
+
+static subscriber *subscriberAt(listNode *n) { return n ? LIST_OWNER(n, subscriber, node) : NULL; }
+static job *jobAt(listNode *n) { return n ? LIST_OWNER(n, job, node) : NULL; }
+
+/* ------------------------------------------------------------------ telling */
+
+typedef struct telling {
+    const subscriber *to;
+    slice key;
+    const keyEvent *event;
+} telling;
+
+static void tellOne(ValkeyModuleCtx *x, void *arg) {
+    const telling *t = arg;
+    x->run->look = lookAtAll();
+    argArray *key = argArrayNew(&t->key, 1);
+    (void)t->to->proc(x, (int)t->event->class, t->event->name, key->argv[0]); /* has no meaning */
+    argArrayEnd(key);
+}
+
+static void freeGone(void);
+
+static void tell(db *d, slice key, const keyEvent *event) {
+    if (!event || !(event->class & events.classes)) return;
+    if (engineHot.loading && event->class & NOTIFY_NEW) return; /* it is LOADED */
+    hotCheck(events.depth >= 0);
+    events.depth++;
+    listNode *next;
+    for (listNode *n = listFirst(&events.subscribers); n; n = next) {
+        subscriber *s = subscriberAt(n);
+        bool nested = s->owner &&
+                      s->owner->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+        if (s->owner && s->classes & event->class && (!s->running || nested)) {
+            bool before = s->running;
+            telling t = {s, key, event};
+            s->running = true;
+            contextRun(s->owner, dbId(d), tellOne, &t);
+            s->running = before;
+        }
+        next = listNext(&events.subscribers, n);
+    }
+    if (!--events.depth && events.gone) freeGone();
+}
+
+static uint32_t notesWanted(void) { return events.classes; }
+
+static const keyObserver observer = {
+    .name = "modules", .changed = tell, .event = tell, .notes = notesWanted};
+
+/* The set of subscribers has changed. */
+static void rearm(void) {
+    events.classes = 0;
+    for (listNode *n = listFirst(&events.subscribers); n; n = listNext(&events.subscribers, n)) {
+        if (subscriberAt(n)->owner) events.classes |= subscriberAt(n)->classes;
+    }
+    keyObserverArm(&observer, events.classes != 0);
+}
+
+static void freeGone(void) {
+    hotCheck(!events.depth);
+    listNode *next;
+    for (listNode *n = listFirst(&events.subscribers); n; n = next) {
+        next = listNext(&events.subscribers, n);
+        subscriber *s = subscriberAt(n);
+        if (s->owner) continue;
+        listRemove(&events.subscribers, n);
+        memFree(s);
+    }
+    events.gone = 0;
+}
+
+int apiSubscribeToKeyspaceEvents(ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
+    if (!ctx->module || !cb) return VALKEYMODULE_ERR;
+    start();
+    subscriber *s = memNew(subscriber);
+    s->owner = ctx->module;
+    s->classes = (uint32_t)types & ~(uint32_t)(NOTIFY_KEYSPACE | NOTIFY_KEYEVENT);
+    s->proc = cb;
+    listAppend(&events.subscribers, &s->node);
+    rearm();
+    return VALKEYMODULE_OK;
+}
+
+/* ------------------------------------------------------------------ classes, publishing */
+
+int apiGetNotifyKeyspaceEvents(void) { return (int)pubsubKeyEventClasses(); }
+
+int apiGetKeyspaceNotificationFlagsAll(void) {
+    return _VALKEYMODULE_NOTIFY_NEXT - 1; /* all that are known */
+}
+
+int apiNotifyKeyspaceEvent(ValkeyModuleCtx *ctx, int type, const char *event,
+                           ValkeyModuleString *key) {
+    if (!ctx || !ctx->run || !event || !key) return VALKEYMODULE_ERR;
+    keyEvent e = {event, (uint32_t)type};
+    ctxKeyEvent(ctx->run, moduleStringSlice(key), &e);
+    return VALKEYMODULE_OK;
+}
+
+/* ------------------------------------------------------------------ jobs */
+
+static void runJob(ValkeyModuleCtx *x, void *arg) {
+    const job *j = arg;
+    j->proc(x, j->data);
+}
+
+static void freeJob(job *j) {
+    hotCheck(!listHas(&j->node));
+    if (j->free_data) j->free_data(j->data);
+    memFree(j);
+}
+
+/* In the order of their creation; those that they create run, too. */
+static void runJobs(void) {
+    listNode *n;
+    while ((n = listFirst(&events.jobs))) {
+        job *j = jobAt(n);
+        listRemove(&events.jobs, n);
+        contextRun(j->owner, j->db_id, runJob, j);
+        freeJob(j);
+    }
+}
+
+int apiAddPostNotificationJob(ValkeyModuleCtx *ctx, ValkeyModulePostNotificationJobFunc callback,
+                              void *pd, void (*free_pd)(void *)) {
+    if (!ctx->module || !callback) return VALKEYMODULE_ERR;
+    if (engineHot.loading || gateIsArmed(&replicaReadOnlyGate)) return VALKEYMODULE_ERR;
+    start();
+    job *j = memNew(job);
+    j->owner = ctx->module;
+    j->db_id = ctx->run ? ctx->run->who->db_id : 0;
+    j->proc = callback;
+    j->data = pd;
+    j->free_data = free_pd;
+    listAppend(&events.jobs, &j->node);
+    propagateAtEnd(runJobs);
+    return VALKEYMODULE_OK;
+}
+
+void keyEventsRemove(module *m) {
+    start();
+    listNode *next;
+    for (listNode *n = listFirst(&events.jobs); n; n = next) {
+        next = listNext(&events.jobs, n);
+        if (jobAt(n)->owner != m) continue;
+        listRemove(&events.jobs, n);
+        freeJob(jobAt(n));
+    }
+    for (listNode *n = listFirst(&events.subscribers); n; n = listNext(&events.subscribers, n)) {
+        if (subscriberAt(n)->owner != m) continue;
+        subscriberAt(n)->owner = NULL;
+        events.gone++;
+    }
+    rearm();
+    if (!events.depth && events.gone) freeGone();
+}
