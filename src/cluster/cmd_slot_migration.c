@@ -145,11 +145,25 @@ void clusterCancelslotmigrationsCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ GETSLOTMIGRATIONS */
 
+/* Fields of this server alone, after those of Valkey. */
+enum { PROGRESS_FIELDS = 5 };
+
+static void replyProgress(ctx *c, const slotExportProgress *p) {
+    hotCheck(p->seconds_left >= 0);
+    replyIntField(c, "keys_total", (int64_t)p->keys_total);
+    replyIntField(c, "keys_sent", (int64_t)p->keys_sent);
+    replyIntField(c, "bytes_sent", (int64_t)p->bytes_sent);
+    replyIntField(c, "bytes_per_second", (int64_t)p->bytes_per_second);
+    replyIntField(c, "seconds_left", p->seconds_left);
+}
+
 static void replyJob(ctx *c, const slotJob *job) {
     hotCheck(job->ranges.count > 0);
     str ranges = STR_EMPTY;
+    slotExportProgress progress;
+    bool is_sent = slotExportProgressOf(job, &progress);
     slotRangesPrint(&job->ranges, &ranges);
-    replyMap(c, job->has_nodes ? 12 : 10);
+    replyMap(c, (job->has_nodes ? 12 : 10) + (is_sent ? PROGRESS_FIELDS : 0));
     replyBulkText(c, "name");
     replyBulk(c, sliceMake(job->name, SLOT_IMPORT_NAME_LEN));
     replyBulkText(c, "operation");
@@ -171,6 +185,7 @@ static void replyJob(ctx *c, const slotJob *job) {
     replyBulk(c, strSlice(&job->message));
     replyIntField(c, "cow_size", 0);
     replyIntField(c, "remaining_repl_size", (int64_t)slotExportUnsent(job));
+    if (is_sent) replyProgress(c, &progress);
     strFree(&ranges);
 }
 

@@ -147,12 +147,14 @@ static void logProgress(slotJob *job) {
         logNotice("Slot migration %s waiting before snapshotting due to active child process.",
                   slotMigrationLabel(job).text);
     }
-    if (job->state != JOB_SNAPSHOTTING || now_ms - w->told_ms < PROGRESS_MS) return;
-    exportProgress p = exportStreamProgress(job);
+    slotExportProgress p;
+    if (now_ms - w->told_ms < PROGRESS_MS || !slotExportProgressOf(job, &p)) return;
     w->told_ms = now_ms;
     logNotice("Slot migration %s: %.0f %% of %llu keys sent, %.1f MB/s, about %lld s left",
-              slotMigrationLabel(job).text, p.percent, (unsigned long long)p.keys_total,
-              p.bytes_per_second / 1048576, (long long)p.seconds_left);
+              slotMigrationLabel(job).text,
+              p.keys_total ? 100.0 * (double)p.keys_sent / (double)p.keys_total : 100.0,
+              (unsigned long long)p.keys_total, p.bytes_per_second / 1048576,
+              (long long)p.seconds_left);
 }
 
 void slotExportTick(void) {

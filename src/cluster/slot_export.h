@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cluster/slot_job.h"
 #include "engine/hooks.h"
@@ -23,6 +24,13 @@ bool slotExportCancelAll(slice who);
 slotJob *slotExportOf(const session *s);
 /* Bytes of a job that were not sent yet. */
 size_t slotExportUnsent(const slotJob *job);
+typedef struct slotExportProgress {
+    uint64_t keys_total, keys_sent, bytes_sent;
+    double bytes_per_second;
+    int64_t seconds_left;
+} slotExportProgress;
+/* How far the keys of a job have been sent. False: they are not being sent now. */
+bool slotExportProgressOf(const slotJob *job, slotExportProgress *out);
 void slotExportTick(void);
 /* The session ends; no effect if it is none of the links. */
 void slotExportLost(const session *s);

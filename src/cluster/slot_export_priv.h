@@ -59,11 +59,5 @@ size_t exportLinkMemory(const slotJob *job);
 
 /* slotExportUnsent() without the last string that was lent. */
 size_t exportStreamUnsent(const slotJob *job);
-typedef struct exportProgress {
-    double percent, bytes_per_second;
-    uint64_t keys_total;
-    int64_t seconds_left;
-} exportProgress;
-exportProgress exportStreamProgress(const slotJob *job);
 
 #endif

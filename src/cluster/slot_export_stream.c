@@ -102,15 +102,17 @@ uint64_t slotExportSentKeys(void *arg, const slotJob *job) {
     return job->state == JOB_SNAPSHOTTING ? slotWalkCount().bytes : UINT64_MAX;
 }
 
-exportProgress exportStreamProgress(const slotJob *job) {
+bool slotExportProgressOf(const slotJob *job, slotExportProgress *out) {
+    if (job->is_import || job->state != JOB_SNAPSHOTTING) return false;
     slotWalkProgress p = slotWalkCount();
     double seconds = (double)(engineHot.now_ms - exportOf(job)->began_ms) / 1000;
-    double part = p.keys_total ? (double)p.keys / (double)p.keys_total : 1;
-    exportProgress out = {.percent = part * 100, .keys_total = p.keys_total};
-    if (out.percent > 100) out.percent = 100; /* new keys */
-    if (seconds > 0) out.bytes_per_second = (double)p.bytes / seconds;
-    if (part > 0 && part < 1) out.seconds_left = (int64_t)(seconds / part - seconds + 0.5);
-    return out;
+    uint64_t total = p.keys > p.keys_total ? p.keys : p.keys_total; /* new keys */
+    double part = total ? (double)p.keys / (double)total : 1;
+    *out = (slotExportProgress){.keys_total = total, .keys_sent = p.keys, .bytes_sent = p.bytes};
+    hotCheck(out->keys_sent <= out->keys_total);
+    if (seconds > 0) out->bytes_per_second = (double)p.bytes / seconds;
+    if (part > 0 && part < 1) out->seconds_left = (int64_t)(seconds / part - seconds + 0.5);
+    return true;
 }
 
 /* ------------------------------------------------------------------ the changes */

@@ -135,3 +135,34 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         }
     }
 }
+
+start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    test {GETSLOTMIGRATIONS tells how far the keys are, while they are being sent} {
+        r debug populate 40000 key 1000
+        set keys [r dbsize]
+        assert {$keys > 1000}
+        # The job waits for the child until the target is stopped: then the keys cannot get there.
+        r config set rdb-key-save-delay 10000000
+        r bgsave
+        set name [move 0 1 0 8191]
+        wait_job 0 waiting-to-snapshot $name
+        set plain {name operation slot_ranges target_node source_node create_time last_update_time last_ack_time state message cow_size remaining_repl_size}
+        assert_equal $plain [dict keys [job_of 0 $name]]
+        send_signal STOP [srv -1 pid]
+        try {
+            assert {[regexp {Background saving started by pid (\d+)} [server_log] - child]}
+            exec kill -9 $child
+            wait_for_condition 500 20 {[job_state 0 $name] eq "snapshotting" && [dict get [job_of 0 $name] keys_sent] > 100}
+            set job [job_of 0 $name]
+            assert_equal [concat $plain {keys_total keys_sent bytes_sent bytes_per_second seconds_left}] [dict keys $job]
+            dict with job {
+                assert {$keys_sent < $keys_total && $keys_total <= $keys}
+                assert {$bytes_sent >= $keys_sent * 1000 && $bytes_per_second > 0 && $seconds_left >= 0}
+            }
+        } finally {
+            send_signal CONT [srv -1 pid]
+        }
+        wait_job 0 success $name
+        assert_equal $plain [dict keys [job_of 0 $name]]
+    }
+}

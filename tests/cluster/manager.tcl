@@ -234,14 +234,44 @@ start_server {tags {cluster tools tls:skip}} {
         assert_equal 3 [llength [fake_requests {0 CLUSTER SETSLOT 0 NODE *}]]
     }
 
+    test {cluster manager: a refused move is told in Valkey's words, once; only the target has to confirm the new owner} {
+        set error {NOREPLICAS Not enough good replicas to write.}
+        foreach {node pattern} {1 {CLUSTER SETSLOT 0 IMPORTING *} 0 {CLUSTER SETSLOT 0 MIGRATING *} 1 {CLUSTER SETSLOT 0 NODE *}} {
+            fake_cluster 3 0
+            fake_fail $node $pattern $error
+            set end [expr {[string match *NODE* $pattern] ? "\n" : ""}]
+            cluster_run 0 "*\nMoving slot 0 from [fake_address 0] to [fake_address 1]${end}clusterManagerMoveSlot failed: $error\n" reshard [fake_address 0] \
+                --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 2 --cluster-yes
+            assert_equal 0 [fake_slot 0]
+        }
+        fake_cluster 3 0
+        fake_fail 0 {CLUSTER SETSLOT * NODE *} $error
+        lacks *failed* [cluster_run 0 * reshard [fake_address 0] --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 2 --cluster-yes]
+        assert_equal {1 1} [list [fake_slot 0] [fake_slot 1]]
+    }
+
     test {cluster manager: atomic slot migration} {
         fake_cluster 3 0
         cluster_run 0 "*Moving slot range 0-2 from [fake_address 0] to [fake_address 1] via atomic slot migration.###" reshard [fake_address 0] \
             --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 3 --cluster-yes --cluster-use-atomic-slot-migration
         assert_equal [list "0 CLUSTER MIGRATESLOTS SLOTSRANGE 0 2 NODE [fake_id 1]"] [changes]
         fake_fail 0 {CLUSTER MIGRATESLOTS *} {ERR Slots are being manually imported}
-        cluster_run 0 "*Atomic slot migration failed: ERR Slots are being manually imported\n" reshard [fake_address 0] \
+        cluster_run 0 "* via atomic slot migrationAtomic slot migration failed: ERR Slots are being manually imported\n" reshard [fake_address 0] \
             --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 3 --cluster-yes --cluster-use-atomic-slot-migration
+    }
+
+    test {cluster manager: the progress of an atomic move counts the keys that were sent} {
+        fake_cluster 3 0
+        fake_looks 25
+        set output [cluster_run 0 "*via atomic slot migration.*###*" reshard [fake_address 0] --cluster-from [fake_id 0] --cluster-to [fake_id 1] \
+            --cluster-slots 3 --cluster-yes --cluster-use-atomic-slot-migration --progress json]
+        set seen [regexp -all -inline {\{"task":"reshard","unit":"slots","done":(\d),"total":3,"rate":([\d.]+),"eta_seconds":([\d.]+),"finished":(true|false)\}} $output]
+        # Nothing in the first second, then once a second.
+        foreach {line done rate left ended} [lrange $seen 0 4] {
+            assert {$done in {1 2} && $rate > 0 && $left > 0}
+            assert_equal false $ended
+        }
+        assert_equal {3 true} [list [lindex $seen end-3] [lindex $seen end]]
     }
 
     test {cluster manager: rebalance} {

@@ -11,6 +11,7 @@
 #   fake_open 0 migrating 5 1         opens slot 5 in node 0, towards node 1; fake_state 0 5: "", "migrating 1", "importing 1"
 #   fake_plain 3                      node 3 is not in cluster mode
 #   fake_fail 0 {CLUSTER SETSLOT *} "ERR no" ?count?   node 0 replies with this error to requests that match
+#   fake_looks 10                     atomic moves end after so many looks at them
 #   fake_requests ?pattern?           recorded requests, each "node word word ..."
 #   fake_run input word ...           runs valkey-cli --cluster with these words: {status output}
 #   fake_end
@@ -27,7 +28,7 @@ namespace eval fake {
 proc fake_nodes {count} {
     fake_end
     set fake::nodes $count
-    array set fake::state {requests {} failures {} jobs {}}
+    array set fake::state {requests {} failures {} jobs {} looks 1}
     set fake::owners [lrepeat 16384 ""]
     set fake::ranges {}
     for {set i 0} {$i < $count} {incr i} {
@@ -386,7 +387,8 @@ proc fake::do_debug {node verb args} {
     return [fake::array $digests]
 }
 
-# Jobs end at the second look.
+# Jobs end after fake_looks looks, 1 at first; meanwhile they tell how far they are.
+proc fake_looks {count} {set fake::state(looks) $count}
 proc fake::do_cluster_migrateslots {node verb args} {
     variable state
     set at [lsearch -exact $args NODE]
@@ -402,12 +404,18 @@ proc fake::do_cluster_getslotmigrations {node} {
         if {$source != $node} continue
         set ranges {}
         foreach {first last} $slots {lappend ranges $first-$last}
-        if {$looks == 1} {
+        if {$looks == $state(looks)} {
             foreach {first last} $slots {
                 for {set slot $first} {$slot <= $last} {incr slot} {fake_own $slot [fake_index $id]}
             }
         }
-        append out [fake::array [list slot_ranges [join $ranges] target_node $id message "" state [expr {$looks ? "success" : "snapshotting"}]]]
+        set done [expr {$looks >= $state(looks)}]
+        set job [fake::array [list slot_ranges [join $ranges] target_node $id message "" state [expr {$done ? "success" : "snapshotting"}]]]
+        if {!$done} {
+            regsub {^\*8} $job *12 job
+            append job "[bulk keys_total]:$state(looks)\r\n[bulk keys_sent]:$looks\r\n"
+        }
+        append out $job
         lset state(jobs) $i 3 [expr {$looks + 1}]
         incr count
     }

@@ -112,12 +112,17 @@ static bool claimSlot(const clusterManager *m, clusterNode *node, int slot) {
     return managerRun(m, node, "CLUSTER BUMPEPOCH");
 }
 
+static bool moveSlot(clusterManager *m, clusterNode *from, clusterNode *to, int slot, int flags) {
+    str error = STR_EMPTY;
+    bool moved = managerMoveSlot(m, from, to, slot, flags, NULL, &error);
+    if (!moved) managerPrint(m, LEVEL_ERROR, "%s\n", strText(&error));
+    strFree(&error);
+    return moved;
+}
+
 /* Moves the keys of `from` to the owner; `from` does not own the slot. */
 static bool collectKeys(clusterManager *m, clusterNode *from, clusterNode *owner, int slot) {
-    str error = STR_EMPTY;
-    bool moved = managerMoveSlot(m, from, owner, slot, MOVE_KEEP_OWNER | MOVE_OPENED, &error);
-    strFree(&error);
-    if (!moved) return false;
+    if (!moveSlot(m, from, owner, slot, MOVE_KEEP_OWNER | MOVE_OPENED)) return false;
     managerPrint(m, LEVEL_INFO, ">>> Setting %d as STABLE in %s:%d\n", slot, strText(&from->host),
                  from->port);
     return setStable(m, from, slot);
@@ -158,11 +163,10 @@ static clusterNode *chooseOwner(clusterManager *m, slotState *s, clusterNode **p
 static bool gatherKeys(clusterManager *m, slotState *s, clusterNode *owner, clusterNode *previous) {
     managerPrint(m, LEVEL_INFO, ">>> Case 2: Moving all the %d slot keys to its owner %s:%d\n",
                  s->slot, strText(&owner->host), owner->port);
-    str error = STR_EMPTY;
     bool moved = true;
     /* Its keys first: with them goes the slot. */
     if (previous) {
-        moved = managerMoveSlot(m, previous, owner, s->slot, MOVE_OPENED, &error);
+        moved = moveSlot(m, previous, owner, s->slot, MOVE_OPENED);
         if (moved)
             managerPrint(m, LEVEL_INFO, ">>> Setting %d as STABLE in %s:%d\n", s->slot,
                          strText(&previous->host), previous->port);
@@ -178,7 +182,6 @@ static bool gatherKeys(clusterManager *m, slotState *s, clusterNode *owner, clus
         if (node == owner || node == previous) continue;
         moved = collectKeys(m, node, owner, s->slot);
     }
-    strFree(&error);
     return moved;
 }
 
@@ -187,14 +190,11 @@ static bool gatherKeys(clusterManager *m, slotState *s, clusterNode *owner, clus
 /* One node migrates, one imports: finishes the move. */
 static bool finishMove(clusterManager *m, const slotState *s, clusterNode *owner) {
     clusterNode *from = s->migrating[0], *to = s->importing[0];
-    str error = STR_EMPTY;
     managerPrint(m, LEVEL_INFO, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", s->slot,
                  strText(&from->host), from->port, strText(&to->host), to->port);
     (void)owner;
     /* The states may name other nodes: they are set again. */
-    bool moved = managerMoveSlot(m, from, to, s->slot, 0, &error);
-    strFree(&error);
-    return moved;
+    return moveSlot(m, from, to, s->slot, 0);
 }
 
 static bool closeSlot(clusterManager *m, const slotState *s) {
@@ -231,10 +231,7 @@ static bool fixByState(clusterManager *m, slotState *s) {
                          "other importing nodes.\n",
                          s->slot, strText(&owner->host), owner->port, strText(&target->host),
                          target->port);
-            str error = STR_EMPTY;
-            bool moved = managerMoveSlot(m, owner, target, s->slot, 0, &error);
-            strFree(&error);
-            return moved && closeSlot(m, s);
+            return moveSlot(m, owner, target, s->slot, 0) && closeSlot(m, s);
         }
         managerPrint(m, LEVEL_INFO,
                      ">>> Case 3: Closing slot %d on both migrating and importing "

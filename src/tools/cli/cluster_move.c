@@ -10,12 +10,28 @@
 
 /* ------------------------------------------------------------------ owners */
 
+/* True if the reply is not an error. Else the error is in `error`, for a caller that prints it;
+ * with NULL it is printed. */
+static bool isAccepted(const clusterManager *m, const clusterNode *node, const valkeyReply *reply,
+                       const char *command, str *error) {
+    if (!error) return managerAccept(m, node, reply);
+    if (reply && reply->type != VALKEY_REPLY_ERROR) return true;
+    strClear(error);
+    if (reply) {
+        strAppendText(error, reply->str);
+    } else {
+        strAppendFormat(error, "%s failed to run", command);
+    }
+    return false;
+}
+
 /* A primary that gave its last slot away has become a replica, and follows by itself. */
 static bool isHarmless(const valkeyReply *reply) {
     return replyIsError(reply, "ERR Please use SETSLOT only with") ||
            replyIsError(reply, "UNBLOCKED");
 }
 
+/* `error`: as for isAccepted(). */
 static bool setOwner(const clusterManager *m, clusterNode *node, const clusterNode *owner, int slot,
                      str *error) {
     enum { TRIES = 3 };
@@ -26,11 +42,10 @@ static bool setOwner(const clusterManager *m, clusterNode *node, const clusterNo
             freeReplyObject(reply);
             continue;
         }
-        bool done = reply && (isHarmless(reply) || managerAccept(m, node, reply));
-        if (!done && error) {
-            strClear(error);
-            strAppendText(error, reply ? reply->str : "CLUSTER SETSLOT failed to run");
-        }
+        /* Others than the owner are told by it, too, whose claim needs no acknowledgement. */
+        bool done =
+            reply && (isHarmless(reply) || (node != owner && replyIsError(reply, "NOREPLICAS")) ||
+                      isAccepted(m, node, reply, "CLUSTER SETSLOT", error));
         freeReplyObject(reply);
         return done;
     }
@@ -58,8 +73,15 @@ typedef struct keyMove {
     clusterNode *source, *target;
     int slot, db, flags;
     bool replace;
+    const moveProgress *progress; /* NULL: none */
     str *error;
 } keyMove;
+
+/* `slots` have been moved since the count of the caller; what was printed meanwhile may have
+ * overwritten a text in the line. */
+static void showProgress(const moveProgress *progress, double slots) {
+    if (progress) jobProgressWithin(progress->shown, (double)progress->done + slots);
+}
 
 static valkeyReply *migrate(const keyMove *move, const valkeyReply *keys) {
     const clusterEnvironment *env = move->m->env;
@@ -198,6 +220,7 @@ static bool moveKeys(const keyMove *move, const valkeyReply *keys) {
         for (size_t i = 0; i < keys->elements; i++) putchar('.');
         fflush(stdout);
     }
+    if (moved) showProgress(move->progress, 0);
     freeReplyObject(reply);
     return moved;
 }
@@ -240,24 +263,24 @@ static bool setState(const keyMove *move, clusterNode *node, const char *state,
                      const clusterNode *peer) {
     valkeyReply *reply =
         managerCommand(node, "CLUSTER SETSLOT %d %s %s", move->slot, state, peer->id);
-    bool done = managerAccept(move->m, node, reply);
-    if (!done) strAppendText(move->error, reply ? reply->str : "CLUSTER SETSLOT failed to run");
+    bool done = isAccepted(move->m, node, reply, "CLUSTER SETSLOT", move->error);
     freeReplyObject(reply);
     return done;
 }
 
 bool managerMoveSlot(clusterManager *m, clusterNode *source, clusterNode *target, int slot,
-                     int flags, str *error) {
-    keyMove move = {m, source, target, slot, 0, flags, m->options->replace, error};
+                     int flags, const moveProgress *progress, str *error) {
+    keyMove move = {m, source, target, slot, 0, flags, m->options->replace, progress, error};
     strClear(error);
     if (!(flags & MOVE_QUIET)) {
         printf("Moving slot %d from %s:%d to %s:%d", slot, strText(&source->host), source->port,
                strText(&target->host), target->port);
         fflush(stdout);
     }
-    bool moved = (flags & MOVE_OPENED) || (setState(&move, target, "IMPORTING", source) &&
-                                           setState(&move, source, "MIGRATING", target));
-    moved = moved && moveAllKeys(&move);
+    bool opened = (flags & MOVE_OPENED) || (setState(&move, target, "IMPORTING", source) &&
+                                            setState(&move, source, "MIGRATING", target));
+    if (!opened) return false;
+    bool moved = moveAllKeys(&move);
     if (!(flags & MOVE_QUIET)) putchar('\n');
     fflush(stdout);
     if (!moved || (flags & MOVE_KEEP_OWNER)) return moved;
@@ -300,17 +323,28 @@ static const char *jobField(const valkeyReply *job, const char *name) {
     return "";
 }
 
+/* How much of the keys has been sent, 0 to 1. Valkey's nodes do not tell. */
+static double jobPart(const valkeyReply *job) {
+    double sent = 0, total = 0;
+    for (size_t i = 0; i + 1 < job->elements; i += 2) {
+        const valkeyReply *key = job->element[i], *value = job->element[i + 1];
+        if (!key->str || value->type != VALKEY_REPLY_INTEGER) continue;
+        if (!strcmp(key->str, "keys_sent")) sent = (double)value->integer;
+        if (!strcmp(key->str, "keys_total")) total = (double)value->integer;
+    }
+    return sent < 0 || total <= 0 ? 0 : sent < total ? sent / total : 1;
+}
+
 typedef enum jobState { JOB_RUNNING, JOB_DONE, JOB_FAILED } jobState;
 
-/* The state of the newest job with these slots and target. */
+/* The state of the newest job with these slots and target; `*part`: of its keys that was sent,
+ * unchanged if it is not known. */
 static jobState pollJob(const clusterManager *m, clusterNode *source, const clusterNode *target,
-                        const char *ranges, str *error) {
+                        const char *ranges, double *part, str *error) {
     valkeyReply *jobs = managerCommand(source, "CLUSTER GETSLOTMIGRATIONS");
     jobState state = JOB_FAILED;
     strClear(error);
-    if (!jobs || jobs->type == VALKEY_REPLY_ERROR) {
-        (void)managerAccept(m, source, jobs); /* for its message */
-        strAppendText(error, "CLUSTER GETSLOTMIGRATIONS failed to run");
+    if (!isAccepted(m, source, jobs, "CLUSTER GETSLOTMIGRATIONS", error)) {
         freeReplyObject(jobs);
         return state;
     }
@@ -330,14 +364,16 @@ static jobState pollJob(const clusterManager *m, clusterNode *source, const clus
     } else if (!strcmp(text, "failed")) {
         strAppendText(error, jobField(job, "message"));
     } else {
+        double now = jobPart(job);
         state = JOB_RUNNING;
+        if (now > *part) *part = now;
     }
     freeReplyObject(jobs);
     return state;
 }
 
 bool managerMoveAtomic(clusterManager *m, clusterNode *source, clusterNode *target,
-                       const slotSet *slots, int flags, str *error) {
+                       const slotSet *slots, int flags, const moveProgress *progress, str *error) {
     enum { POLL_US = 100 * 1000 };
     str ranges = STR_EMPTY;
     slotSetPrintPlain(slots, &ranges);
@@ -349,15 +385,16 @@ bool managerMoveAtomic(clusterManager *m, clusterNode *source, clusterNode *targ
     }
     strClear(error);
     valkeyReply *reply = migrateSlots(source, target, slots);
-    bool started = managerAccept(m, source, reply);
-    if (!started) strAppendText(error, reply ? reply->str : "CLUSTER MIGRATESLOTS failed to run");
+    bool started = isAccepted(m, source, reply, "CLUSTER MIGRATESLOTS", error);
     freeReplyObject(reply);
     jobState state = started ? JOB_RUNNING : JOB_FAILED;
+    double part = 0;
     while (state == JOB_RUNNING) {
-        state = pollJob(m, source, target, strText(&ranges), error);
+        state = pollJob(m, source, target, strText(&ranges), &part, error);
         if (state != JOB_RUNNING) break;
         if (!(flags & MOVE_QUIET)) putchar('.');
         fflush(stdout);
+        showProgress(progress, part * slots->count);
         clockSleepUs(POLL_US);
     }
     if (state == JOB_DONE) {

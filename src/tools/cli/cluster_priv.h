@@ -9,6 +9,7 @@
 #include "tools/cli/cluster_manager.h"
 #include "tools/cli/cluster_nodes.h"
 #include "tools/cli/cluster_plan.h"
+#include "tools/cli/job_progress.h"
 
 typedef struct clusterManager {
     const clusterOptions *options;
@@ -94,12 +95,19 @@ enum {
     MOVE_QUIET = 4,
 };
 
-/* Moves a slot with its keys. After a failure false; what was printed is in `error`, too. */
+/* How many slots of a task have been moved, for its progress. */
+typedef struct moveProgress {
+    jobProgress *shown;
+    uint64_t done;
+} moveProgress;
+
+/* Moves a slot with its keys. After a failure false, with the reason in `error`.
+ * `progress` is shown meanwhile, unless it is NULL; the caller counts the slots. */
 bool managerMoveSlot(clusterManager *m, clusterNode *source, clusterNode *target, int slot,
-                     int flags, str *error);
+                     int flags, const moveProgress *progress, str *error);
 /* The same for several slots, by CLUSTER MIGRATESLOTS. */
 bool managerMoveAtomic(clusterManager *m, clusterNode *source, clusterNode *target,
-                       const slotSet *slots, int flags, str *error);
+                       const slotSet *slots, int flags, const moveProgress *progress, str *error);
 /* CLUSTER SETSLOT slot NODE owner, on the owner first, then `previous` (may be NULL) and the other
  * primaries. */
 bool managerAssign(clusterManager *m, clusterNode *owner, clusterNode *previous, int slot,

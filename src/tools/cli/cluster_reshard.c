@@ -174,13 +174,15 @@ static bool runMoves(clusterManager *m, const slotMove *moves, int count, cluste
     for (int at = 0; at < count && moved;) {
         slotSet slots;
         int next = at + 1;
+        const moveProgress so_far = {progress, (uint64_t)(done + at)};
         if (m->options->atomic) {
             next = collectSlots(moves, count, at, &slots);
-            moved = managerMoveAtomic(m, moves[at].source, target, &slots, flags, &error);
+            moved = managerMoveAtomic(m, moves[at].source, target, &slots, flags, &so_far, &error);
             if (!moved)
                 managerPrint(m, LEVEL_ERROR, "Atomic slot migration failed: %s\n", strText(&error));
         } else {
-            moved = managerMoveSlot(m, moves[at].source, target, moves[at].slot, flags, &error);
+            moved = managerMoveSlot(m, moves[at].source, target, moves[at].slot, flags, &so_far,
+                                    &error);
             if (!moved)
                 managerPrint(m, LEVEL_ERROR, "clusterManagerMoveSlot failed: %s\n",
                              strText(&error));

@@ -4,6 +4,7 @@
 #include "tools/cli/job_progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,41 +37,46 @@ static void printAmount(double amount, bool bytes) {
     fprintf(stderr, at ? "%.1f %s%s" : "%.0f%s%s", amount, prefixes[at], bytes ? "B" : "");
 }
 
-static void printText(const jobProgress *p, uint64_t done, double rate) {
+static double leftSeconds(const jobProgress *p, double done, double rate) {
+    return done < (double)p->total && rate > 0 ? ((double)p->total - done) / rate : 0;
+}
+
+static void printText(const jobProgress *p, double done, double rate) {
     bool bytes = !strcmp(p->unit, "bytes");
     fprintf(stderr, "%s: ", p->task);
-    printAmount((double)done, bytes);
+    printAmount(floor(done), bytes);
     fprintf(stderr, bytes ? ", " : " %s, ", p->unit);
     printAmount(rate, bytes);
     fputs("/s", stderr);
     if (p->total) {
-        double left_s = done < p->total && rate > 0 ? (double)(p->total - done) / rate : 0;
-        fprintf(stderr, ", %.1f %%, %.0f s left", 100.0 * (double)done / (double)p->total, left_s);
+        fprintf(stderr, ", %.1f %%, %.0f s left", 100 * done / (double)p->total,
+                leftSeconds(p, done, rate));
     }
 }
 
-static void printLine(const jobProgress *p, uint64_t done, double rate) {
+static void printLine(const jobProgress *p, double done, double rate) {
     /* ESC 7 and 8 save and restore the cursor; lines that are too long are cut, not wrapped. */
     fputs(p->in_line ? "\0337\033[?7l  [" : "\r\033[K", stderr);
     printText(p, done, rate);
     if (p->in_line) fputs("]\033[K\033[?7h\0338", stderr);
 }
 
-static void printJson(const jobProgress *p, uint64_t done, double rate, bool end) {
+static void printJson(const jobProgress *p, double done, double rate, bool end) {
     fprintf(stderr,
             "{\"task\":\"%s\",\"unit\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64
             ",\"rate\":%.1f,\"eta_seconds\":%.1f,\"finished\":%s}\n",
-            p->task, p->unit, done, p->total, rate,
-            p->total > done && rate > 0 ? (double)(p->total - done) / rate : 0.0,
+            p->task, p->unit, (uint64_t)done, p->total, rate, leftSeconds(p, done, rate),
             end ? "true" : "false");
 }
 
-static double rateOf(const jobProgress *p, uint64_t done, int64_t now_ms) {
+static double rateOf(const jobProgress *p, double done, int64_t now_ms) {
     int64_t elapsed_ms = now_ms - p->started_ms;
-    return elapsed_ms > 0 ? (double)done * 1000 / (double)elapsed_ms : 0;
+    return elapsed_ms > 0 ? done * 1000 / (double)elapsed_ms : 0;
 }
 
-void jobProgressAt(jobProgress *p, uint64_t done) {
+void jobProgressAt(jobProgress *p, uint64_t done) { jobProgressWithin(p, (double)done); }
+
+void jobProgressWithin(jobProgress *p, double done) {
     if (p->style == PROGRESS_NONE) return;
     int64_t now_ms = clockMonoMs();
     /* A text in the line may be overwritten in part. */
@@ -94,7 +100,8 @@ void jobProgressHide(jobProgress *p) {
 }
 
 void jobProgressEnd(jobProgress *p, uint64_t done) {
-    if (p->style == PROGRESS_JSON) printJson(p, done, rateOf(p, done, clockMonoMs()), true);
+    double all = (double)done;
+    if (p->style == PROGRESS_JSON) printJson(p, all, rateOf(p, all, clockMonoMs()), true);
     jobProgressHide(p);
     p->shown = false;
 }

@@ -31,6 +31,8 @@ void jobProgressBegin(jobProgress *p, progressStyle style, const char *task, con
 void jobProgressInLine(jobProgress *p);
 /* Cheap enough to call for each key. */
 void jobProgressAt(jobProgress *p, uint64_t done);
+/* The same with the part of a unit that is done: it counts for the rate and the remaining time. */
+void jobProgressWithin(jobProgress *p, double done);
 /* Removes the text, before something else is printed; the next one follows as usual. */
 void jobProgressHide(jobProgress *p);
 /* Removes the text; with JSON prints the final state. */
