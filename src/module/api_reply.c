@@ -141,6 +141,7 @@ static void postpone(ValkeyModuleCtx *x) {
         x->postponed = memRealloc(x->postponed, (size_t)x->postponed_max * sizeof(*x->postponed));
     }
     hotCheck(x->out);
+    if (!x->postponed_count) x->postponed_from = outbufMark(x->out);
     x->postponed[x->postponed_count++] = respDeferBegin(x->out);
 }
 

@@ -56,6 +56,10 @@ static void closePostponed(ValkeyModuleCtx *x) {
         respDeferred mark = x->postponed[--x->postponed_count];
         if (x->out) respDeferEnd(x->out, mark, '*', x->proto, 0);
     }
+    if (!x->out) return;
+    outbufCutTo(x->out, x->postponed_from);
+    respError(x->out, SLICE("ERR the reply of the module has no end"));
+    if (x->run) x->run->flags |= CTX_FAILED;
 }
 
 void contextClear(ValkeyModuleCtx *x) {

@@ -53,6 +53,7 @@ struct ValkeyModuleCtx {
     /* Replies whose length is to come, the latest last. */
     respDeferred *postponed;
     int postponed_count, postponed_max;
+    outmark postponed_from; /* where the first of them begins */
     /* Auto memory. */
     garbage *garbage;
     int garbage_count, garbage_max;

@@ -16,6 +16,7 @@
 #include "module/filters.h"
 #include "module/key_events.h"
 #include "net/net.h"
+#include "script/engines.h"
 
 typedef int onLoadProc(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
 typedef int onUnloadProc(ValkeyModuleCtx *ctx);
@@ -141,15 +142,17 @@ static bool agreesToUnload(module *m) {
 status moduleUnload(slice name, reason *why) {
     module *m = registryFind(name);
     if (!m) return reasonSet(why, ERR_NOT_FOUND, "no such module with that name");
-    if (!m->library) return reasonSet(why, ERR_DENIED, "the module is part of the server");
-    if (!agreesToUnload(m)) {
+    if (m->library && !agreesToUnload(m)) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");
     }
     removeRegistered(m);
     registryRemove(m);
-    if (dlclose(m->library) != 0)
+    if (!m->library) { /* a part of the program: the engine of scripts, until the restart */
+        scriptEngineRemove(&luaEngine);
+    } else if (dlclose(m->library) != 0) {
         logWarning("Error when trying to close the %s module: %s", m->name, dlerror());
+    }
     logNotice("Module %s unloaded", m->name);
     moduleFree(m);
     return OK;

@@ -68,3 +68,22 @@ start_server {overrides {enable-module-command yes}} {
         assert_match "*engines_count:1*" [r info scriptingengines]
     }
 }
+
+start_server {overrides {enable-module-command yes}} {
+    test {the engine that is a part of the server can be unloaded, until the restart} {
+        r function load "#!lua name=lib\nserver.register_function('f', function() return 1 end)"
+        set sha [r script load {return 1}]
+        assert_equal OK [r module unload lua]
+        assert_equal {} [r module list]
+        assert_equal {} [r function list]
+        assert_error NOSCRIPT* {r evalsha $sha 0}
+        assert_error {ERR Could not find scripting engine 'lua'} {r eval {return 1} 0}
+        assert_error {ERR Engine 'lua' not found} {r function load "#!lua name=lib\nreturn 1"}
+        assert_match "*engines_count:0*" [r info scriptingengines]
+        assert_match "*number_of_functions:0*" [r info memory]
+        assert_equal OK [r function flush]
+        assert_equal OK [r script flush]
+        assert_error {ERR Error unloading module: no such module with that name} {r module unload lua}
+        assert_equal {} [dict get [r hello] modules]
+    }
+}

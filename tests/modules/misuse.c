@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A module for tests that does what a module must not do; the server goes on.
+ *
+ *     MISUSE.OPEN          replies containers whose length is never said
+ *     MISUSE.CLOSE         says the length of a container that was not begun
+ *     MISUSE.SCRIPTMODE    a call that fails in script mode, without errors as replies
+ *     MISUSE.FORMAT        a call whose format has no meaning
+ *     MISUSE.NESTED depth  calls itself so often
+ *     MISUSE.APPEND value  appends to a string that the server holds */
+#include <errno.h>
+
+#include "valkeymodule.h"
+
+static int leaveOpen(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
+    ValkeyModule_ReplyWithLongLong(ctx, 1);
+    ValkeyModule_ReplyWithMap(ctx, VALKEYMODULE_POSTPONED_LEN);
+    return ValkeyModule_ReplyWithLongLong(ctx, 2);
+}
+
+static int closeNothing(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplySetArrayLength(ctx, 3);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int replyErrno(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply) {
+    if (reply) return ValkeyModule_ReplyWithCallReply(ctx, reply);
+    return ValkeyModule_ReplyWithSimpleString(ctx, errno == ESPIPE  ? "ESPIPE"
+                                                   : errno == EBADF ? "EBADF"
+                                                   : errno == ELOOP ? "ELOOP"
+                                                                    : "other");
+}
+
+static int scriptMode(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_AutoMemory(ctx);
+    return replyErrno(ctx, ValkeyModule_Call(ctx, "BGSAVE", "S"));
+}
+
+static int format(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_AutoMemory(ctx);
+    return replyErrno(ctx, ValkeyModule_Call(ctx, "GET", "?"));
+}
+
+static int nested(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    long long depth;
+    if (argc != 2 || ValkeyModule_StringToLongLong(argv[1], &depth))
+        return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_AutoMemory(ctx);
+    if (depth == 0) return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    return replyErrno(ctx, ValkeyModule_Call(ctx, "MISUSE.NESTED", "l", depth - 1));
+}
+
+static int append(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_RetainString(NULL, argv[1]);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_StringAppendBuffer(ctx, argv[1], "x", 1));
+    ValkeyModule_FreeString(NULL, argv[1]);
+    return ValkeyModule_ReplyWithString(ctx, argv[1]);
+}
+
+static const struct {
+    const char *name;
+    ValkeyModuleCmdFunc func;
+} commands[] = {{"misuse.open", leaveOpen},        {"misuse.close", closeNothing},
+                {"misuse.scriptmode", scriptMode}, {"misuse.format", format},
+                {"misuse.nested", nested},         {"misuse.append", append}};
+
+int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    if (ValkeyModule_Init(ctx, "misuse", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0))
+            return VALKEYMODULE_ERR;
+    }
+    /* What is not possible any more, or was never. */
+    if (ValkeyModule_CreateCommand(ctx, "misuse.open", format, "", 0, 0, 0) == VALKEYMODULE_OK ||
+        ValkeyModule_CreateCommand(ctx, "get", format, "", 0, 0, 0) == VALKEYMODULE_OK ||
+        ValkeyModule_CreateCommand(ctx, "two words", format, "", 0, 0, 0) == VALKEYMODULE_OK ||
+        ValkeyModule_CreateCommand(ctx, "misuse.x", format, "nothing", 0, 0, 0) ==
+            VALKEYMODULE_OK ||
+        ValkeyModule_CreateCommand(ctx, "misuse.x", format, "write  fast", 0, 0, 0) ==
+            VALKEYMODULE_OK)
+        return VALKEYMODULE_ERR;
+    return VALKEYMODULE_OK;
+}
