@@ -128,11 +128,32 @@ static void endSuspicion(const sentinelView *v, sentinelInstance *primary,
     }
 }
 
+/* The address of this Sentinel as the other end of `l` sees it; empty: unknown. */
+static slice ownHost(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP_MAX]) {
+    hotCheck(l);
+    if (v->announce_ip.len) return strSlice(&v->announce_ip);
+    return v->env->own_ip(v, l, ip) ? sliceOf(ip) : SLICE("");
+}
+
+static int ownPort(sentinelView *v) {
+    hotCheck(v->env);
+    return v->announce_port ? v->announce_port : v->env->own_port(v);
+}
+
+/* A message of the one that was at the own address before, with another id: its file was lost. As a
+ * peer it would get the questions of this one, and have a second vote. */
+static bool isFormerSelf(sentinelView *v, const sentinelInstance *primary, const hello *h) {
+    char ip[SENTINEL_IP_MAX];
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    slice host = ownHost(v, primary->link, ip);
+    return host.len && h->port == ownPort(v) && sliceEqual(h->host, host);
+}
+
 void sentinelHello(sentinelView *v, slice text, bool direct) {
     hello h;
     if (!parse(text, &h) || sliceIs(h.id, v->id)) return;
     sentinelInstance *primary = sentinelFindPrimary(v, h.name);
-    if (!primary) return;
+    if (!primary || isFormerSelf(v, primary, &h)) return;
     if (!direct && v->env->needs_password(v)) {
         /* Any client that may publish on a server could have sent it. */
         if (!sentinelFindPeer(primary, h.id) && h.port)
@@ -152,12 +173,11 @@ bool sentinelHelloText(sentinelView *v, const sentinelInstance *to, str *out) {
     const sentinelInstance *primary = to->primary ? to->primary : to;
     const sentinelAddr *addr = sentinelCurrentAddr(primary);
     slice host = sentinelAddrText(v, addr);
-    if (!v->announce_ip.len && !v->env->own_ip(v, to->link, ip)) return false;
-    int port = v->announce_port ? v->announce_port : v->env->own_port(v);
-    strAppendFormat(out, "%s,%d,%s,%llu,%s,%.*s,%d,%llu",
-                    v->announce_ip.len ? strText(&v->announce_ip) : ip, port, v->id,
-                    (unsigned long long)v->current_epoch, strText(&primary->name), (int)host.len,
-                    host.ptr, addr->port, (unsigned long long)primary->config_epoch);
+    slice own = ownHost(v, to->link, ip);
+    if (!own.len) return false;
+    strAppendFormat(out, "%.*s,%d,%s,%llu,%s,%.*s,%d,%llu", (int)own.len, own.ptr, ownPort(v),
+                    v->id, (unsigned long long)v->current_epoch, strText(&primary->name),
+                    (int)host.len, host.ptr, addr->port, (unsigned long long)primary->config_epoch);
     return true;
 }
 

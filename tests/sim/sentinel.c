@@ -10,7 +10,8 @@
  * within a bound, exactly one primary, which all Sentinels know and all replicas follow.
  *
  * In a part of the runs only the primary ends. Then the failover is over within a bound; if its
- * leader ends right after the promotion, the promoted replica is the primary in the end. */
+ * leader ends right after the promotion, the promoted replica is the primary in the end. In a part
+ * an operator orders failovers, sets up Sentinels anew and sends REPLICAOF to servers. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ enum {
     FORGED_EPOCH = 100000,
     CASE_MS = 15 * 1000, /* down-after, the election, the order, and some chance */
     CASE_REFUSED_MS = 2500,
+    ORDER_MS = 60 * 1000,
 };
 static const char end_of_message = '\x02', end_of_word = '\x01';
 
@@ -54,7 +56,7 @@ typedef struct simSentinel {
     str file[LINES_MAX];
     int file_lines;
     uint64_t file_epoch, config_epoch;
-    bool disk_fails, dies;
+    bool disk_fails, dies, is_fast;
     char id[SENTINEL_ID_LEN + 1];
     char votes[EPOCHS_MAX][SENTINEL_ID_LEN + 1];
     int64_t next_ms;
@@ -81,6 +83,7 @@ static int promoted;                 /* in a case; -1: none yet */
 static int64_t longest_ms;
 static struct {
     uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs, cases;
+    uint64_t orders, gifts, losses; /* of an operator; roles given away; files */
 } counts;
 
 static int hostOf(const char *ip) { return atoi(strrchr(ip, '.') + 1) - 1; }
@@ -416,6 +419,19 @@ static int splitRequest(slice request, slice *words, int max) {
     return count;
 }
 
+/* FAILOVER TO: the primary waits for the replica, and changes places with it. */
+static void giveRoleAway(int host, int target) {
+    simServer *old = &servers[host], *new = &servers[target];
+    bool works = !old->is_replica && new->is_replica &&new->primary == host &&new->link_up;
+    if (!works) return;
+    new->offset = old->offset;
+    new->is_replica = false;
+    old->is_replica = true;
+    old->primary = target;
+    old->link_up = false;
+    counts.gifts++;
+}
+
 static void serveServer(wire *w, int host, const slice *words, int count) {
     simServer *n = &servers[host];
     if (sliceIs(words[0], "PING")) {
@@ -436,6 +452,11 @@ static void serveServer(wire *w, int host, const slice *words, int count) {
                 simFail("server %d is to follow a replica", host);
             strFree(&ip);
         }
+        replyTo(w, '+', "OK");
+    } else if (sliceIs(words[0], "FAILOVER") && count == 6) {
+        str ip = strNew(words[2]);
+        giveRoleAway(host, hostOf(strText(&ip)));
+        strFree(&ip);
         replyTo(w, '+', "OK");
     } else if (sliceIs(words[0], "CLIENT") && sliceIs(words[1], "KILL")) {
         replyTo(w, '+', "OK");
@@ -737,6 +758,18 @@ static void showAll(void) {
     }
 }
 
+/* The file of an operator. */
+static void writeFile(simSentinel *s, int primary) {
+    str monitor = STR_EMPTY;
+    strAppendFormat(&monitor, "monitor mym 10.0.0.%d 6379 %d", primary + 1, sentinel_count / 2 + 1);
+    forgetFile(s);
+    keepLine(s, strSlice(&monitor));
+    keepLine(s, SLICE("down-after-milliseconds mym 2000"));
+    keepLine(s, SLICE("failover-timeout mym 10000"));
+    if (s->is_fast) keepLine(s, SLICE("refused-after-milliseconds mym 200"));
+    strFree(&monitor);
+}
+
 static void begin(void) {
     sentinel_count = oneIn(2) ? 3 : 5;
     has_password = oneIn(3);
@@ -758,13 +791,9 @@ static void begin(void) {
         simSentinel *s = &sentinels[i];
         *s = (simSentinel){.host = SERVERS + i};
         randomHex(s->id, SENTINEL_ID_LEN);
-        keepLine(s, sentinel_count == 3 ? SLICE("monitor mym 10.0.0.1 6379 2")
-                                        : SLICE("monitor mym 10.0.0.1 6379 3"));
-        keepLine(s, SLICE("down-after-milliseconds mym 2000"));
-        keepLine(s, SLICE("failover-timeout mym 10000"));
-        if (is_fast && (i < 3 || oneIn(2)))
-            keepLine(s, SLICE("refused-after-milliseconds mym 200"));
-        is_quick = is_quick && s->file_lines > 3;
+        s->is_fast = is_fast && (i < 3 || oneIn(2));
+        is_quick = is_quick && s->is_fast;
+        writeFile(s, 0);
         startSentinel(s);
     }
 }
@@ -861,6 +890,68 @@ static void runCase(void) {
     if (onlyPrimary() != promoted) simFail("the promoted replica was turned back");
 }
 
+/* ------------------------------------------------------------------ an operator */
+
+static int former; /* the primary before an order */
+static bool hasMoved(void) { return isCalm() && onlyPrimary() != former; }
+
+/* SENTINEL FAILOVER, of both kinds. */
+static void orderFailover(simSentinel *s) {
+    bool coordinated = oneIn(2);
+    uint64_t gifts = counts.gifts, before = servers[former].offset;
+    SENTINEL_EACH(primary, &s->view.primaries) {
+        if (sentinelOrderFailover(viewNow(s), primary, coordinated) != OK)
+            simFail("Sentinel %d refuses a failover", s->host);
+    }
+    stepUntil(sim_now_ms + ORDER_MS, hasMoved, "a failover by order:");
+    if (!coordinated) return;
+    if (counts.gifts != gifts + 1) simFail("a coordinated failover without FAILOVER");
+    if (servers[onlyPrimary()].offset < before) simFail("a coordinated failover loses writes");
+}
+
+/* A Sentinel is set up anew, with the primary that its operator knows. */
+static void loseFile(simSentinel *s) {
+    counts.losses++;
+    stopHost(s->host);
+    writeFile(s, oneIn(2) ? former : 0);
+    randomHex(s->id, SENTINEL_ID_LEN);
+    memset(s->votes, 0, sizeof(s->votes));
+    s->file_epoch = 0;
+    startSentinel(s);
+    stepUntil(sim_now_ms + HEALED_MS, isCalm, "agreement after the loss of a file:");
+    if (onlyPrimary() != former) simFail("the loss of a file moves the primary");
+}
+
+/* REPLICAOF by hand: a replica is made a primary, to which the old one may be attached. */
+static void moveByHand(void) {
+    int host = (former + 1 + (int)randomUniform(SERVERS - 1)) % SERVERS;
+    bool alone = oneIn(2);
+    servers[host].is_replica = false;
+    if (!alone) {
+        servers[former].is_replica = true;
+        servers[former].primary = host;
+        servers[former].link_up = false;
+    }
+    for (int64_t until = sim_now_ms + 5000; sim_now_ms < until;) step();
+    stepUntil(sim_now_ms + HEALED_MS, isCalm, "agreement after REPLICAOF:");
+    if (alone && onlyPrimary() != former) simFail("a replica becomes the primary by REPLICAOF");
+}
+
+static void runOperator(void) {
+    for (int i = 0; i < 3; i++) {
+        simSentinel *s = &sentinels[randomUniform((uint64_t)sentinel_count)];
+        /* All INFO is new, and no vote is open. */
+        for (int64_t until = sim_now_ms + 2 * TIMEOUT_MS + CALM_MS; sim_now_ms < until;) step();
+        former = onlyPrimary();
+        counts.orders++;
+        switch (randomUniform(3)) {
+        case 0: orderFailover(s); break;
+        case 1: loseFile(s); break;
+        default: moveByHand(); break;
+        }
+    }
+}
+
 static void runOnce(void) {
     counts.runs++;
     begin();
@@ -880,6 +971,7 @@ static void runOnce(void) {
         }
         step();
     }
+    if (oneIn(4)) runOperator();
     for (int i = 0; i < SERVERS + sentinel_count; i++) stopHost(i);
     for (int i = 0; i < sentinel_count; i++) forgetFile(&sentinels[i]);
     wiresSweep();
@@ -888,13 +980,15 @@ static void runOnce(void) {
 static void report(void) {
     printf(
         "%llu runs, %llu elections, %llu failovers, %llu votes; %llu restarts, %llu "
-        "separations, %llu pauses, %llu jumps of clocks; %llu times only the primary ends, replaced "
-        "after at most %lld ms if refused connections count\n",
+        "separations, %llu pauses, %llu jumps of clocks; %llu orders, %llu coordinated, %llu lost "
+        "files; %llu times only the primary ends, replaced after at most %lld ms if refused "
+        "connections count\n",
         (unsigned long long)counts.runs, (unsigned long long)counts.elections,
         (unsigned long long)counts.failovers, (unsigned long long)counts.votes,
         (unsigned long long)counts.restarts, (unsigned long long)counts.separations,
         (unsigned long long)counts.pauses, (unsigned long long)counts.jumps,
-        (unsigned long long)counts.cases, (long long)longest_ms);
+        (unsigned long long)counts.orders, (unsigned long long)counts.gifts,
+        (unsigned long long)counts.losses, (unsigned long long)counts.cases, (long long)longest_ms);
 }
 
 const simScenario sentinelScenario = {.name = "sentinel", .run = runOnce, .report = report};

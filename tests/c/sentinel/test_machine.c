@@ -109,6 +109,17 @@ static void hello(const char *id, const char *rest) {
     strFree(&text);
 }
 
+static void a_message_of_the_former_self_adds_no_sentinel(void **state) {
+    (void)state;
+    /* At the own address, of an id that was lost with the file. */
+    sentinelHello(
+        &view,
+        SLICE("10.0.0.1,26379,4444444444444444444444444444444444444444,7,mym,10.0.0.2,6379,0"),
+        false);
+    assert_int_equal(primary->sentinels.count, 2);
+    assert_int_equal(view.current_epoch, 0);
+}
+
 static void hello_messages_that_are_not_valid_change_nothing(void **state) {
     (void)state;
     static const char *const rests[] = {"7,mym,10.0.0.3,6380",
@@ -562,6 +573,7 @@ int test_machine(void) {
         TEST(a_vote_that_cannot_be_saved_is_not_given),
         TEST(a_leader_needs_the_majority_of_all_and_the_quorum),
         TEST(hello_messages_that_are_not_valid_change_nothing),
+        TEST(a_message_of_the_former_self_adds_no_sentinel),
         TEST(a_newer_configuration_is_taken_an_older_one_is_not),
         TEST(a_leader_gives_up_for_a_newer_configuration),
         TEST(an_id_that_moves_replaces_its_entry),
