@@ -21,6 +21,7 @@
 #include "module/call.h"
 #include "module/call_reply.h"
 #include "module/generated/api.h"
+#include "module/key.h"
 #include "script/run.h"
 #include "store/store.h"
 
@@ -275,6 +276,7 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
     } else {
         bool in_script = ctx->script && args.flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE;
         reply = in_script ? callInScript(ctx, &args) : call(ctx, &args);
+        keysMayHaveChanged();
     }
     callArgsClear(&args);
     return reply;

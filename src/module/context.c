@@ -8,10 +8,12 @@
 #include "engine/reply.h"
 #include "engine/session.h"
 #include "module/api_table.h"
+#include "module/key.h"
 #include "store/store.h"
 
 void contextInit(ValkeyModuleCtx *x, module *m, ctx *run) {
     *x = (ValkeyModuleCtx){.get_api = apiGet, .module = m, .run = run};
+    keysMayHaveChanged(); /* for the keys of other contexts */
     if (!run) return;
     x->out = run->out;
     x->proto = run->proto;

@@ -7,6 +7,7 @@
 #include "module/auth.h"
 #include "module/call_reply.h"
 #include "module/dict.h"
+#include "module/key.h"
 #include "module/load.h"
 #include "module/module.h"
 #include "module/registry.h"
@@ -101,6 +102,7 @@ static status init(reason *why) {
     moduleStringsStart();
     callRepliesStart();
     dictsStart();
+    keysStart();
     addBuiltIn();
     engineSetModulesProc(registryReplyAll);
     gateArm(&moduleGate, true);
