@@ -46,7 +46,7 @@ static void replyVote(sentinelView *v, sentinelInstance *peer, slice text) {
     r.items[0].integer = 1;
     r.items[1].text = text;
     r.items[2].integer = (int64_t)v->current_epoch;
-    sentinelAskReplied(v, peer, &r);
+    sentinelAskReplied(v, peer, &r, text.len % 2);
 }
 
 /* What a text is: a letter before it. */
