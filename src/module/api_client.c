@@ -16,6 +16,7 @@
 #include "engine/session_name.h"
 #include "engine/session_report.h"
 #include "engine/user.h"
+#include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 #include "module/module.h"
@@ -110,15 +111,21 @@ static void splitPeer(const session *s, ValkeyModuleClientInfo *info) {
     strFree(&peer);
 }
 
+void clientInfoRead(const session *s, ValkeyModuleClientInfo *info) {
+    *info = (ValkeyModuleClientInfo){.version = VALKEYMODULE_CLIENTINFO_VERSION,
+                                     .flags = clientFlags(s),
+                                     .id = s->id,
+                                     .db = (uint16_t)s->db_id};
+    splitPeer(s, info);
+}
+
 int apiGetClientInfoById(void *ci, uint64_t id) {
     const session *s = netFindClient(id);
     if (!s) return VALKEYMODULE_ERR;
     ValkeyModuleClientInfo *info = ci;
     if (!info) return VALKEYMODULE_OK;
     if (info->version != VALKEYMODULE_CLIENTINFO_VERSION) return VALKEYMODULE_ERR;
-    *info = (ValkeyModuleClientInfo){
-        .version = info->version, .flags = clientFlags(s), .id = s->id, .db = (uint16_t)s->db_id};
-    splitPeer(s, info);
+    clientInfoRead(s, info);
     return VALKEYMODULE_OK;
 }
 

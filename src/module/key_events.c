@@ -61,6 +61,7 @@ typedef struct telling {
 
 static void tellOne(ValkeyModuleCtx *x, void *arg) {
     const telling *t = arg;
+    hotCheck(t->to->running);
     x->run->look = lookAtAll();
     argArray *key = argArrayNew(&t->key, 1);
     (void)t->to->proc(x, (int)t->event->class, t->event->name, key->argv[0]); /* has no meaning */

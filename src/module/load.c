@@ -15,6 +15,7 @@
 #include "module/scripting.h"
 #include "module/filters.h"
 #include "module/key_events.h"
+#include "module/server_events.h"
 #include "net/net.h"
 #include "script/engines.h"
 
@@ -27,6 +28,7 @@ static void removeRegistered(module *m) {
     scriptingRemove(m);
     filtersRemove(m);
     keyEventsRemove(m);
+    serverEventsRemove(m);
     authRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);
@@ -110,6 +112,7 @@ status moduleLoad(const char *path, const slice *args, int count, reason *why) {
     m->loading = false;
     registryAdd(m);
     logNotice("Module '%s' loaded from %s", m->name, path);
+    serverEventsTellModule(m, true);
     return OK;
 failed:
     logWarning("%s", why->text);
@@ -148,6 +151,7 @@ status moduleUnload(slice name, reason *why) {
     }
     removeRegistered(m);
     registryRemove(m);
+    serverEventsTellModule(m, false);
     if (!m->library) { /* a part of the program: the engine of scripts, until the restart */
         scriptEngineRemove(&luaEngine);
     } else if (dlclose(m->library) != 0) {

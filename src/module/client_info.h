@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What modules are told of a client. Main thread only. */
+#ifndef MODULE_CLIENT_INFO_H
+#define MODULE_CLIENT_INFO_H
+
+#include "engine/session.h"
+#include "module/valkeymodule.h"
+
+void clientInfoRead(const session *s, ValkeyModuleClientInfo *info);
+
+#endif

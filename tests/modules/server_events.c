@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A module for tests: server events.
+ *
+ *     EVENTS.LISTEN id        listens to one more event
+ *     EVENTS.STOP id          ends that
+ *     EVENTS.LOG              what was told since the last call: "<id> <sub-event> <data>"
+ *     EVENTS.SUPPORTED id sub IsSubEventSupported()
+ *     EVENTS.BAD              results of wrong subscriptions */
+#include <string.h>
+
+#include "valkeymodule.h"
+
+enum { LOG_MAX = 200 };
+static ValkeyModuleString *seen[LOG_MAX];
+static int count;
+
+static ValkeyModuleString *dataOf(uint64_t id, void *data) {
+    switch (id) {
+    case VALKEYMODULE_EVENT_REPLICATION_ROLE_CHANGED: {
+        ValkeyModuleReplicationInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%d %s %d %d", d->primary, d->primary_host,
+                                               d->primary_port, (int)strlen(d->replid1));
+    }
+    case VALKEYMODULE_EVENT_FLUSHDB: {
+        ValkeyModuleFlushInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%d %d", d->sync, d->dbnum);
+    }
+    case VALKEYMODULE_EVENT_CLIENT_CHANGE: {
+        ValkeyModuleClientInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%s", d->addr);
+    }
+    case VALKEYMODULE_EVENT_MODULE_CHANGE: {
+        ValkeyModuleModuleChange *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%s %d", d->module_name, d->module_version);
+    }
+    case VALKEYMODULE_EVENT_SWAPDB: {
+        ValkeyModuleSwapDbInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%d %d", d->dbnum_first, d->dbnum_second);
+    }
+    case VALKEYMODULE_EVENT_CONFIG: {
+        ValkeyModuleConfigChange *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%d %s", (int)d->num_changes,
+                                               d->config_names[0]);
+    }
+    case VALKEYMODULE_EVENT_CRON_LOOP: {
+        ValkeyModuleCronLoop *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%d", d->hz);
+    }
+    case VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS:
+    case VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE: {
+        ValkeyModuleCommandResultInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%s %d %d %d", d->command_name, (int)d->dirty,
+                                               d->argc, d->is_module_client);
+    }
+    default: return ValkeyModule_CreateString(NULL, "", 0);
+    }
+}
+
+static void onEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
+    if (count == LOG_MAX) return;
+    ValkeyModuleString *text = dataOf(event.id, data);
+    seen[count++] = ValkeyModule_CreateStringPrintf(NULL, "%d %d %s", (int)event.id, (int)sub,
+                                                    ValkeyModule_StringPtrLen(text, NULL));
+    ValkeyModule_FreeString(ctx, text);
+}
+
+static int setListening(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int on) {
+    long long id;
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    if (ValkeyModule_StringToLongLong(argv[1], &id) == VALKEYMODULE_ERR) id = -1;
+    ValkeyModuleEvent event = {(uint64_t)id, 1};
+    return ValkeyModule_ReplyWithLongLong(
+        ctx, ValkeyModule_SubscribeToServerEvent(ctx, event, on ? onEvent : NULL));
+}
+
+static int listenTo(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    return setListening(ctx, argv, argc, 1);
+}
+
+static int stop(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    return setListening(ctx, argv, argc, 0);
+}
+
+static void clearLog(void) {
+    for (int i = 0; i < count; i++) ValkeyModule_FreeString(NULL, seen[i]);
+    count = 0;
+}
+
+static int logCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithArray(ctx, count);
+    for (int i = 0; i < count; i++) ValkeyModule_ReplyWithString(ctx, seen[i]);
+    clearLog();
+    return VALKEYMODULE_OK;
+}
+
+static int supported(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    long long id, sub;
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    if (ValkeyModule_StringToLongLong(argv[1], &id) == VALKEYMODULE_ERR ||
+        ValkeyModule_StringToLongLong(argv[2], &sub) == VALKEYMODULE_ERR)
+        return ValkeyModule_ReplyWithError(ctx, "ERR not a number");
+    ValkeyModuleEvent event = {(uint64_t)id, 1};
+    return ValkeyModule_ReplyWithLongLong(ctx,
+                                          ValkeyModule_IsSubEventSupported(event, (uint64_t)sub));
+}
+
+static int bad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModuleEvent unknown = {_VALKEYMODULE_EVENT_NEXT, 1};
+    ValkeyModuleEvent newer = {VALKEYMODULE_EVENT_FLUSHDB, 2};
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_SubscribeToServerEvent(ctx, unknown, onEvent));
+    return ValkeyModule_ReplyWithLongLong(ctx,
+                                          ValkeyModule_SubscribeToServerEvent(ctx, newer, onEvent));
+}
+
+int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    static const struct {
+        const char *name;
+        ValkeyModuleCmdFunc func;
+    } commands[] = {{"events.listen", listenTo},
+                    {"events.stop", stop},
+                    {"events.log", logCommand},
+                    {"events.supported", supported},
+                    {"events.bad", bad}};
+    (void)argv, (void)argc;
+    if (ValkeyModule_Init(ctx, "events", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0) ==
+            VALKEYMODULE_ERR)
+            return VALKEYMODULE_ERR;
+    }
+    return VALKEYMODULE_OK;
+}
+
+int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    (void)ctx;
+    clearLog();
+    return VALKEYMODULE_OK;
+}
