@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "cluster/bus_names.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_export_priv.h"
@@ -17,7 +18,10 @@
 #include "net/net.h"
 #include "resp/resp.h"
 
-enum { REPLY_MAX = 4096 };
+enum {
+    REPLY_MAX = 4096,
+    NAME_MS = 5000, /* for the lookup of the name of a target */
+};
 
 /* The job with this connection. */
 static slotJob *jobOfConn(const conn *c) {
@@ -170,6 +174,14 @@ static void readable(conn *c) {
     }
 }
 
+static void failToConnect(slotJob *job, const char *why) {
+    str message = STR_EMPTY;
+    check(!exportOf(job)->who);
+    strAppendFormat(&message, "Unable to connect to target node: %s", why);
+    exportFail(job, strText(&message));
+    strFree(&message);
+}
+
 static void connectEnded(conn *c) {
     if (c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING) return;
     slotJob *job = jobOfConn(c);
@@ -179,10 +191,7 @@ static void connectEnded(conn *c) {
         exportOn(job, JOB_OPENED);
         return;
     }
-    str message = STR_EMPTY;
-    strAppendFormat(&message, "Unable to connect to target node: %s", connErrorText(c));
-    exportFail(job, strText(&message));
-    strFree(&message);
+    failToConnect(job, connErrorText(c));
 }
 
 void slotExportConnect(void *arg, slotJob *job) {
@@ -193,20 +202,26 @@ void slotExportConnect(void *arg, slotJob *job) {
     const clusterNode *target = clusterMapFind(&serverMap, sliceMake(job->target, NODE_ID_LEN));
     reason why = {{0}};
     if (!target) {
-        exportFail(job, "Unable to connect to target node: it is not known any more");
+        failToConnect(job, "it is not known any more");
         return;
     }
-    const char *ip = strText(&target->ip);
+    const char *host = strText(&target->ip);
     int port = clusterNodePort(target, netTlsForReplication());
+    const char *ip = busNameAddress(host, slotMigrations.now_ms);
+    if (!ip && slotMigrations.now_ms - job->run.since_ms < NAME_MS) {
+        job->run.has_begun = false; /* in the next turn, once the name was looked up */
+        return;
+    }
+    if (!ip) {
+        failToConnect(job, "its name has no address");
+        return;
+    }
     logNotice("Connecting slot migration %s (ip: %s, port %d)", slotMigrationLabel(job).text, ip,
               port);
-    w->connection = netOutgoingOpen(ip, port, ip, false, &why);
+    w->connection = netOutgoingOpen(ip, port, host, false, &why);
     if (w->connection) (void)netSetNoDelay(w->connection->fd, true); /* it works without */
     if (w->connection && connOnWrite(w->connection, connectEnded) == OK) return;
-    str message = STR_EMPTY;
-    strAppendFormat(&message, "Unable to connect to target node: %s", why.text);
-    exportFail(job, strText(&message));
-    strFree(&message);
+    failToConnect(job, why.text);
 }
 
 /* ------------------------------------------------------------------ end */

@@ -1,6 +1,7 @@
 # The bus over TLS, with tls-cluster.
 
 set certs [make_certificates [file join $::job_dir certs]]
+set other [make_certificates [file join $::job_dir other]]
 set settings [list tls-port free tls-cluster yes tls-replication yes tls-cert-file $certs/server.crt tls-key-file $certs/server.key \
     tls-ca-cert-file $certs/ca.crt]
 
@@ -20,6 +21,31 @@ start_cluster [list 3 1 [list tags {cluster tls:skip} overrides $settings]] {
         r publish news hello
         assert_match *message*news*hello* [raw_reply $s]
         raw_close $s
+    }
+
+    test {slots move over TLS to another node and back} {
+        r set "{06S}1" a
+        r hset "{06S}2" f v
+        foreach {from to} {0 1 1 0} {
+            set name [move $from $to 0 0]
+            wait_job $from success $name
+            wait_job $to success $name
+            assert_equal {a v} [list [r -$to get "{06S}1"] [r -$to hget "{06S}2" f]]
+            wait_for_condition 500 20 {[r -$from cluster countkeysinslot 0] == 0}
+            set port [lindex [r -$to config get tls-port] 1]
+            assert_match "*Connecting slot migration *$name*(ip: 127.0.0.1, port $port)*" [server_log -$from]
+        }
+    }
+
+    test {a job whose target does not trust this node fails with the reason} {
+        r config set tls-cert-file $other/server.crt tls-key-file $other/server.key tls-ca-cert-file $other/ca.crt
+        set name [move 0 1 0 0]
+        wait_job 0 failed $name
+        assert_match "Unable to connect to target node: *" [job_message 0 $name]
+        r config set tls-cert-file $certs/server.crt tls-key-file $certs/server.key tls-ca-cert-file $certs/ca.crt
+        wait_job 0 success [move 0 1 0 0]
+        wait_job 1 success [move 1 0 0 0]
+        cluster_wait_ok
     }
 
     test {a replica takes over, and the old primary follows it} {
