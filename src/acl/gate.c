@@ -168,8 +168,9 @@ static bool hasChannels(const commandSpec *spec) {
     return aclSpecHasChannels(spec) && !commandSpecHasKeys(spec);
 }
 
-/* Commands that belong to a user; modules decide themselves whether theirs do. */
-enum { ORIGINS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT };
+/* Commands that belong to a user: for the stream of a slot, too, the other node has logged in.
+ * Modules decide themselves whether theirs do. */
+enum { ORIGINS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_IMPORT };
 
 const gate aclGate = {.name = "acl", .admit = admit, .again = true, .origins = ORIGINS};
 const gate aclKeyGate = {

@@ -47,7 +47,8 @@ void streamOpen(session *s, ctxOrigin origin, const streamOwner *owner) {
     check(origin == ORIGIN_PRIMARY || origin == ORIGIN_IMPORT);
     check(!stateOf(s));
     (void)addState(s, owner); /* it is in the slot */
-    sessionSetAuthenticated(s, NULL, true);
+    /* Another node has logged in to hand over a slot: the rights of its user count. */
+    if (origin == ORIGIN_PRIMARY) sessionSetAuthenticated(s, NULL, true);
     sessionSetOrigin(s, origin);
     outbufSetNullSink(&s->out, true);
 }

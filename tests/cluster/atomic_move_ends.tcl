@@ -170,6 +170,30 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         r config set primaryauth ""
     }
 
+    test {the user of primaryuser needs the right to each command that is sent, and both sides tell what is missing} {
+        # What a node of Valkey demands: SYNCSLOTS, SELECT, and the commands that create keys.
+        r -1 acl setuser mover on >secret ~* +select +set +pexpireat
+        r config set primaryuser mover primaryauth secret
+        r set "{06S}acl" a
+        set name [move 0 1 0 0]
+        wait_job 0 failed $name
+        assert_match "Received error during handshake to target: -NOPERM *mover*cluster|syncslots*" [job_message 0 $name]
+        r -1 acl setuser mover +cluster|syncslots -set
+        set name [move 0 1 0 0]
+        wait_job 0 failed $name
+        wait_job 1 failed $name
+        assert_match "*sending an error to its slot-import-source: '-NOPERM *'set'*" [server_log -1]
+        assert_equal 0 [r -1 cluster countkeysinslot 0]
+        assert_equal a [r get "{06S}acl"]
+        r -1 acl setuser mover +@write +@read
+        set name [move 0 1 0 0]
+        wait_job 0 success $name
+        assert_equal a [r -1 get "{06S}acl"]
+        r config set primaryuser "" primaryauth ""
+        r -1 acl deluser mover
+        wait_job 1 success [move 1 0 0 0]
+    }
+
     test {the log of jobs keeps as many as cluster-slot-migration-log-max-len says} {
         assert {[llength [r cluster getslotmigrations]] > 2}
         r config set cluster-slot-migration-log-max-len 2
