@@ -85,7 +85,7 @@ void busTakeOffset(clusterBus *b) {
 }
 
 int64_t busStreamOffset(const clusterBus *b) {
-    return b->procs->isLinked(b->arg) ? b->procs->offset(b->arg) : 0;
+    return b->procs->isLinked(b->arg) ? b->procs->offset(b->arg) : -1;
 }
 
 void busApplyTopology(clusterBus *b, const topologyActs *acts) {

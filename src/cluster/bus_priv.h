@@ -17,7 +17,7 @@ failureRules busFailureRules(clusterBus *b);
 topologyRules busTopologyRules(const clusterBus *b);
 /* Updates the offset of this node in the map. */
 void busTakeOffset(clusterBus *b);
-/* The same if it is in the stream of the present primary, else 0: for manual failovers. */
+/* The same if it is in the stream of the present primary, else -1: for manual failovers. */
 int64_t busStreamOffset(const clusterBus *b);
 /* Does what follows from a changed topology. */
 void busApplyTopology(clusterBus *b, const topologyActs *acts);

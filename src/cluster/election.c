@@ -133,7 +133,9 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
     }
     e->start_ms = now_ms + delay;
     e->seen_epoch = m->current_epoch;
-    if (!m->myself->offset)
+    /* By order of a user while it is linked, it has all that its primary has. */
+    bool is_linked = rules->manual_end_ms && !rules->data_age_ms;
+    if (!m->myself->offset && !is_linked)
         logWarning("This replica has got no data of its primary so far: its promotion would lose "
                    "all keys of %d slots.",
                    m->myself->primary->slot_count);

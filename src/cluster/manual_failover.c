@@ -82,8 +82,8 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
 /* The end of the stream of the primary is known; what is missing of it is awaited. */
 static manualActs compareOffsets(manualFailover *f, int64_t offset) {
     check(f->step == MANUAL_WAITING);
-    /* A replica at 0 has never had the data of its primary, which may be at 0, too. */
-    if (!offset || (uint64_t)offset != f->primary_offset) return (manualActs){0};
+    /* Both may be at 0: the primary has sent nothing since the replica has its data. */
+    if (offset < 0 || (uint64_t)offset != f->primary_offset) return (manualActs){0};
     logNotice("All primary replication stream processed, manual failover can start.");
     f->step = MANUAL_READY;
     return (manualActs){.start_election = true};

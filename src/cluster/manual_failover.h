@@ -83,7 +83,7 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
 manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
                                    int64_t timeout_ms, int64_t now_ms);
 /* The header of any message of a known node. `offset`: how far this node is in the stream of its
- * present primary; 0: it does not receive that. */
+ * present primary; -1: it does not receive that. */
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
                                 const messageHeader *h, int64_t offset);
 /* Every 100 ms, after a change of roles, and before the server sleeps while

@@ -41,8 +41,7 @@ start_server [node_options] {
         cluster_wait_role 3 slave
         assert_equal ::1 [lindex [r -3 role] 1]
         foreach i {0 1 2 3} {cluster_wait_flag -$i [cluster_id 3] slave}
-        # A replica at 0, before the first PING of the stream, has no data to take over with.
-        wait_for_condition 600 50 {[lindex [r -3 role] 4] > 0}
+        wait_for_condition 600 50 {[lindex [r -3 role] 3] eq "connected"}
         assert_equal OK [r -3 cluster failover]
         cluster_wait_role 3 master
         cluster_wait_role 0 slave

@@ -96,8 +96,18 @@ static void replica_without_data_does_not_start(void **state) {
     follow();
     map.myself->offset = 0;
     (void)order(MANUAL_PLAIN, 1000);
-    assert_false(header(primary, MESSAGE_PAUSED, 0).start_election);
-    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1100).start_election);
+    const messageHeader h = {.sender = primary->id, .flags = MESSAGE_PAUSED};
+    assert_false(manualFailoverHeader(&f, &map, primary, &h, -1).start_election);
+    assert_false(manualFailoverTick(&f, &map, -1, 1100).start_election);
+}
+
+static void replica_of_a_stream_at_0_starts(void **state) {
+    follow();
+    map.myself->offset = 0;
+    (void)order(MANUAL_PLAIN, 1000);
+    assert_true(header(primary, MESSAGE_PAUSED, 0).start_election);
+    assert_int_equal(manualFailoverReadyUntil(&f), 1000 + M);
+    assert_true(elect(1000).ask);
 }
 
 static void force_starts_at_once_and_wins(void **state) {
@@ -226,6 +236,7 @@ int test_manual_failover(void) {
         CASE(refusals_are_in_the_order_of_the_released_server),
         CASE(plain_form_waits_for_the_end_of_the_stream),
         CASE(replica_without_data_does_not_start),
+        CASE(replica_of_a_stream_at_0_starts),
         CASE(force_starts_at_once_and_wins),
         CASE(takeover_needs_no_votes),
         CASE(no_vote_counts_after_the_timeout),
