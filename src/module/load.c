@@ -86,7 +86,7 @@ static status finishLoad(module *m, reason *why) {
 
 status moduleLoad(const char *path, const slice *args, int count, reason *why) {
     hotCheck(count >= 0);
-    void *library;
+    void *library = NULL;
     loadCall call = {.args = args, .count = count};
     status st = openLibrary(path, &library, &call.on_load, why);
     if (st != OK) goto failed;
