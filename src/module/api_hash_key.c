@@ -24,6 +24,8 @@ static storeLook lookOf(const ValkeyModuleKey *k) { return k->owner->run->look; 
 /* Sets or deletes one field; true if it counts. */
 static bool setField(ValkeyModuleKey *k, int flags, slice field, ValkeyModuleString *value) {
     robj *o = keyFind(k);
+    hotCheck(value);
+    hotCheck(!o || objectType(o) == TYPE_HASH);
     char digits[NUMBER_TEXT_MAX];
     slice old;
     bool found = o && hashGet(o, field, lookOf(k), digits, &old);

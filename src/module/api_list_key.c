@@ -11,6 +11,7 @@
 #include "store/type_list.h"
 
 static int failWith(int error) {
+    hotCheck(error);
     errno = error;
     return VALKEYMODULE_ERR;
 }
@@ -33,6 +34,7 @@ static int elementOf(ValkeyModuleKey *k, int mode, long index, robj **o, size_t 
     long length = (long)listLength(*o);
     if (index >= length || index < -length) return EDOM;
     *at = (size_t)(index < 0 ? index + length : index);
+    hotCheck(*at < (size_t)length);
     return 0;
 }
 
@@ -55,6 +57,7 @@ static ValkeyModuleString *elementAt(ValkeyModuleKey *k, const robj *o, size_t a
 
 static void push(ValkeyModuleKey *k, robj *o, bool front, ValkeyModuleString *element) {
     slice text = moduleStringSlice(element);
+    hotCheck(keyIsWritable(k));
     if (!o) o = listNew(keyName(k));
     o = listPrepare(o, &text, 1, &rdbLimitsNow()->list);
     keyPlace(k, listPush(o, &text, 1, front));

@@ -61,6 +61,7 @@ static int add(ValkeyModuleKey *k, zsetPair *pair, unsigned flags, int *flagsptr
     o = o ? zsetPrepare(o, 1, len, limits) : zsetNew(keyName(k), 1, len, limits);
     zsetAdded added;
     keyPlace(k, zsetAdd(o, pair, flags, limits, &added));
+    hotCheck(added != ZSET_REFUSED || flags);
     if (added == ZSET_NAN) return VALKEYMODULE_ERR;
     if (flagsptr) *flagsptr = flagsOut(added);
     return VALKEYMODULE_OK;
@@ -125,6 +126,7 @@ static int begin(ValkeyModuleKey *k, const zsetBound *min, const zsetBound *max,
     const robj *o = setOf(k);
     if (!o) return VALKEYMODULE_ERR;
     keyStopIterator(k);
+    hotCheck(!k->iterator);
     zsetRange range = zsetFindRange(o, min, max);
     zsetWalk *walk = memNew(zsetWalk);
     walk->first = range.index;
@@ -207,6 +209,7 @@ ValkeyModuleString *apiZsetRangeCurrentElement(ValkeyModuleKey *key, double *sco
     const robj *o;
     zsetWalk *walk = key ? current(key, &o) : NULL;
     if (!walk) return NULL;
+    hotCheck(walk->at < zsetLength(o));
     zsetCursor cursor;
     zsetSeek(&cursor, o, walk->at, false);
     zsetPair pair;

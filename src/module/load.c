@@ -51,12 +51,26 @@ static void callOnLoad(ValkeyModuleCtx *x, void *arg) {
     call->made = x->module;
 }
 
+/* A module's own functions come before those of the program with the same names. Sanitizers, which
+ * replace functions of the C library, do not permit that. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL };
+#else
+enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND };
+#endif
+#else
+enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND };
+#endif
+
 static status openLibrary(const char *path, void **library, onLoadProc **on_load, reason *why) {
     struct stat st;
     if (stat(path, &st) == 0 && !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
         return reasonSet(why, ERR_DENIED,
                          "Module %s failed to load: It does not have execute permissions.", path);
-    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *library = dlopen(path, OPEN_FLAGS);
     if (!*library) return reasonSet(why, ERR_IO, "Module %s failed to load: %s", path, dlerror());
     *on_load = (onLoadProc *)dlsym(*library, "ValkeyModule_OnLoad");
     if (*on_load) return OK;

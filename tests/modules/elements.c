@@ -6,9 +6,10 @@
  *     LIST.PUSH key end value     LIST.POP key end         LIST.GET key index
  *     LIST.SET key index value    LIST.INSERT key index value    LIST.DELETE key index
  *     HASH.SET key flags field value   (value `delete`: removes it)    HASH.GET key field
- *     ZSET.ADD key flags score member  the result and the flags   ZSET.INCRBY key flags score member
+ *     ZSET.ADD key flags score member   ZSET.INCRBY key flags score member   the result, the flags
  *     ZSET.REM key member   ZSET.SCORE key member
- *     ZSET.WALK key FIRST|LAST SCORE|LEX min max [REM]   the range; REM removes what it meets */
+ *     ZSET.WALK key FIRST|LAST SCORE|LEX min max [REM]   the range; REM removes what it meets
+ *     ELEMENTS.SCAN [key]   all keys, deleting them; or all elements, and errno after the end */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,21 +155,66 @@ static int zsetWalk(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return VALKEYMODULE_OK;
 }
 
+static void sawKey(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModuleKey *key,
+                   void *arg) {
+    ValkeyModule_ReplyWithString(ctx, name);
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_KeyType(key));
+    ValkeyModuleKey *own = ValkeyModule_OpenKey(ctx, name, VALKEYMODULE_WRITE);
+    ValkeyModule_DeleteKey(own);
+    ValkeyModule_CloseKey(own);
+    *(long *)arg += 2;
+}
+
+typedef struct elementScan {
+    ValkeyModuleCtx *ctx;
+    long count;
+} elementScan;
+
+static void sawElement(ValkeyModuleKey *key, ValkeyModuleString *name, ValkeyModuleString *value,
+                       void *arg) {
+    elementScan *scan = arg;
+    (void)key;
+    ValkeyModule_ReplyWithString(scan->ctx, name);
+    scan->count++;
+    if (!value) return;
+    ValkeyModule_ReplyWithString(scan->ctx, value);
+    scan->count++;
+}
+
+static int scanAll(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    ValkeyModuleScanCursor *cursor = ValkeyModule_ScanCursorCreate();
+    ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
+    elementScan scan = {ctx, 0};
+    if (argc == 1) {
+        while (ValkeyModule_Scan(ctx, cursor, sawKey, &scan.count)) continue;
+        ValkeyModule_Scan(ctx, cursor, sawKey, &scan.count);
+    } else {
+        ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_READ);
+        while (ValkeyModule_ScanKey(key, cursor, sawElement, &scan)) continue;
+        ValkeyModule_ScanKey(key, cursor, sawElement, &scan);
+        ValkeyModule_CloseKey(key);
+    }
+    replyErrno(ctx);
+    ValkeyModule_ReplySetArrayLength(ctx, scan.count + 1);
+    ValkeyModule_ScanCursorDestroy(cursor);
+    return VALKEYMODULE_OK;
+}
+
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
-} commands[] = {{"list.push", list},      {"list.pop", list},       {"list.get", list},
-                {"list.set", list},       {"list.insert", list},    {"list.delete", list},
-                {"hash.set", hashSet},    {"hash.get", hashGet},    {"zset.add", zsetAdd},
-                {"zset.incrby", zsetAdd}, {"zset.rem", zsetMember}, {"zset.score", zsetMember},
-                {"zset.walk", zsetWalk}};
+} commands[] = {{"list.push", list},      {"list.pop", list},        {"list.get", list},
+                {"list.set", list},       {"list.insert", list},     {"list.delete", list},
+                {"hash.set", hashSet},    {"hash.get", hashGet},     {"zset.add", zsetAdd},
+                {"zset.incrby", zsetAdd}, {"zset.rem", zsetMember},  {"zset.score", zsetMember},
+                {"zset.walk", zsetWalk},  {"elements.scan", scanAll}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "elements", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "write", 1, 1, 1))
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "write", 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;

@@ -134,4 +134,38 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal {no range} [r zset.walk s first score 1 2]
         assert_equal v [r get s]
     }
+
+    test {scans of elements see all of them, small and large} {
+        r flushall
+        foreach count {5 3000} {
+            foreach key {h s z i} {r del $key}
+            set fields {}
+            for {set i 0} {$i < $count} {incr i} {
+                r hset h f$i v$i
+                r sadd s m$i
+                r sadd i $i
+                r zadd z $i.5 m$i
+            }
+            assert_equal [expr {$count * 2 + 1}] [llength [set all [r elements.scan h]]]
+            assert_equal ENOENT [lindex $all end]
+            assert_equal v3 [dict get [lrange $all 0 end-1] f3]
+            assert_equal $count [llength [lsort -unique [lrange [r elements.scan s] 0 end-1]]]
+            assert_equal $count [llength [lsort -unique [lrange [r elements.scan i] 0 end-1]]]
+            assert_equal 3.5 [dict get [lrange [r elements.scan z] 0 end-1] m3]
+        }
+        r rpush l a
+        assert_equal EINVAL [r elements.scan l]
+        assert_equal EINVAL [r elements.scan missing]
+    }
+
+    test {a scan of the database sees all keys, although the module deletes them} {
+        r flushall
+        for {set i 0} {$i < 500} {incr i} {r set key:$i v}
+        r lpush l a
+        set all [r elements.scan]
+        assert_equal ENOENT [lindex $all end]
+        assert_equal 501 [dict size [lrange $all 0 end-1]]
+        assert_equal {1 2} [list [dict get [lrange $all 0 end-1] key:77] [dict get [lrange $all 0 end-1] l]]
+        assert_equal 0 [r dbsize]
+    }
 }
