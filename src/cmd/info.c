@@ -52,6 +52,9 @@ static uint32_t setsNamed(const ctx *c) {
 void infoCommand(ctx *c) {
     infoRequest q = {.c = c, .sets = setsNamed(c), .last_order = -1, .text = STR_EMPTY};
     hooksEachInfoSection(printSection, &q);
+    bool all = q.sets & INFO_IN_EVERYTHING;
+    for (int i = 1; i < c->argc; i++) all |= ctxArgIs(c, i, "modules");
+    hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all);
     replyVerbatim(c, strSlice(&q.text), "txt");
     strFree(&q.text);
 }

@@ -299,6 +299,15 @@ void stagesRun(stage from, stage to) {
 
 void hooksLimitInfo(uint32_t orders) { hooks.info_hidden = ~orders; }
 
+static infoMoreProc *info_more; /* NULL: none */
+
+void hooksSetInfoMore(infoMoreProc *proc) { info_more = proc; }
+
+void hooksInfoMore(str *out, const slice *names, int count, bool all) {
+    hotCheck(count >= 0);
+    if (info_more) info_more(out, names, count, all);
+}
+
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
         if (hooks.info_hidden & 1u << order) continue;

@@ -286,6 +286,10 @@ authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who);
 status hooksShutdown(uint32_t flags, reason *why);
 /* INFO has only the sections whose bit (1u << order) is set; at first it has all. */
 void hooksLimitInfo(uint32_t orders);
+/* What INFO prints after the sections (modules): those that `names` ask for, or with `all` all. */
+typedef void infoMoreProc(str *out, const slice *names, int count, bool all);
+void hooksSetInfoMore(infoMoreProc *proc);
+void hooksInfoMore(str *out, const slice *names, int count, bool all);
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg);
 
 #endif

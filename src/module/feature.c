@@ -7,6 +7,7 @@
 #include "module/auth.h"
 #include "module/call_reply.h"
 #include "module/dict.h"
+#include "module/info.h"
 #include "module/key.h"
 #include "module/load.h"
 #include "module/module.h"
@@ -102,6 +103,7 @@ static status init(reason *why) {
     moduleStringsStart();
     callRepliesStart();
     dictsStart();
+    infosStart();
     keysStart();
     addBuiltIn();
     engineSetModulesProc(registryReplyAll);

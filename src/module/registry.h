@@ -27,8 +27,9 @@ struct module {
     int options;   /* VALKEYMODULE_OPTIONS_ */
     bool loading;  /* OnLoad has not returned */
     moduleCommand *commands;
-    int filters; /* command filters */
-    int in_call; /* depth of commands that it runs with Call() */
+    int filters;               /* command filters */
+    ValkeyModuleInfoFunc info; /* adds to INFO; NULL: none */
+    int in_call;               /* depth of commands that it runs with Call() */
 };
 
 /* The module with that name, ignoring case, or NULL. */

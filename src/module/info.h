@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * INFO of modules. Main thread only. */
+#ifndef MODULE_INFO_H
+#define MODULE_INFO_H
+
+#include "base/slice.h"
+#include "base/str.h"
+
+/* Before the first one. */
+void infosStart(void);
+/* Appends the sections of modules that these names ask for: a module, one of its sections, or with
+ * `all` everything. */
+void infoAppend(str *out, const slice *names, int count, bool all);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A module for tests: sections of INFO, and reading INFO.
+ *
+ *     INFOS.READ section field   the field as text, as signed and unsigned number, as double;
+ *                                NULL and "error" where that fails */
+#include "valkeymodule.h"
+
+static void addInfo(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
+    (void)for_crash_report;
+    ValkeyModule_InfoAddFieldLongLong(ctx, "too_early", 1); /* there is no section: an error */
+    if (ValkeyModule_InfoAddSection(ctx, "") == VALKEYMODULE_OK) {
+        ValkeyModule_InfoAddFieldLongLong(ctx, "signed", -5);
+        ValkeyModule_InfoAddFieldULongLong(ctx, "unsigned", 18446744073709551615ULL);
+        ValkeyModule_InfoAddFieldDouble(ctx, "double", 0.5);
+    }
+    ValkeyModule_InfoAddSection(ctx, "Texts"); /* fields of one that nobody wants are dropped */
+    ValkeyModule_InfoAddFieldCString(ctx, "text", "some words");
+    ValkeyModule_InfoBeginDictField(ctx, "a:b");
+    ValkeyModule_InfoAddFieldLongLong(ctx, "one", 1);
+    ValkeyModule_InfoAddFieldCString(ctx, "two", "2");
+    /* It is left open. */
+}
+
+static int readCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_AutoMemory(ctx); /* the data, too */
+    ValkeyModuleServerInfoData *data =
+        ValkeyModule_GetServerInfo(ctx, ValkeyModule_StringPtrLen(argv[1], NULL));
+    const char *field = ValkeyModule_StringPtrLen(argv[2], NULL);
+    ValkeyModuleString *text = ValkeyModule_ServerInfoGetField(ctx, data, field);
+    int error;
+    ValkeyModule_ReplyWithArray(ctx, 4);
+    if (text) {
+        ValkeyModule_ReplyWithString(ctx, text);
+    } else {
+        ValkeyModule_ReplyWithNull(ctx);
+    }
+    long long number = ValkeyModule_ServerInfoGetFieldSigned(data, field, &error);
+    ValkeyModule_ReplyWithString(ctx, error ? ValkeyModule_CreateString(ctx, "error", 5)
+                                            : ValkeyModule_CreateStringFromLongLong(ctx, number));
+    unsigned long long positive = ValkeyModule_ServerInfoGetFieldUnsigned(data, field, &error);
+    ValkeyModule_ReplyWithString(ctx, error
+                                          ? ValkeyModule_CreateString(ctx, "error", 5)
+                                          : ValkeyModule_CreateStringPrintf(ctx, "%llu", positive));
+    double real = ValkeyModule_ServerInfoGetFieldDouble(data, field, &error);
+    return ValkeyModule_ReplyWithString(ctx,
+                                        error ? ValkeyModule_CreateString(ctx, "error", 5)
+                                              : ValkeyModule_CreateStringPrintf(ctx, "%g", real));
+}
+
+int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    if (ValkeyModule_Init(ctx, "infos", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
+    if (ValkeyModule_RegisterInfoFunc(ctx, addInfo) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    return ValkeyModule_CreateCommand(ctx, "infos.read", readCommand, "", 0, 0, 0);
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# INFO of modules (tests/modules/info.c).
+
+start_server {overrides {enable-module-command yes save {} appendonly no}} {
+    r module load [file normalize build/modules/info.so]
+    set numbers "# infos\r\ninfos_signed:-5\r\ninfos_unsigned:18446744073709551615\r\ninfos_double:0.5\r\n"
+    set texts "# infos_Texts\r\ninfos_text:some words\r\ninfos_a_b:one=1,two=2\r\n"
+
+    test {sections by the name of the module and their own} {
+        assert_equal "$numbers\r\n$texts" [r info INFOS]
+        assert_equal $texts [r info infos_texts]
+        assert_equal {} [r info infos_other]
+        assert_match "# Modules*$numbers\r\n$texts" [r info modules]
+        assert_match "*$numbers\r\n$texts" [r info everything]
+        assert_match "# CPU*\r\n\r\n$texts" [r info cpu infos_texts]
+        assert {![string match *infos_* [r info all]]}
+        assert {![string match *infos_* [r info]]}
+    }
+
+    test {fields of INFO are read by modules} {
+        r config set maxmemory-policy noeviction
+        assert_equal {0 0 0 0} [r infos.read memory maxmemory]
+        assert_equal {-5 -5 error -5} [r infos.read infos infos_signed]
+        assert_equal {18446744073709551615 error 18446744073709551615 1.84467e+19} \
+            [r infos.read infos infos_unsigned]
+        assert_equal {0.5 error error 0.5} [r infos.read infos infos_double]
+        assert_equal {{} error error error} [r infos.read memory nosuch]
+        assert_equal {{} error error error} [r infos.read memory maxmem]
+    }
+
+    test {after it was unloaded it has no sections} {
+        r module unload infos
+        assert_equal {} [r info infos]
+    }
+}
