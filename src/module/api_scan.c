@@ -48,6 +48,7 @@ static void addFound(found *f, slice name, const slice *value) {
 }
 
 static void freeFound(found *f) {
+    hotCheck(f->count <= f->max);
     for (size_t i = 0; i < f->count * 2; i++) {
         if (f->texts[i]) moduleStringRelease(f->texts[i]);
     }
@@ -120,6 +121,7 @@ int apiScanKey(ValkeyModuleKey *key, ValkeyModuleScanCursor *cursor, ValkeyModul
     }
     if (errno) return 0;
     cursor->done = cursor->at == 0;
+    hotCheck(!elements.count || elements.texts);
     for (size_t i = 0; i < elements.count; i++)
         fn(key, elements.texts[i * 2], elements.texts[i * 2 + 1], privdata);
     freeFound(&elements);

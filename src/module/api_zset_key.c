@@ -222,6 +222,7 @@ static int step(ValkeyModuleKey *k, bool up) {
     const robj *o;
     zsetWalk *walk = k ? current(k, &o) : NULL;
     if (!walk) return 0;
+    hotCheck(walk->at >= walk->first);
     bool possible = up ? walk->at + 1 < walk->end : walk->at > walk->first;
     if (possible) {
         walk->at += up ? 1 : UINT64_MAX;

@@ -14,6 +14,7 @@
 #include "module/commands.h"
 #include "module/scripting.h"
 #include "module/filters.h"
+#include "module/types.h"
 #include "module/key_events.h"
 #include "module/server_events.h"
 #include "net/net.h"
@@ -32,6 +33,7 @@ static void removeRegistered(module *m) {
     authRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);
+    typesRemove(m);
     netThreadsUnpark();
 }
 
@@ -159,6 +161,9 @@ static bool agreesToUnload(module *m) {
 status moduleUnload(slice name, reason *why) {
     module *m = registryFind(name);
     if (!m) return reasonSet(why, ERR_NOT_FOUND, "no such module with that name");
+    if (typesExist(m))
+        return reasonSet(why, ERR_DENIED,
+                         "the module exports one or more module-side data types, can't unload");
     if (m->library && !agreesToUnload(m)) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");
