@@ -42,6 +42,7 @@ struct clusterNode {
     uint64_t ack_epoch; /* of the last election in which it has voted for this node */
     int64_t offset;     /* in the stream of replication */
     bool unclaims;      /* it does not claim slots that it has granted */
+    bool has_told;      /* which slots it claims, since this node has started */
     int stale_count;    /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
@@ -94,9 +95,9 @@ typedef struct clusterMap {
     int open_count[SLOT_OPEN_KINDS];
     struct forbiddenNode *forbidden; /* map_blacklist.c */
     int forbidden_count;
-    /* True if this node has granted the slot to another one, whose claim is good whatever its epoch
-     * is; may be NULL. */
-    bool (*is_granted)(const void *arg, const clusterNode *to, int slot);
+    /* True if this node has granted the slot to another one, whose claim with that epoch is good
+     * although the own one may be greater; may be NULL. */
+    bool (*is_granted)(const void *arg, const clusterNode *to, int slot, uint64_t epoch);
     const void *is_granted_arg;
     /* Called before a node is removed; may be NULL. */
     void (*on_remove)(void *arg, clusterNode *n);

@@ -57,7 +57,7 @@ void slotImportHide(void *arg, const slotJob *job, bool on) {
     hotCheck(job->ranges.count > 0);
     for (size_t i = 0; i < job->ranges.count; i++) {
         for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
-            storeHideSlot(keyspaceMain(), slot, on);
+            storeHideSlot(keyspaceMain(), slot, on && !clusterMapIsMine(slotMigrations.map, slot));
     }
 }
 

@@ -112,7 +112,9 @@ typedef struct slotJobRun {
     int64_t pause_end_ms;
     bool brakes;        /* it is because too much is unsent, */
     uint64_t sent_keys; /* since so many bytes of keys were sent */
-    /* After the grant: the link is lost, and so many PONGs have arrived since. */
+    /* After the grant, at which this node had that epoch: the link is lost, and so many PONGs have
+     * arrived since. */
+    uint64_t grant_epoch;
     bool is_lost;
     int pongs;
     int64_t pong_ms;

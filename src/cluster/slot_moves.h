@@ -79,7 +79,7 @@ typedef struct slotMovesProcs {
     /* Which writes wait has changed: slotSourcePaused(). */
     void (*pause)(void *arg);
 
-    /* Target. Hides the slots, or shows them again. */
+    /* Target. Hides the slots, but shows those of this node; or shows all of them again. */
     void (*hide)(void *arg, const slotJob *job, bool on);
     /* Deletes keys that were received, here and on replicas, but not of slots of this node, and
      * some at a time. True: there are none left. */

@@ -56,6 +56,7 @@ static void pauseFor(slotMoves *m, slotJob *job, slotJobState state) {
     check(state == JOB_PAUSED || state == JOB_GRANTED);
     job->run.since_ms = m->now_ms;
     if (state == JOB_GRANTED) {
+        job->run.grant_epoch = m->map->myself->epoch;
         setPause(m, job, PAUSE_FOREVER_MS);
         return;
     }
@@ -154,11 +155,14 @@ void slotSourceOn(slotMoves *m, slotJob *job, slotJobEvent event) {
 
 /* ------------------------------------------------------------------ begin */
 
-static bool isGranted(const void *arg, const clusterNode *to, int slot) {
+/* A node of Valkey may not know the epoch of this one. From others it is a message from before the
+ * grant, of a time when that node had the slot already. */
+static bool isGranted(const void *arg, const clusterNode *to, int slot, uint64_t epoch) {
     const slotMoves *m = arg;
     if (likely(!m->log.active)) return false;
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
         if (!isDecided(job) || !slotRangesHave(&job->ranges, slot)) continue;
+        if (to->unclaims && epoch <= job->run.grant_epoch) return false;
         return !memcmp(job->target, to->id, NODE_ID_LEN);
     }
     return false;
@@ -320,11 +324,22 @@ static bool areLost(const slotMoves *m, const slotJob *job) {
     return false;
 }
 
+/* After the grant the target may have passed on slots before this node has seen that it has taken
+ * them: then it has the others, too, and they must not be written to here. */
+static bool mayBeTaken(const slotMoves *m, const slotJob *job) {
+    if (!isDecided(job)) return false;
+    const clusterNode *target = slotMovesPeer(m, job);
+    if (target && slotRangesAreOf(&job->ranges, m->map, target)) return true;
+    for (size_t i = 0; i < job->ranges.count; i++) {
+        for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
+            if (clusterMapIsMine(m->map, slot)) return true;
+    }
+    return false;
+}
+
 void slotSourceCheckOwners(slotMoves *m) {
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
-        const clusterNode *target = slotMovesPeer(m, job);
-        bool granted = target && isDecided(job) && slotRangesAreOf(&job->ranges, m->map, target);
-        if (!granted && areLost(m, job))
+        if (!mayBeTaken(m, job) && areLost(m, job))
             slotSourceFail(m, job, "Slots are no longer owned by myself");
     }
 }

@@ -39,6 +39,7 @@ void slotTargetFail(slotMoves *m, slotJob *job, const char *message) {
     m->procs->close(m->arg, job);
     job->run.cleaned = 0;
     slotMovesSet(m, job, JOB_CLEANING);
+    hide(m, job, true); /* slots that have become those of this node are shown from now on */
     logNotice("Cleaning up slot migration %s after failed", slotJobLabelOf(m, job).text);
 }
 

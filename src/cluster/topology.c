@@ -177,11 +177,12 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             int slot = messageTakeSlot(&news, word);
             clusterNode *owner = clusterMapOwner(m, slot);
             bool granted = owner == m->myself && m->is_granted &&
-                           m->is_granted(m->is_granted_arg, claimer, slot);
+                           m->is_granted(m->is_granted_arg, claimer, slot, epoch);
             bool claimed_by_owner = owner == m->myself || clusterMapIsClaimed(m, slot);
             if (owner && claimed_by_owner && owner->epoch >= epoch && !granted) continue;
             lost |= isOwn(m, owner);
-            acts->lost_slots |= owner == m->myself;
+            /* Of a slot without owner there may be keys, which wait for one. */
+            acts->lost_slots |= owner == m->myself || !owner;
             clusterMapSetOwner(m, slot, claimer);
             openSlotsOwnerChanged(m, slot, owner);
             if (owner && clusterNodesShareShard(owner, claimer)) replaced = owner;
@@ -192,7 +193,9 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 
-/* The owner of a claimed slot that has a greater epoch than the claim. */
+/* The owner of a claimed slot that has a greater epoch than the claim. Not one that has not told
+ * since the start what it claims: it may have given the slot away before, with an epoch that was
+ * smaller than that of the claim. */
 static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
                                 const clusterNode *claimer) {
     for (int word = 0; word < SLOT_WORDS; word++) {
@@ -200,7 +203,8 @@ static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
         for (uint64_t others = messageSlotWord(h->slots, word) & ~has; others;) {
             int slot = messageTakeSlot(&others, word);
             clusterNode *owner = clusterMapOwner(m, slot);
-            if (owner && owner->epoch > h->epoch && clusterMapIsClaimed(m, slot)) return owner;
+            if (!owner || owner->epoch <= h->epoch || !clusterMapIsClaimed(m, slot)) continue;
+            if (owner == m->myself || owner->has_told) return owner;
         }
     }
     return NULL;
@@ -235,8 +239,11 @@ static void resolveCollision(clusterMap *m, const clusterNode *sender, const mes
 }
 
 /* True if the claim is exactly what is known already, as it is nearly always. */
-static bool isAsKnown(const clusterNode *claimer, const messageHeader *h) {
-    return claimer && memcmp(clusterNodeSlots(claimer), h->slots, SLOT_BYTES) == 0;
+static bool isAsKnown(const clusterMap *m, const clusterNode *claimer, const messageHeader *h) {
+    uint64_t known[SLOT_WORDS];
+    if (!claimer) return false;
+    clusterMapClaimsOf(m, claimer, known);
+    return memcmp(known, h->slots, SLOT_BYTES) == 0;
 }
 
 topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHeader *h,
@@ -258,7 +265,8 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
     check(sender->epoch >= h->epoch);
     check(m->current_epoch >= h->current_epoch);
     clusterNode *claimer = clusterNodePrimary(sender);
-    bool known = isAsKnown(claimer, h);
+    bool known = isAsKnown(m, claimer, h);
+    if (claimer == sender) sender->has_told = true;
     if (!known && claimer == sender) {
         logVerbose("Mismatch in topology information for sender node %s in shard %.40s",
                    clusterNodeLabel(sender).text, sender->shard_id);

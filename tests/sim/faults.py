@@ -8,8 +8,9 @@ find each.
     faults.py [--seeds N] [--only NAME] PROGRAM
                                runs `faulty` with each fault until it fails, and prints the seed
 
-A fault is a change of the text of a file: FAULT in it is true in runs that have it switched on. If
-the text of a file is changed, the table here is to be changed with it. Nothing of this is in the
+A fault is a change of the text of a file: FAULT in it is true in runs that have it switched on.
+Entries with the same name are one fault: each of the rules that they break would do without the
+other. If the text of a file is changed, the table here is to be changed with it. Nothing of this is in the
 server: `faulty` is the simulation (main.c) with changed copies of these folders. Both print "N passed,
 N failed" at the end."""
 import argparse
@@ -242,9 +243,9 @@ SLOTS = [
     Fault("a lost link after a grant fails the job", "slot_source.c",
           "if (!isDecided(job)) {\n        slotSourceFail(m, job, message);",
           "if (FAULT || !isDecided(job)) {\n        slotSourceFail(m, job, message);"),
-    Fault("a granted slot is claimed", "slot_source.c",
-          "if (acts & JOB_ACT_SEND_GRANTED) setClaimed(m, job, false);",
-          "if (acts & JOB_ACT_SEND_GRANTED && !FAULT) setClaimed(m, job, false);"),
+    Fault("a granted job is cancelled", "slot_source.c",
+          "if (isDecided(job)) {\n            closeDecided(m, job);",
+          "if (isDecided(job) && !FAULT) {\n            closeDecided(m, job);"),
     Fault("a slot is not claimed again after a failure", "slot_source.c",
           "if (isDecided(job)) setClaimed(m, job, true);",
           "if (isDecided(job) && !FAULT) setClaimed(m, job, true);"),
@@ -259,9 +260,31 @@ SLOTS = [
     Fault("keys that are flushed are moved", "slot_moves.c",
           "slotSourceFailAll(m, \"Data was flushed\");",
           "if (!FAULT) slotSourceFailAll(m, \"Data was flushed\");"),
+    Fault("a silent target is waited for", "slot_source.c",
+          "if (m->now_ms - heard_ms > m->rules.silence_ms) {",
+          "if (!FAULT && m->now_ms - heard_ms > m->rules.silence_ms) {"),
+    Fault("two nodes that give each other slots claim them", "slot_source.c",
+          "if (acts & JOB_ACT_SEND_GRANTED) setClaimed(m, job, false);",
+          "if (acts & JOB_ACT_SEND_GRANTED && !FAULT) setClaimed(m, job, false);"),
+    Fault("two nodes that give each other slots claim them", "slot_target.c",
+          "static bool isGiven(const slotMoves *m, const slotJob *job, const clusterNode *source) {",
+          "static bool isGiven(const slotMoves *m, const slotJob *job, const clusterNode *source) {\n"
+          "    if (FAULT) return true;"),
     # ---- the target
     Fault("slots are taken without a new epoch", "slot_target.c",
           "if (clusterMapBumpEpoch(map))", "if (!FAULT && clusterMapBumpEpoch(map))"),
+    Fault("a grant has effect after the source has resumed writes", "slot_target.c",
+          "} else if (waited_ms >= lease_ms) {", "} else if (waited_ms >= lease_ms && !FAULT) {"),
+    Fault("a grant has effect after the source has resumed writes", "slot_target.c",
+          "if (clusterMapIsClaimed(m->map, slot)) return false;",
+          "if (clusterMapIsClaimed(m->map, slot) && !FAULT) return false;"),
+    Fault("slots are taken while their owner claims them", "slot_target.c",
+          "} else if (!isGiven(m, job, source)) {", "} else if (!FAULT && !isGiven(m, job, source)) {"),
+    Fault("the target does not wait for its replicas", "slot_target.c",
+          "waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)",
+          "FAULT || waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)"),
+    Fault("slots are taken during a manual failover", "slot_target.c",
+          "if (m->procs->isStill(m->arg)) continue;", "if (!FAULT && m->procs->isStill(m->arg)) continue;"),
     Fault("the target keeps the keys of a failed job", "slot_target.c",
           "m->procs->clean(m->arg, job)) {", "(FAULT || m->procs->clean(m->arg, job))) {"),
     Fault("the slots of a job that has ended stay hidden", "slot_target.c",
@@ -270,13 +293,32 @@ SLOTS = [
     Fault("the end of a job is not told", "slot_target.c",
           "            end(m, job, JOB_FAILED, NULL);\n            m->procs->finish(m->arg, job);",
           "            end(m, job, JOB_FAILED, NULL);\n            if (!FAULT) m->procs->finish(m->arg, job);"),
+    Fault("keys are mixed with those of an earlier job", "slot_target.c",
+          "if (!keys) continue;", "if (FAULT || !keys) continue;"),
+    Fault("a silent source is waited for", "slot_target.c",
+          "} else if (m->now_ms - heard_ms > m->rules.silence_ms) {",
+          "} else if (!FAULT && m->now_ms - heard_ms > m->rules.silence_ms) {"),
     Fault("an import goes on after a promotion", "slot_target.c",
           "if (is_primary && job->state == JOB_ON_PRIMARY) {",
           "if (!FAULT && is_primary && job->state == JOB_ON_PRIMARY) {"),
     Fault("an import goes on after a demotion", "slot_target.c",
           "if (is_primary || job->state == JOB_ON_PRIMARY) return false;",
           "if (FAULT || is_primary || job->state == JOB_ON_PRIMARY) return false;"),
-    # ---- both
+    Fault("FINISH is ignored by a new replica", "slot_target.c",
+          "        if (followsRole(m, job)) continue;",
+          "        if (FAULT && m->procs->isStill(m->arg)) continue;\n"
+          "        if (followsRole(m, job)) continue;"),
+    Fault("FINISH is ignored by a new replica", "slot_target.c",
+          "    check(slotJobIsActive(job));\n    str text = strNew(message);",
+          "    check(slotJobIsActive(job));\n    if (FAULT && job->state != JOB_ON_PRIMARY) return;\n"
+          "    str text = strNew(message);"),
+    # ---- the map
+    Fault("UPDATE tells what a file says", "topology.c",
+          "if (owner == m->myself || owner->has_told) return owner;",
+          "if (FAULT || owner == m->myself || owner->has_told) return owner;"),
+    Fault("slots are inherited that are not claimed", "topology.c",
+          "claimed[slot / 8] & 1 << slot % 8 ? to : NULL",
+          "FAULT || claimed[slot / 8] & 1 << slot % 8 ? to : NULL"),
     Fault("the claim of a target with an older epoch is refused", "slot_source.c",
           "return !memcmp(job->target, to->id, NODE_ID_LEN);",
           "return !FAULT && !memcmp(job->target, to->id, NODE_ID_LEN);"),
@@ -285,15 +327,17 @@ SLOTS = [
 TABLES = [("cluster", "cluster", CLUSTER), ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]
+# The number of a fault is that of its first entry.
+NUMBERS = {(f.scenario, f.name): n for n, f in reversed(list(enumerate(FAULTS, 1)))}
 
 
 def write(name):
     text = (SOURCE / name).read_text()
     before = f'extern int sim_fault;\n#line 1 "src/{name}"\n'
-    for number, fault in enumerate(FAULTS, 1):
+    for fault in FAULTS:
         if fault.file != name:
             continue
-        switch = f"(sim_fault == {number})"
+        switch = f"(sim_fault == {NUMBERS[fault.scenario, fault.name]})"
         new = fault.new.replace("FAULT", switch)
         count = text.count(fault.old)
         if count != 1:
@@ -313,7 +357,7 @@ def run(program, number, seeds):
 
 def find(program, seeds, only):
     """Runs all faults; returns the number of those that are not found."""
-    chosen = [n for n, f in enumerate(FAULTS, 1) if not only or only in (f.name, f.scenario)]
+    chosen = sorted(n for fault, n in NUMBERS.items() if not only or only in fault)
     missed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for number, (seed, text) in zip(chosen, pool.map(lambda n: run(program, n, seeds), chosen)):

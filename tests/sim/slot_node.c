@@ -169,6 +169,47 @@ wire *slotNodesWire(void) {
     return found;
 }
 
+wire *slotNodeWireOf(const slotJob *job) { return job->work ? linkOf(job)->w : NULL; }
+
+int slotNodePeerOf(const slotJob *job) {
+    return job->has_nodes ? hostOf(job->is_import ? job->source : job->target) : -1;
+}
+
+static bool handsOver(slotJobState state) {
+    return state == JOB_PAUSED || state == JOB_GRANTED || state == JOB_REQUESTED ||
+           state == JOB_TAKING;
+}
+
+slotJob *slotNodesJob(bool hands_over, simSlots **s) {
+    slotJob *found = NULL;
+    unsigned count = 0;
+    for (int i = 0; i < 2 * sim_node_count; i++) {
+        simSlots *of = &sim_slots[i / 2];
+        const slotLog *log = &of->moves.log;
+        if (!of->node || !of->node->running || !log->active) continue;
+        for (slotJob *job = slotLogNext(log, NULL, i % 2); job;
+             job = slotLogNext(log, job, i % 2)) {
+            if (handsOver(job->state) != hands_over || randomUniform(++count)) continue;
+            found = job;
+            *s = of;
+        }
+    }
+    return found;
+}
+
+int slotNodeMoving(const simSlots *s) {
+    int found = -1;
+    unsigned count = 0;
+    if (!s->node || !s->node->running) return found;
+    for (int i = 0; i < SIM_SLOTS && s->moves.log.active; i++) {
+        const slotRange item = {.first = simSlotNumber(i), .last = simSlotNumber(i)};
+        slotRanges one = slotRangesCopy(&item, 1);
+        if (slotLogOverlapping(&s->moves.log, &one) && randomUniform(++count) == 0) found = i;
+        slotRangesClear(&one);
+    }
+    return found;
+}
+
 /* ------------------------------------------------------------------ what the machine asks for */
 
 static void sendActs(void *arg, slotJob *job, uint32_t acts) {
@@ -254,8 +295,9 @@ static void pauseWrites(void *arg) {
 
 static void hideSlots(void *arg, const slotJob *job, bool on) {
     simSlots *s = arg;
+    s->takes = !on && job->state == JOB_TAKING;
     for (int i = 0; i < SIM_SLOTS; i++)
-        if (isIn(job, i)) s->hidden[i] = on;
+        if (isIn(job, i)) s->hidden[i] = on && !clusterMapIsMine(s->moves.map, simSlotNumber(i));
 }
 
 static bool clean(void *arg, slotJob *job) {
@@ -267,15 +309,6 @@ static bool clean(void *arg, slotJob *job) {
         change(s, (record){.kind = RECORD_DROP_SLOT, .key = i});
     }
     return true;
-}
-
-static void finish(void *arg, const slotJob *job) {
-    simSlots *s = arg;
-    bool success = job->state == JOB_SUCCESS;
-    for (int i = 0; i < SIM_SLOTS; i++)
-        if (success && job->has_nodes && isIn(job, i)) s->taken_from[i] = hostOf(job->source);
-    slot_counts.taken += success && job->has_nodes;
-    append(s, (record){.kind = RECORD_END, .job = jobNumber(job), .value = success});
 }
 
 static void tellAll(void *arg) {
@@ -301,6 +334,23 @@ static bool isBehind(void *arg, const slotJob *job) {
         if (!dataIncludes(n->data.version, (int)job->run.stream_at)) return true;
     }
     return false;
+}
+
+/* A node that takes slots has waited for its replicas, if the grant has left time for that. */
+static void checkReplicas(simSlots *s, const slotJob *job) {
+    int64_t waited_ms = s->moves.now_ms - job->run.since_ms;
+    if (waited_ms < slotMovesLease(&s->moves) / 2 && isBehind(s, job))
+        simFail("node %d takes slots before its replicas have them", s->node->host);
+}
+
+static void finish(void *arg, const slotJob *job) {
+    simSlots *s = arg;
+    bool success = job->state == JOB_SUCCESS, takes = success && s->takes;
+    if (takes) checkReplicas(s, job);
+    for (int i = 0; i < SIM_SLOTS; i++)
+        if (takes && isIn(job, i)) s->taken_from[i] = hostOf(job->source);
+    slot_counts.taken += success && job->has_nodes;
+    append(s, (record){.kind = RECORD_END, .job = jobNumber(job), .value = success});
 }
 
 static uint64_t keysOf(void *arg, int slot) {
@@ -403,8 +453,8 @@ bool slotNodeFlushAll(simSlots *s) {
     return true;
 }
 
-void slotNodeMigrate(simSlots *s) {
-    simNode *n = s->node, *to = &sim_nodes[randomUniform((uint64_t)sim_node_count)];
+void slotNodeMigrate(simSlots *s, const simNode *to) {
+    simNode *n = s->node;
     slotRange items[3];
     size_t count = 0;
     if (!simNodeActs(n) || n == to || job_count == JOBS_MAX) return;
@@ -513,7 +563,9 @@ static void stepLink(simSlots *s, wire *w, wireSide side) {
         return;
     }
     if (!l) l = newLink(s, w, side, NULL);
-    if (l->job && l->job->is_import && isStill(s)) return; /* as a whole */
+    bool is_import = l->job && l->job->is_import;
+    if (is_import && isStill(s)) return;                                 /* as a whole */
+    if (is_import && s->moves.map->myself->flags & NODE_REPLICA) return; /* it is closed soon */
     if (l->job && l->job->state == JOB_CONNECTING) slotSourceOn(movesOf(s), l->job, JOB_OPENED);
     str got = wireReceive(w, side);
     if (got.len) l->heard_ms = simNodeClock(s->node);
@@ -541,10 +593,23 @@ static void deleteLost(simSlots *s, bool all) {
     for (int i = 0; i < SIM_SLOTS && m->myself->flags & NODE_PRIMARY; i++) {
         const clusterNode *owner = clusterMapOwner(m, simSlotNumber(i));
         if (!owner || owner == m->myself || s->hidden[i] || !slotNodeHasKeys(s, i)) continue;
-        if (all || oneIn(3)) {
+        if (all || oneIn(20)) {
             change(s, (record){.kind = RECORD_DROP_SLOT, .key = i});
         } else {
             s->deletes = true;
+        }
+    }
+}
+
+/* A side that has heard nothing for too long gives up; but for the source after the grant. */
+static void checkSilence(const simSlots *s) {
+    for (int i = 0; i < 2; i++) {
+        const slotJob *job = slotLogNext(&s->moves.log, NULL, i);
+        for (; job; job = slotLogNext(&s->moves.log, job, i)) {
+            const moveLink *l = job->work;
+            if (!l || job->state == JOB_GRANTED) continue;
+            if (s->moves.now_ms - l->heard_ms > SILENCE_MS)
+                simFail("node %d still waits for a silent node", s->node->host);
         }
     }
 }
@@ -562,6 +627,7 @@ static void step(simNode *n) {
     if (sim_now_ms >= s->next_tick_ms) {
         s->next_tick_ms = sim_now_ms + TICK_MS;
         slotMovesTick(movesOf(s));
+        checkSilence(s);
     }
     if (n->map.changed) simNodeFinish(n);
 }

@@ -28,6 +28,7 @@ typedef struct simSlots {
     bool paused[SIM_SLOTS]; /* writes, by jobs, until: */
     int64_t pause_end_ms;
     bool deletes; /* keys of lost slots */
+    bool takes;   /* the job that ends is one whose slots this node takes */
     slotJob *walked;
     bool visited[SIM_KEYS];
     int64_t next_tick_ms;
@@ -51,11 +52,19 @@ void slotNodeWrite(simSlots *s, int key, int value);
 void slotNodeFlushSlot(simSlots *s, int slot);
 /* FLUSHALL, if it is possible now. */
 bool slotNodeFlushAll(simSlots *s);
-/* MIGRATESLOTS of random slots to a random node. */
-void slotNodeMigrate(simSlots *s);
+/* MIGRATESLOTS of random slots to that node; nothing if it is refused. */
+void slotNodeMigrate(simSlots *s, const simNode *to);
 void slotNodeCancel(simSlots *s);
 /* A random connection of a job; NULL: there is none. */
 wire *slotNodesWire(void);
+/* A random job at one of its sides, in *s: one that hands over its slots, or one that fails or
+ * begins; NULL: there is none. */
+slotJob *slotNodesJob(bool hands_over, simSlots **s);
+/* Its connection; NULL: it has none. The host at its other end, -1: it is not known there. */
+wire *slotNodeWireOf(const slotJob *job);
+int slotNodePeerOf(const slotJob *job);
+/* A random slot of those that the node gives or gets; -1: there is none. */
+int slotNodeMoving(const simSlots *s);
 bool slotNodeHasKeys(const simSlots *s, int slot);
 
 typedef struct simSlotCounts {

@@ -162,6 +162,8 @@ static void request(void) {
     int host = (int)randomUniform((uint64_t)sim_node_count);
     int key = (int)randomUniform(SIM_KEYS);
     simSlots *s = &sim_slots[host];
+    int slot = oneIn(2) ? slotNodeMoving(s) : -1;
+    if (slot >= 0) key = slot * SIM_KEYS_OF_SLOT + (int)randomUniform(SIM_KEYS_OF_SLOT);
     bool is_write = oneIn(2);
     if (oneIn(400)) {
         if (sim_nodes[host].running) flushAll(s);
@@ -217,6 +219,82 @@ static void disturb(void) {
     if (oneIn(120)) restart(operatorAnyNode());
     if (oneIn(300)) operatorFailover(operatorAnyNode(), MANUAL_PLAIN);
     if (oneIn(500)) operatorFailover(operatorAnyNode(), MANUAL_FORCE);
+}
+
+/* ------------------------------------------------------------------ jobs */
+
+static simNode *anyPrimary(void) {
+    simNode *found = NULL;
+    unsigned count = 0;
+    for (int i = 0; i < sim_node_count; i++) {
+        simNode *n = &sim_nodes[i];
+        if (simNodeActs(n) && n->map.myself->flags & NODE_PRIMARY && randomUniform(++count) == 0)
+            found = n;
+    }
+    return found;
+}
+
+/* One job, or two that give each other slots at once. */
+static void beginJobs(void) {
+    simNode *from = anyPrimary(), *to = anyPrimary();
+    if (!from || from == to) return;
+    slotNodeMigrate(&sim_slots[from->host], to);
+    if (oneIn(4)) slotNodeMigrate(&sim_slots[to->host], from);
+}
+
+static void takeOver(const simNode *n) {
+    for (int i = 0; i < sim_node_count; i++) {
+        simNode *replica = &sim_nodes[i];
+        if (!replica->running || !replica->map.myself->primary) continue;
+        if (simNodeOf(replica->map.myself->primary) != n) continue;
+        /* A message of an earlier order that is late would count for this one, too. */
+        bool again = replica->ordered_ms > sim_now_ms - 3 * SIM_MANUAL_TIMEOUT_MS;
+        operatorFailover(replica, again || oneIn(2) ? MANUAL_FORCE : MANUAL_PLAIN);
+        return;
+    }
+}
+
+/* A fault that meets a job, most of them while slots are handed over. */
+static void disturbJob(void) {
+    simSlots *s;
+    bool hands_over = !oneIn(4);
+    slotJob *job = oneIn(hands_over ? 10 : 60) ? slotNodesJob(hands_over, &s) : NULL;
+    if (!job) return;
+    simNode *n = s->node;
+    wire *w = slotNodeWireOf(job);
+    int peer = slotNodePeerOf(job);
+    switch (randomUniform(calm ? 4 : 10)) {
+    case 0:
+    case 1:
+        if (w) wireStall(w, oneIn(2) ? 4000 : 1000);
+        break;
+    case 2:
+        if (w) wireCut(w);
+        break;
+    case 3: slotNodeCancel(s); break;
+    case 4:
+    case 5:
+        if (peer >= 0) networkBlock(n->host, peer, true);
+        if (w && oneIn(2)) wireCut(w);
+        break;
+    case 6: networkPause(n->host, sim_now_ms + (int64_t)randomUniform(4000)); break;
+    case 7: restart(n); break;
+    default: takeOver(n); break;
+    }
+}
+
+/* A node is away while a job moves slots, and then their old owner becomes a replica. */
+static void moveUnseen(void) {
+    simNode *from = anyPrimary(), *to = anyPrimary(), *away = operatorAnyNode();
+    if (!from || from == to || away == from || away == to || !simNodeActs(away)) return;
+    uint64_t taken = slot_counts.taken;
+    networkPartition(1u << away->host);
+    slotNodeMigrate(&sim_slots[from->host], to);
+    for (int i = 0; i < 100 && slot_counts.taken == taken; i++) clusterStep();
+    takeOver(from);
+    for (int i = 0; i < 100 && from->running && from->map.myself->flags & NODE_PRIMARY; i++)
+        clusterStep();
+    networkPartition(0);
 }
 
 /* ------------------------------------------------------------------ a run */
@@ -293,7 +371,7 @@ static void moveOnce(void) {
     int64_t end_ms = sim_now_ms + LAST_JOB_MS;
     while (slot_counts.taken == before) {
         if (sim_now_ms > end_ms) simFail("a job does not succeed without faults");
-        if (!anyActive()) slotNodeMigrate(&sim_slots[operatorAnyNode()->host]);
+        if (!anyActive()) beginJobs();
         if (oneIn(2)) request();
         clusterStep();
     }
@@ -315,10 +393,12 @@ static void run(void) {
     clusterForm(3, 1 + oneIn(3), false);
     int steps = 200 + (int)randomUniform(1200);
     for (int i = 0; i < steps; i++) {
-        if (oneIn(25)) slotNodeMigrate(&sim_slots[operatorAnyNode()->host]);
+        if (oneIn(15)) beginJobs();
         if (oneIn(300)) slotNodeCancel(&sim_slots[operatorAnyNode()->host]);
         cutJobs();
+        disturbJob();
         if (!calm) disturb();
+        if (!calm && oneIn(400)) moveUnseen();
         for (int k = (int)randomUniform(6); k; k--) request();
         clusterStep();
     }

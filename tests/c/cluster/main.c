@@ -19,6 +19,7 @@ int test_manual_failover(void);
 int test_orphans(void);
 int test_seeds(void);
 int test_slot_job(void);
+int test_slot_moves(void);
 
 int main(void) {
     int failed = 0;
@@ -40,5 +41,6 @@ int main(void) {
     failed += test_orphans();
     failed += test_seeds();
     failed += test_slot_job();
+    failed += test_slot_moves();
     return failed != 0;
 }

@@ -99,9 +99,47 @@ static void claim_with_a_greater_epoch_wins(void **state) {
 
 static void claim_with_a_lower_epoch_gets_an_update(void **state) {
     claimSlots(10, 20);
+    b->has_told = true;
     topologyActs acts = receive(a, NULL, 2, 3);
     assert_ptr_equal(clusterMapOwner(&map, 20), b);
     assert_ptr_equal(acts.update, b);
+}
+
+/* Keys of a slot without owner wait for one. */
+static void slot_that_had_no_owner_may_have_keys_to_delete(void **state) {
+    claimSlots(10, 19);
+    assert_false(receive(a, NULL, 2, 3).lost_slots);
+    claimSlots(100, 100);
+    assert_true(receive(a, NULL, 2, 3).lost_slots);
+}
+
+/* What a file says of it may be older than its epoch: it would take the slot from its new owner. */
+static void owner_that_has_not_told_since_the_start_is_no_better_one(void **state) {
+    claimSlots(10, 20);
+    topologyActs acts = receive(a, NULL, 2, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 20), b);
+    assert_null(acts.update);
+    memset(claim, 0, sizeof(claim));
+    claimSlots(21, 29);
+    (void)receive(b, NULL, 3, 3);
+    memset(claim, 0, sizeof(claim));
+    claimSlots(10, 20);
+    assert_null(receive(a, NULL, 2, 3).update);
+    assert_ptr_equal(clusterMapOwner(&map, 20), a);
+}
+
+/* The source of a move that has failed after the grant. */
+static void slot_that_its_owner_claims_again_is_claimed(void **state) {
+    claimSlots(21, 29);
+    (void)receive(b, NULL, 3, 3);
+    assert_false(clusterMapIsClaimed(&map, 20));
+    claimSlots(20, 20);
+    (void)receive(b, NULL, 3, 3);
+    assert_true(clusterMapIsClaimed(&map, 20));
+    memset(claim, 0, sizeof(claim));
+    claimSlots(10, 20);
+    assert_ptr_equal(receive(a, NULL, 2, 3).update, b);
+    assert_ptr_equal(clusterMapOwner(&map, 20), b);
 }
 
 static void slot_that_its_owner_gave_up_goes_to_any_claim(void **state) {
@@ -324,7 +362,10 @@ int test_topology(void) {
         T(claim_of_an_unassigned_slot_wins),
         T(claim_with_a_greater_epoch_wins),
         T(claim_with_a_lower_epoch_gets_an_update),
+        T(slot_that_had_no_owner_may_have_keys_to_delete),
+        T(owner_that_has_not_told_since_the_start_is_no_better_one),
         T(slot_that_its_owner_gave_up_goes_to_any_claim),
+        T(slot_that_its_owner_claims_again_is_claimed),
         T(the_smaller_id_resolves_a_collision),
         T(primary_that_loses_its_last_slot_follows),
         T(or_is_empty_where_replicas_do_not_migrate),
