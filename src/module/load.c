@@ -118,10 +118,9 @@ status moduleLoad(const char *path, const slice *args, int count, reason *why) {
         st = finishLoad(m, why);
     }
     if (st != OK) {
-        if (m) {
-            removeRegistered(m);
-            moduleFree(m);
-        }
+        if (m) removeRegistered(m);
+        if (m && typesExist(m)) goto failed; /* values remain, and with them the module's code */
+        moduleFree(m);
         dlclose(library);
         goto failed;
     }
