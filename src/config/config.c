@@ -275,11 +275,26 @@ static status assignString(const configOption *o, slice text, reason *why) {
     return st;
 }
 
+void configJoinWords(const slice *words, int count, str *out) {
+    hotCheck(count >= 0);
+    for (int i = 0; i < count; i++) {
+        if (i) strAppendByte(out, ' ');
+        strAppendSlice(out, words[i]);
+    }
+}
+
 status configAssign(const configOption *o, const slice *words, int count, bool more, reason *why) {
     hotCheck(threadIsMain());
     check(o->kind != CONFIG_KIND_FILE_ONLY);
     if (count != 1 && !(o->flags & CONFIG_MULTI_WORD)) {
         return reasonSet(why, ERR_SYNTAX, "wrong number of arguments");
+    }
+    if (o->kind == CONFIG_KIND_SPECIAL && o->special->set_of) {
+        str text = STR_EMPTY;
+        configJoinWords(words, count, &text);
+        status st = o->special->set_of(o, strSlice(&text), why);
+        strFree(&text);
+        return st;
     }
     if (o->kind == CONFIG_KIND_SPECIAL) return o->special->set(words, count, more, why);
     if (o->kind == CONFIG_KIND_STRING) return assignString(o, words[0], why);
@@ -354,7 +369,9 @@ static void printNumber(const configOption *o, int64_t number, str *out) {
 void configGet(const configOption *o, str *out) {
     hotCheck(threadIsMain());
     check(o->kind != CONFIG_KIND_FILE_ONLY);
-    if (o->kind == CONFIG_KIND_SPECIAL) {
+    if (o->kind == CONFIG_KIND_SPECIAL && o->special->get_of) {
+        o->special->get_of(o, out);
+    } else if (o->kind == CONFIG_KIND_SPECIAL) {
         o->special->get(out);
     } else if (o->kind == CONFIG_KIND_STRING) {
         strAppendSlice(out, loadString(o));

@@ -59,6 +59,7 @@ typedef struct configWord {
 typedef struct configLines configLines;
 
 /* Functions of an option that no other kind can describe. */
+typedef struct configOption configOption;
 typedef struct configSpecial {
     /* Sets the value. If it is invalid, fails with a reason and changes nothing. `more`: the option
      * was already set during this start; options whose lines accumulate add to the value. */
@@ -69,6 +70,11 @@ typedef struct configSpecial {
     /* Adds the lines for CONFIG REWRITE; adding none removes the option from the file. NULL: one
      * line with the words of get(). */
     void (*rewrite)(configLines *lines);
+    /* Instead of these, for rows that share their functions (settings of modules). The words are
+     * joined by blanks. rewrite_of() appends what follows the name; false: no line. */
+    status (*set_of)(const configOption *o, slice text, reason *why);
+    void (*get_of)(const configOption *o, str *out);
+    bool (*rewrite_of)(const configOption *o, str *out);
 } configSpecial;
 
 /* A directive that is allowed only in a file or on the command line, and can be repeated. */
@@ -86,7 +92,7 @@ typedef struct configFileOnly {
 } configFileOnly;
 
 /* One row of a table of options; made with the macros below. A table ends with CONFIG_END. */
-typedef struct configOption {
+struct configOption {
     const char *name; /* lower case */
     configKind kind;
     uint32_t flags;
@@ -108,7 +114,7 @@ typedef struct configOption {
      * function. If it fails it must have changed nothing, and all values are restored. It may
      * adjust the value (clamping). */
     status (*apply)(reason *why);
-} configOption;
+};
 
 /* clang-format off */
 /* Rows of a table. The type of the field is checked. The last arguments may be .flags, .alias,
@@ -197,6 +203,11 @@ status configLoad(int argc, const char *const *argv, str *report) MUST_USE;
 /* Sets a value before configLoad(), for a program whose defaults differ. The default of the
  * directive remains, so that CONFIG REWRITE writes the value. It must be valid. */
 void configPreset(const char *name, const char *text);
+/* Values of names with a dot that no table has are kept: those of modules, which register theirs
+ * later. Moves the value to `out`; false: there is none. */
+bool configTakeKept(slice name, str *out);
+/* The first name whose value is kept still; NULL if there is none. */
+const char *configFirstKept(void);
 /* Absolute path of the file, NULL if there is none. */
 const char *configFilePath(void);
 

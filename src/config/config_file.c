@@ -187,12 +187,58 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
     return OK;
 }
 
+/* ------------------------------------------------------------------ values of modules */
+
+typedef struct keptValue {
+    struct keptValue *next;
+    str name, text;
+} keptValue;
+
+static keptValue *kept;
+
+static keptValue **findKept(slice name) {
+    keptValue **at = &kept;
+    while (*at && !sliceEqualFold(strSlice(&(*at)->name), name)) at = &(*at)->next;
+    return at;
+}
+
+/* The value of a name that a module may register later; a later line replaces an earlier one. */
+static status keepValue(const str *words, int count, reason *why) {
+    if (count < 2) return reasonSet(why, ERR_SYNTAX, "Module config specified without value");
+    keptValue **at = findKept(strSlice(&words[0]));
+    if (!*at) {
+        *at = memNew(keptValue);
+        (*at)->name = strNew(strSlice(&words[0]));
+    }
+    strClear(&(*at)->text);
+    for (int i = 1; i < count; i++) {
+        if (i > 1) strAppendByte(&(*at)->text, ' ');
+        strAppendSlice(&(*at)->text, strSlice(&words[i]));
+    }
+    return OK;
+}
+
+bool configTakeKept(slice name, str *out) {
+    hotCheck(threadIsMain());
+    keptValue **at = findKept(name), *found = *at;
+    if (!found) return false;
+    *at = found->next;
+    strAppendSlice(out, strSlice(&found->text));
+    strFree(&found->name);
+    strFree(&found->text);
+    memFree(found);
+    return true;
+}
+
+const char *configFirstKept(void) { return kept ? strText(&kept->name) : NULL; }
+
 static status takeWords(loader *l, const str *words, int count, int number, const char **suggestion,
                         reason *why) {
     hotCheck(count > 0);
     slice name = strSlice(&words[0]);
     if (sliceIs(name, "include") && count == 2) return takeInclude(l, strText(&words[1]), why);
     configEntry *entry = configEntryFind(name);
+    if (!entry && memchr(name.ptr, '.', name.len)) return keepValue(words, count, why);
     if (!entry) {
         *suggestion = suggestName(name);
         return reasonSet(why, ERR_NOT_FOUND, "Bad directive or wrong number of arguments");

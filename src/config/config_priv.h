@@ -37,6 +37,8 @@ status configAssign(const configOption *o, const slice *words, int count, bool m
                     reason *why) MUST_USE;
 /* Assigns a value given as one text, as CONFIG SET does: multi-word options split it at blanks. */
 status configAssignText(const configOption *o, slice text, bool more, reason *why) MUST_USE;
+/* Appends the words with blanks between them. */
+void configJoinWords(const slice *words, int count, str *out);
 /* Appends the default in the format of CONFIG GET; false if it is not constant. */
 bool configDefault(const configOption *o, str *out);
 /* Calls `apply` of all options with CONFIG_APPLY_AT_START; calls `proc` for each failure. */

@@ -107,6 +107,11 @@ static void addOptionLines(const configOption *o, configLines *lines) {
         return;
     }
     str value = STR_EMPTY, rest = STR_EMPTY;
+    if (o->kind == CONFIG_KIND_SPECIAL && o->special->rewrite_of) {
+        if (o->special->rewrite_of(o, &rest)) configLinesAdd(lines, strSlice(&rest));
+        strFree(&rest);
+        return;
+    }
     configGet(o, &value);
     bool is_share = value.len && value.ptr[value.len - 1] == '%';
     bool is_bytes = (o->kind == CONFIG_KIND_MEMORY && value.ptr[0] != '-') ||

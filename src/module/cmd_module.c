@@ -28,37 +28,61 @@ void moduleHelpCommand(ctx *c) {
     replyHelp(c, lines);
 }
 
-static void load(ctx *c, slice path, const slice *args, int count) {
+static void replyFailed(ctx *c) {
+    replyError(c, SLICE("ERR Error loading the extension. Please check the server logs."));
+}
+
+static void load(ctx *c, slice path, const moduleLoadArgs *given) {
     char *name = memDup(path.ptr, path.len);
     reason why;
-    if (moduleLoad(name, args, count, &why) == OK) {
+    if (moduleLoad(name, given, &why) == OK) {
         replyOk(c);
     } else {
-        replyError(c, SLICE("ERR Error loading the extension. Please check the server logs."));
+        replyFailed(c);
     }
     memFree(name);
 }
 
 /* MODULE LOAD path [arg ...]. */
-void moduleLoadCommand(ctx *c) { load(c, c->argv[2], c->argv + 3, c->argc - 3); }
+void moduleLoadCommand(ctx *c) {
+    moduleLoadArgs given = {.args = c->argv + 3, .count = c->argc - 3};
+    load(c, c->argv[2], &given);
+}
+
+/* Collects the pairs after CONFIG; `pairs` has room for all arguments. False: the syntax is wrong,
+ * which was logged. */
+static bool parseLoadex(ctx *c, slice *pairs, moduleLoadArgs *out) {
+    int at = 3;
+    for (; at < c->argc && !ctxArgIs(c, at, "args"); at += 3) {
+        if (!ctxArgIs(c, at, "config")) {
+            logWarning("Syntax Error from arguments to loadex around %.*s.", (int)c->argv[at].len,
+                       c->argv[at].ptr);
+            return false;
+        }
+        if (at + 2 >= c->argc) {
+            logWarning("CONFIG specified without name value pair");
+            return false;
+        }
+        pairs[2 * out->setting_count] = c->argv[at + 1];
+        pairs[2 * out->setting_count++ + 1] = c->argv[at + 2];
+    }
+    int first = at < c->argc ? at + 1 : at;
+    out->settings = pairs;
+    out->args = c->argv + first;
+    out->count = c->argc - first;
+    return true;
+}
 
 /* MODULE LOADEX path [CONFIG name value ...] [ARGS arg ...]. */
 void moduleLoadexCommand(ctx *c) {
-    int at = 3;
-    while (at < c->argc && !ctxArgIs(c, at, "args")) {
-        if (!ctxArgIs(c, at, "config")) {
-            replyErrorFormat(c, "ERR Syntax Error from arguments to loadex around %.*s.",
-                             (int)c->argv[at].len, c->argv[at].ptr);
-            return;
-        }
-        if (at + 2 >= c->argc) {
-            replyError(c, SLICE("ERR CONFIG specified without name value pair"));
-            return;
-        }
-        at += 3;
+    slice *pairs = memNewArray(slice, (size_t)c->argc);
+    moduleLoadArgs given = {0};
+    if (parseLoadex(c, pairs, &given)) {
+        load(c, c->argv[2], &given);
+    } else {
+        replyFailed(c);
     }
-    int first = at < c->argc ? at + 1 : at;
-    load(c, c->argv[2], c->argv + first, c->argc - first);
+    memFree(pairs);
 }
 
 /* MODULE UNLOAD name. */

@@ -67,7 +67,8 @@ status modulesLoadConfigured(reason *why) {
         slice *args = memNewArray(slice, (size_t)count + 1);
         for (int i = 0; i < count; i++) args[i] = strSlice(&line->words[i + 1]);
         reason failed;
-        status st = moduleLoad(strText(&line->words[0]), args, count, &failed);
+        moduleLoadArgs given = {.args = args, .count = count};
+        status st = moduleLoad(strText(&line->words[0]), &given, &failed);
         memFree(args);
         if (st != OK)
             return reasonSet(why, st, "Can't load module from %s: server aborting",
@@ -77,7 +78,12 @@ status modulesLoadConfigured(reason *why) {
         memFree(line);
     }
     last_line = &lines;
-    return OK;
+    const char *unused = configFirstKept();
+    if (!unused) return OK;
+    logWarning("Unused Module Configuration: %s", unused);
+    return reasonSet(why, ERR_NOT_FOUND,
+                     "Module Configuration detected without loadmodule directive or no ApplyConfig "
+                     "call: aborting");
 }
 
 /* ------------------------------------------------------------------ the feature */

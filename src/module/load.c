@@ -13,6 +13,10 @@
 #include "module/cluster_messages.h"
 #include "module/commands.h"
 #include "module/scripting.h"
+#include "module/main_queue.h"
+#include "module/settings.h"
+#include "module/shared_api.h"
+#include "module/timers.h"
 #include "module/filters.h"
 #include "module/types.h"
 #include "module/key_events.h"
@@ -26,6 +30,9 @@ typedef int onUnloadProc(ValkeyModuleCtx *ctx);
 /* Removes what the module has registered. */
 static void removeRegistered(module *m) {
     netThreadsPark();
+    timersRemove(m);
+    settingsRemove(m);
+    sharedApiRemove(m);
     scriptingRemove(m);
     filtersRemove(m);
     keyEventsRemove(m);
@@ -94,23 +101,37 @@ static status finishLoad(module *m, reason *why) {
     if (registryFind(sliceOf(m->name)))
         return reasonSet(why, ERR_EXISTS, "Module %s initialization failed. Module name is busy.",
                          m->path);
+    if (settingsAreMissing(m))
+        return reasonSet(why, ERR_DENIED,
+                         "Module Configurations were not set, likely a missing LoadConfigs call. "
+                         "Unloading the module.");
     netThreadsPark();
     status st = commandsInstall(m, why);
     netThreadsUnpark();
     return st;
 }
 
-status moduleLoad(const char *path, const slice *args, int count, reason *why) {
-    hotCheck(count >= 0);
+status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) {
+    hotCheck(given->count >= 0);
+    hotCheck(given->setting_count >= 0);
+    const slice *args = given->args;
+    int count = given->count;
     void *library = NULL;
     loadCall call = {.args = args, .count = count};
     status st = openLibrary(path, &library, &call.on_load, why);
     if (st != OK) goto failed;
+    mainQueueStart();
+    settingsQueue(given->settings, given->setting_count);
     contextRun(NULL, 0, callOnLoad, &call);
+    bool all_taken = settingsQueueEnd();
     module *m = call.made;
     if (!m || call.result == VALKEYMODULE_ERR) {
         st = reasonSet(why, ERR_DENIED, "Module %s initialization failed. %s", path,
                        m ? "Module not loaded." : "Module name is busy.");
+    } else if (!all_taken) {
+        st = reasonSet(why, ERR_DENIED,
+                       "Loadex configurations were not applied, likely due to invalid arguments. "
+                       "Unloading the module.");
     } else {
         m->library = library;
         moduleSetPath(m, path);
@@ -163,6 +184,14 @@ status moduleUnload(slice name, reason *why) {
     if (typesExist(m))
         return reasonSet(why, ERR_DENIED,
                          "the module exports one or more module-side data types, can't unload");
+    if (sharedApiIsUsed(m))
+        return reasonSet(why, ERR_DENIED,
+                         "the module exports APIs used by other modules. Please unload them first "
+                         "and try again");
+    if (timersExist(m))
+        return reasonSet(why, ERR_AGAIN,
+                         "the module holds timer that is not fired. Please stop the timer or wait "
+                         "until it fires.");
     if (m->library && !agreesToUnload(m)) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");

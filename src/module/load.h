@@ -9,9 +9,16 @@
 #include "base/slice.h"
 #include "module/context.h"
 
-/* Loads the shared object at `path` and calls its OnLoad with these arguments. Failures are logged,
- * and the reason is in `why`, too. */
-status moduleLoad(const char *path, const slice *args, int count, reason *why) MUST_USE;
+/* What a module is loaded with. */
+typedef struct moduleLoadArgs {
+    const slice *args; /* of OnLoad */
+    int count;
+    const slice *settings; /* names, each followed by its value */
+    int setting_count;
+} moduleLoadArgs;
+/* Loads the shared object at `path` and calls its OnLoad. Failures are logged, and the reason is in
+ * `why`, too. */
+status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) MUST_USE;
 /* Calls its OnUnload, removes all that it has registered and closes the shared object.
  * ERR_NOT_FOUND: there is no such module; others: it is in use, as `why` says. */
 status moduleUnload(slice name, reason *why) MUST_USE;

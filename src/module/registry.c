@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/reply.h"
+#include "module/shared_api.h"
 
 static list modules;
 
@@ -113,8 +114,12 @@ static void appendOptions(str *out, int options) {
 
 void registryAppendInfo(str *out) {
     for (module *m = registryFirst(); m; m = registryNext(m)) {
-        strAppendFormat(out, "module:name=%s,ver=%d,api=%d,filters=%d,usedby=[],using=[],options=[",
-                        m->name, m->version, m->api_version, m->filters);
+        strAppendFormat(out, "module:name=%s,ver=%d,api=%d,filters=%d,usedby=[", m->name,
+                        m->version, m->api_version, m->filters);
+        sharedApiAppendUsers(m, out);
+        strAppendText(out, "],using=[");
+        sharedApiAppendUsed(m, out);
+        strAppendText(out, "],options=[");
         appendOptions(out, m->options);
         strAppendText(out, "]\r\n");
     }

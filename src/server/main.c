@@ -58,9 +58,18 @@ static bool directivesFit(str *report) {
     return fit;
 }
 
+/* Settings of modules: a process without them has none. */
+static bool namesAreKnown(str *report) {
+    const char *unknown = serverModeNow()->has_dataset ? NULL : configFirstKept();
+    if (!unknown) return true;
+    strAppendFormat(report, "'%s' is not a directive of this program\n", unknown);
+    return false;
+}
+
 static void loadConfiguration(int argc, char **argv) {
     str report = STR_EMPTY;
-    if (configLoad(argc, (const char *const *)argv, &report) == OK && directivesFit(&report)) {
+    if (configLoad(argc, (const char *const *)argv, &report) == OK && directivesFit(&report) &&
+        namesAreKnown(&report)) {
         strFree(&report);
         return;
     }

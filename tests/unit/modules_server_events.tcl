@@ -40,7 +40,8 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
             $c -close
             wait_for_condition 500 20 {[string match *connected_clients:1* [r info clients]]}
         }]
-        assert_equal {{4 0 127.0.0.1} {4 1 127.0.0.1}} $log
+        # The system does not tell the address of a connection that was reset.
+        assert_match {{4 0 127.0.0.1} {4 1 *}} $log
     }
 
     test {results of commands, with the number of changes} {

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Functions of modules: timers and descriptors in the event loop. A timer expires once; its id is
+ * the time, in us, made unique.
+ *
+ * Main thread, or a thread that has the lock; EventLoopAddOneShot(): any thread. */
+#include <errno.h>
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "io/loop.h"
+#include "module/context.h"
+#include "module/generated/api.h"
+#include "module/main_queue.h"
+#include "module/timers.h"
+
+/* ------------------------------------------------------------------ timers */
+
+typedef struct moduleTimer {
+    struct moduleTimer *next;
+    module *owner;
+    uint64_t id, in_loop;
+    int64_t due_us; /* monotonic */
+    int db_id;
+    ValkeyModuleTimerProc proc;
+    void *data;
+} moduleTimer;
+
+static moduleTimer *timers;
+
+static moduleTimer *findTimer(uint64_t id) {
+    moduleTimer *t = timers;
+    while (t && t->id != id) t = t->next;
+    return t;
+}
+
+static void freeTimer(moduleTimer *t) {
+    hotCheck(findTimer(t->id) == t);
+    moduleTimer **at = &timers;
+    while (*at != t) at = &(*at)->next;
+    *at = t->next;
+    memFree(t);
+}
+
+static void expire(ValkeyModuleCtx *x, void *arg) {
+    hotCheck(((const moduleTimer *)arg)->proc);
+    const moduleTimer *t = arg;
+    t->proc(x, t->data);
+}
+
+static int64_t onTimer(loop *l, uint64_t id, void *arg) {
+    moduleTimer *t = findTimer((uint64_t)(uintptr_t)arg);
+    (void)l, (void)id; /* there is one loop; the module's id is enough */
+    if (!t) return LOOP_TIMER_END;
+    if (engineHot.current) return 1; /* a nested turn, within a command */
+    uint64_t own = t->id;
+    contextRun(t->owner, t->db_id, expire,
+               t); /* its id is known until the end, also to StopTimer() */
+    t = findTimer(own);
+    if (t) freeTimer(t);
+    return LOOP_TIMER_END;
+}
+
+ValkeyModuleTimerID apiCreateTimer(ValkeyModuleCtx *ctx, mstime_t period,
+                                   ValkeyModuleTimerProc callback, void *data) {
+    int64_t delay_ms = period > 0 ? period : 0;
+    moduleTimer *t = memNew(moduleTimer);
+    t->owner = ctx->module;
+    t->due_us = clockMonoUs() + delay_ms * 1000;
+    t->db_id = ctx->run ? ctx->run->who->db_id : 0;
+    t->proc = callback;
+    t->data = data;
+    t->id = (uint64_t)(clockWallUs() + delay_ms * 1000);
+    while (findTimer(t->id)) t->id++;
+    t->in_loop = loopAddTimer(engineLoop(), delay_ms, onTimer, (void *)(uintptr_t)t->id);
+    t->next = timers;
+    timers = t;
+    return t->id;
+}
+
+/* A timer of the context's module. */
+static moduleTimer *ownTimer(const ValkeyModuleCtx *x, uint64_t id) {
+    moduleTimer *t = findTimer(id);
+    return t && t->owner == x->module ? t : NULL;
+}
+
+int apiStopTimer(ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data) {
+    moduleTimer *t = ownTimer(ctx, id);
+    if (!t) return VALKEYMODULE_ERR;
+    if (data) *data = t->data;
+    loopRemoveTimer(engineLoop(), t->in_loop);
+    freeTimer(t);
+    return VALKEYMODULE_OK;
+}
+
+int apiGetTimerInfo(ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *remaining,
+                    void **data) {
+    const moduleTimer *t = ownTimer(ctx, id);
+    if (!t) return VALKEYMODULE_ERR;
+    int64_t left_us = t->due_us - clockMonoUs();
+    if (remaining) *remaining = left_us > 0 ? (uint64_t)left_us / 1000 : 0;
+    if (data) *data = t->data;
+    return VALKEYMODULE_OK;
+}
+
+bool timersExist(const module *m) {
+    for (const moduleTimer *t = timers; t; t = t->next) {
+        if (t->owner == m) return true;
+    }
+    return false;
+}
+
+void timersRemove(module *m) {
+    hotCheck(threadIsMain());
+    for (moduleTimer *t = timers, *next; t; t = next) {
+        next = t->next;
+        if (t->owner != m) continue;
+        loopRemoveTimer(engineLoop(), t->in_loop);
+        freeTimer(t);
+    }
+}
+
+/* ------------------------------------------------------------------ descriptors */
+
+enum { DIRECTIONS = 2 };
+
+/* What modules watch on a descriptor. */
+typedef struct watchedFd {
+    struct watchedFd *next;
+    int fd;
+    struct {
+        ValkeyModuleEventLoopFunc func; /* NULL: not watched */
+        void *data;
+    } of[DIRECTIONS]; /* reading, writing */
+} watchedFd;
+
+static watchedFd *watched;
+
+static watchedFd *findFd(int fd) {
+    watchedFd *w = watched;
+    while (w && w->fd != fd) w = w->next;
+    return w;
+}
+
+static void onReady(loop *l, int fd, void *arg, int mask) {
+    hotCheck(fd >= 0);
+    watchedFd *w = arg;
+    (void)l; /* there is one */
+    static const int bits[DIRECTIONS] = {LOOP_READ, LOOP_WRITE};
+    static const int told[DIRECTIONS] = {VALKEYMODULE_EVENTLOOP_READABLE,
+                                         VALKEYMODULE_EVENTLOOP_WRITABLE};
+    for (int i = 0; i < DIRECTIONS; i++) {
+        if (!(mask & bits[i]) || findFd(fd) != w || !w->of[i].func) continue;
+        w->of[i].func(fd, w->of[i].data, told[i]); /* it may end the watch */
+    }
+}
+
+enum { BOTH = VALKEYMODULE_EVENTLOOP_READABLE | VALKEYMODULE_EVENTLOOP_WRITABLE };
+
+static int loopMask(int mask) {
+    hotCheck((mask & ~BOTH) == 0);
+    return (mask & VALKEYMODULE_EVENTLOOP_READABLE ? LOOP_READ : 0) |
+           (mask & VALKEYMODULE_EVENTLOOP_WRITABLE ? LOOP_WRITE : 0);
+}
+
+/* OK, or sets errno. */
+static int checkFd(int fd, int mask) {
+    errno = fd < 0 ? ERANGE : mask & ~BOTH ? EINVAL : 0;
+    return errno ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
+}
+
+int apiEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
+    if (checkFd(fd, mask) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    if (!func) {
+        errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    if (!mask) return VALKEYMODULE_OK;
+    watchedFd *w = findFd(fd);
+    if (!w) {
+        w = memNew(watchedFd);
+        w->fd = fd;
+        w->next = watched;
+        watched = w;
+    }
+    if (loopWatch(engineLoop(), fd, loopMask(mask), onReady, w) != OK) {
+        errno = ERANGE;
+        return VALKEYMODULE_ERR;
+    }
+    for (int i = 0; i < DIRECTIONS; i++) {
+        if (!(mask & (i ? VALKEYMODULE_EVENTLOOP_WRITABLE : VALKEYMODULE_EVENTLOOP_READABLE)))
+            continue;
+        w->of[i].func = func;
+        w->of[i].data = user_data;
+    }
+    return VALKEYMODULE_OK;
+}
+
+int apiEventLoopDel(int fd, int mask) {
+    if (checkFd(fd, mask) != VALKEYMODULE_OK) return VALKEYMODULE_ERR;
+    watchedFd *w = findFd(fd);
+    if (!w) return VALKEYMODULE_OK;
+    loopUnwatch(engineLoop(), fd, loopMask(mask));
+    if (mask & VALKEYMODULE_EVENTLOOP_READABLE) w->of[0].func = NULL;
+    if (mask & VALKEYMODULE_EVENTLOOP_WRITABLE) w->of[1].func = NULL;
+    if (w->of[0].func || w->of[1].func) return VALKEYMODULE_OK;
+    watchedFd **at = &watched;
+    while (*at != w) at = &(*at)->next;
+    *at = w->next;
+    memFree(w);
+    return VALKEYMODULE_OK;
+}
+
+typedef struct oneShot {
+    ValkeyModuleEventLoopOneShotFunc func;
+    void *data;
+} oneShot;
+
+static void runOneShot(void *arg) {
+    hotCheck(((const oneShot *)arg)->func);
+    oneShot call = *(oneShot *)arg;
+    memFree(arg);
+    call.func(call.data);
+}
+
+int apiEventLoopAddOneShot(ValkeyModuleEventLoopOneShotFunc func, void *user_data) {
+    if (!func) {
+        errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    oneShot *call = memAlloc(sizeof(*call));
+    *call = (oneShot){func, user_data};
+    mainQueueAdd(runOneShot, call);
+    return VALKEYMODULE_OK;
+}

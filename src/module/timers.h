@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Timers of modules. Main thread only. */
+#ifndef MODULE_TIMERS_H
+#define MODULE_TIMERS_H
+
+#include <stdbool.h>
+
+#include "module/registry.h"
+
+/* True if the module has a timer that has not expired. */
+bool timersExist(const module *m);
+/* The module ends: its timers do not expire any more. */
+void timersRemove(module *m);
+
+#endif
