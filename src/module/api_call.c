@@ -25,6 +25,8 @@
 #include "script/run.h"
 #include "store/store.h"
 
+/* Ids that no client has: for filters a caller of 0 would be none. */
+#define CALL_ID_FIRST (UINT64_C(1) << 62)
 enum { CALL_DEPTH_MAX = 64 };
 static struct {
     session *sessions[CALL_DEPTH_MAX];
@@ -39,6 +41,7 @@ static session *beginCall(const ctx *outer) {
         static const sessionCarrier carrier;
         *at = memNew(session);
         sessionInit(*at, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+        (*at)->id = CALL_ID_FIRST + (uint64_t)calls.depth;
     }
     hotCheck(calls.depth >= 0);
     calls.depth++;

@@ -175,6 +175,8 @@ static void summarizeKeys(moduleCommand *m) {
             step = s->step;
         } else if (last >= 0 && s->begin_at == last + 1 && s->step == step) {
             last = end;
+        } else {
+            m->spec.flags |= CMD_MOVABLEKEYS;
         }
     }
     m->spec.first_key = (int8_t)first;
