@@ -87,7 +87,7 @@ start_server {overrides {enable-module-command yes}} {
 }
 
 set rewritten $::job_dir/rewritten.conf
-start_server [list overrides [list settings.number 77 loadmodule [list $path] settings.greeting {good morning} \
+start_server [list tags tls:skip overrides [list settings.number 77 loadmodule [list $path] settings.greeting {good morning} \
     enable-module-command yes]] {
     test {values of the file, before and after loadmodule; CONFIG REWRITE keeps them} {
         assert_equal {77 {good morning}} [list [setting number] [setting greeting]]
