@@ -95,6 +95,26 @@ static status openLibrary(const char *path, void **library, onLoadProc **on_load
                      path);
 }
 
+typedef struct unloadCall {
+    onUnloadProc *on_unload;
+    int result;
+} unloadCall;
+
+static void callOnUnload(ValkeyModuleCtx *x, void *arg) {
+    unloadCall *call = arg;
+    call->result = call->on_unload(x);
+}
+
+/* OnUnload is optional; 1 refuses. */
+static bool agreesToUnload(module *m) {
+    hotCheck(m->library);
+    unloadCall call = {(onUnloadProc *)dlsym(m->library, "ValkeyModule_OnUnload"), 0};
+    if (!call.on_unload) call.on_unload = (onUnloadProc *)dlsym(m->library, "RedisModule_OnUnload");
+    if (!call.on_unload) return true;
+    contextRun(m, 0, callOnUnload, &call);
+    return call.result != VALKEYMODULE_ERR;
+}
+
 /* What OnLoad has made becomes visible. */
 static status finishLoad(module *m, reason *why) {
     hotCheck(m->loading);
@@ -139,6 +159,10 @@ status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) {
         st = finishLoad(m, why);
     }
     if (st != OK) {
+        if (m && call.result != VALKEYMODULE_ERR) { /* it has succeeded, so it is told */
+            m->library = library;
+            (void)agreesToUnload(m); /* it cannot refuse */
+        }
         if (m) removeRegistered(m);
         if (m && typesExist(m)) goto failed; /* values remain, and with them the module's code */
         moduleFree(m);
@@ -156,27 +180,6 @@ failed:
 }
 
 /* ------------------------------------------------------------------ unload */
-
-typedef struct unloadCall {
-    onUnloadProc *on_unload;
-    int result;
-} unloadCall;
-
-static void callOnUnload(ValkeyModuleCtx *x, void *arg) {
-    unloadCall *call = arg;
-    call->result = call->on_unload(x);
-}
-
-/* OnUnload is optional; 1 refuses. */
-static bool agreesToUnload(module *m) {
-    hotCheck(m->library);
-    hotCheck(!m->loading);
-    unloadCall call = {(onUnloadProc *)dlsym(m->library, "ValkeyModule_OnUnload"), 0};
-    if (!call.on_unload) call.on_unload = (onUnloadProc *)dlsym(m->library, "RedisModule_OnUnload");
-    if (!call.on_unload) return true;
-    contextRun(m, 0, callOnUnload, &call);
-    return call.result != VALKEYMODULE_ERR;
-}
 
 status moduleUnload(slice name, reason *why) {
     module *m = registryFind(name);

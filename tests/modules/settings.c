@@ -142,7 +142,10 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         return errno == EINVAL ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
     if (!strcmp(word, "unloaded")) return VALKEYMODULE_OK;
     ValkeyModule_ExportSharedAPI(ctx, "settings.twice", (void *)twice);
-    return ValkeyModule_LoadConfigs(ctx);
+    if (ValkeyModule_LoadConfigs(ctx) == VALKEYMODULE_OK) return VALKEYMODULE_OK;
+    if (greeting) ValkeyModule_FreeString(ctx, greeting); /* OnUnload is not called then */
+    greeting = NULL;
+    return VALKEYMODULE_ERR;
 }
 
 int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
