@@ -3,7 +3,7 @@
 """Compares valkey.conf with the tables of directives (src/*/options*.c).
 
 Every directive is there exactly once, with its default, and nothing else. The marks say who may set
-it, older names and the words of enums are explained. README.md names no other directive.
+it, older names and the words of enums are explained, and what has no effect is told, here and in docs/compatibility.md.
 A server with all of it in force: tests/unit/config.tcl.
 """
 import os, re, sys
@@ -14,7 +14,7 @@ from option_tables import TableError, memory_of, read_options
 
 MARKS = {"immutable": "start", "protected": "protected", "hidden": "hidden", "sensitive": "secret"}
 LINE_MAX = 110
-README = os.path.join(os.path.dirname(PATH), "README.md")
+COMPATIBILITY = os.path.join(os.path.dirname(PATH), "docs", "compatibility.md")
 # Written in several lines, one for each class of clients.
 CLASSES = {"normal": "normal", "replica": "slave", "pubsub": "pubsub"}
 
@@ -54,6 +54,8 @@ def check_block(block, options):
         if wanted != block.marks:
             yield (f"valkey.conf:{block.line}: {name} is marked {sorted(block.marks)}, "
                    f"its row says {sorted(wanted)}")
+        if option.no_effect and "no effect" not in prose.lower():
+            yield f"valkey.conf:{block.line}: {name} has no effect, which is not told"
         if option.alias and option.alias not in prose:
             yield f"valkey.conf:{block.line}: the older name {option.alias} of {name} is not told"
         for word in option.words:
@@ -88,18 +90,17 @@ def check_lines(path):
             yield f"valkey.conf:{number}: more than {LINE_MAX} columns"
 
 
-def check_readme(options):
-    """The directives listed in README.md as having no effect must exist, and be listed once."""
-    text = open(README).read()
-    rows = re.search(r"\n## Directives without effect yet\n(.*?)(?=\n## |\Z)", text, flags=re.S)
-    seen = set()
-    for row in re.findall(r"^\|[^|]*\|(.*)\|$", rows[1] if rows else "", flags=re.M):
-        for name in re.findall(r"`([a-z][a-z0-9_-]+)`", row):
-            if name not in options:
-                yield f"README.md: {name}: no such directive"
-            if name in seen:
-                yield f"README.md: {name} is named twice"
-            seen.add(name)
+def check_compatibility(options):
+    """The table of directives without effect has those whose rows say so, once each."""
+    with open(COMPATIBILITY, encoding="utf-8") as file:
+        text = file.read()
+    rows = re.search(r"\n## Directives without effect\n(.*?)(?=\n## |\Z)", text, flags=re.S)[1]
+    named = [name for row in re.findall(r"^\|[^|]*\|(.*)\|$", rows, flags=re.M) for name in re.findall(r"`([a-z][a-z0-9_-]+)`", row)]
+    wanted = {option.name for option in options.values() if option.no_effect or option.kind == "ignored"}
+    for name in sorted(wanted ^ set(named)):
+        yield f"docs/compatibility.md: {name} " + ("has no effect, and is missing" if name in wanted else "has an effect")
+    for name in sorted({name for name in named if named.count(name) > 1}):
+        yield f"docs/compatibility.md: {name} is named twice"
 
 
 def main():
@@ -108,7 +109,7 @@ def main():
         _, blocks = read_conf()
     except (TableError, ConfError) as problem:
         sys.exit(f"conf: {problem}")
-    problems = [*check(options, blocks), *check_lines(PATH), *check_readme(options)]
+    problems = [*check(options, blocks), *check_lines(PATH), *check_compatibility(options)]
     for problem in problems:
         print(problem)
     if problems:

@@ -20,6 +20,7 @@ ROOT = os.path.join(os.path.dirname(__file__), "..")
 SWITCHES = [
     ("--check-config", None, "[FILE]", "Checks the file and the directives after it, reports all errors and exits "
      "with 0 if there are none, else with 2."),
+    ("--strict", None, "", "After --check-config: directives without effect are errors, too."),
     ("--print-config", None, "[FILE]", "Prints the value of every directive and its origin, and exits."),
     ("--check-system", None, "", "Checks for unfavourable system settings and exits, with 1 if there are "
      "any."),

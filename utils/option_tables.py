@@ -22,7 +22,7 @@ class Option:
     def __init__(self, name, kind, folder):
         self.name, self.kind, self.folder = name, kind, folder
         self.default, self.min, self.max = None, None, None
-        self.words, self.flags, self.alias = [], set(), None
+        self.words, self.flags, self.alias, self.no_effect = [], set(), None, None
 
     def is_memory(self):
         return self.kind.startswith("memory")
@@ -106,6 +106,7 @@ def read_row(macro, arguments, folder, lists):
     extra = dict(re.split(r"\s*=\s*", a[1:], maxsplit=1) for a in arguments[1:] if a.startswith("."))
     option.flags = {f.strip()[len("CONFIG_"):].lower() for f in extra.get("flags", "").split("|") if f.strip()}
     option.alias = text_of(extra["alias"]) if "alias" in extra else None
+    option.no_effect = text_of(extra["no_effect"]) if "no_effect" in extra else None
     if kind == "bool":
         option.default = {"true": "yes", "false": "no"}[plain[1]]
     elif kind in ("int", "memory"):

@@ -154,7 +154,8 @@ static status init(reason *why) {
     status st = aclFileLoad(&errors);
     if (st != OK) {
         logWarning("Aborting Valkey startup because of ACL errors: %s", strText(&errors));
-        reasonSet(why, st, "the ACL file %s has errors", aclConf.aclfile);
+        reasonSet(why, st, "Correct the ACL file %s, or remove the directive aclfile",
+                  aclConf.aclfile);
     }
     strFree(&errors);
     return st;

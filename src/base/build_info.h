@@ -7,6 +7,8 @@
 
 /* The version of Valkey this server is compatible with. */
 #define SERVER_VERSION "9.1.2"
+/* The version of this project: see CHANGELOG.md. */
+#define SERVER_RELEASE "0.9.0"
 /* The first eight digits of the commit, "00000000" when built outside git. */
 extern const char buildGitSha[];
 /* "1" when src/ differed from that commit, else "0". */

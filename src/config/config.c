@@ -402,6 +402,37 @@ void configGetOrigin(const configOption *o, str *out) {
     }
 }
 
+static bool isDefault(const configOption *o) {
+    str value = STR_EMPTY, standard = STR_EMPTY;
+    bool same = o->kind != CONFIG_KIND_FILE_ONLY && configDefault(o, &standard);
+    if (same) {
+        configGet(o, &value);
+        same = sliceEqual(strSlice(&value), strSlice(&standard));
+    }
+    strFree(&value);
+    strFree(&standard);
+    return same;
+}
+
+int configEachWithoutEffect(void (*proc)(const char *sentence, void *arg), void *arg) {
+    hotCheck(threadIsMain());
+    int count = 0;
+    for (int i = 0; i < registry.count; i++) {
+        const configEntry *entry = &registry.entries[i];
+        const configOption *o = entry->option;
+        if (!o->no_effect || entry->main != entry) continue;
+        if (entry->origin.kind == CONFIG_FROM_DEFAULT || isDefault(o)) continue;
+        str sentence = STR_EMPTY;
+        strAppendFormat(&sentence, "Directive '%s' (", entry->name);
+        configGetOrigin(o, &sentence);
+        strAppendFormat(&sentence, ") has no effect: %s", o->no_effect);
+        proc(strText(&sentence), arg);
+        strFree(&sentence);
+        count++;
+    }
+    return count;
+}
+
 void configReport(str *out) {
     hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
@@ -527,7 +558,21 @@ void configUninstall(void) {
     configFileForget();
 }
 
-void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg) {
+/* The only one of the options with that `apply` that was set, NULL if there are others. */
+static const configEntry *onlyCause(status (*apply)(reason *why)) {
+    const configEntry *cause = NULL;
+    for (int i = 0; i < registry.count; i++) {
+        const configEntry *entry = &registry.entries[i];
+        if (entry->main != entry || entry->option->apply != apply) continue;
+        if (entry->origin.kind == CONFIG_FROM_DEFAULT) continue;
+        if (cause) return NULL;
+        cause = entry;
+    }
+    return cause;
+}
+
+void configApplyAtStart(void (*proc)(const configEntry *entry, const reason *why, void *arg),
+                        void *arg) {
     hotCheck(threadIsMain());
     for (int i = 0; i < registry.count; i++) {
         const configOption *o = registry.entries[i].option;
@@ -538,7 +583,7 @@ void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg) {
             done = (before->flags & CONFIG_APPLY_AT_START) && before->apply == o->apply;
         }
         reason why = {""};
-        if (!done && o->apply(&why) != OK) proc(&why, arg);
+        if (!done && o->apply(&why) != OK) proc(onlyCause(o->apply), &why, arg);
     }
 }
 

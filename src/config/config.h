@@ -114,11 +114,13 @@ struct configOption {
      * function. If it fails it must have changed nothing, and all values are restored. It may
      * adjust the value (clamping). */
     status (*apply)(reason *why);
+    /* Why the directive is accepted but does nothing here; NULL: it has an effect. */
+    const char *no_effect;
 };
 
 /* clang-format off */
 /* Rows of a table. The type of the field is checked. The last arguments may be .flags, .alias,
- * .accept and .apply, as designated initializers. */
+ * .accept, .apply and .no_effect, as designated initializers. */
 #define CONFIG_BOOL(name_, field, default_, ...)                                    \
     {.kind = CONFIG_KIND_BOOL, .name = (name_), CONFIG_AT_(field, bool),            \
      .number = (default_), ##__VA_ARGS__}
@@ -164,7 +166,8 @@ struct configOption {
 #define CONFIG_FILE_ONLY(name_, file_only_, ...)                                    \
     {.kind = CONFIG_KIND_FILE_ONLY, .name = (name_), .file_only = (file_only_), ##__VA_ARGS__}
 /* A directive of older versions: accepted and ignored. */
-#define CONFIG_IGNORED(name_) CONFIG_FILE_ONLY(name_, &configIgnored)
+#define CONFIG_IGNORED(name_) \
+    CONFIG_FILE_ONLY(name_, &configIgnored, .no_effect = "it is obsolete, and ignored as in Valkey")
 /* Includes all rows of another table of the same folder. */
 #define CONFIG_TABLE(table_) {.kind = CONFIG_KIND_TABLE, .table = (table_)}
 #define CONFIG_END {.kind = CONFIG_KIND_END}
@@ -219,6 +222,9 @@ const configOption *configFind(slice name);
 void configGet(const configOption *o, str *out);
 /* Appends "default", "/etc/valkey.conf:12", "command line" or "CONFIG SET". */
 void configGetOrigin(const configOption *o, str *out);
+/* Calls `proc` with a sentence for each directive that was set at start to another value than its
+ * default and has no effect. Returns their number. */
+int configEachWithoutEffect(void (*proc)(const char *sentence, void *arg), void *arg);
 /* Calls `proc` for every name including aliases, sorted; file-only directives are omitted. */
 void configEach(void (*proc)(const char *name, const configOption *o, void *arg), void *arg);
 

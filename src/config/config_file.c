@@ -42,6 +42,7 @@ typedef struct loader {
     rankedLine *ranked;
     int ranked_count;
     bool takes_ranked;
+    str proposal; /* instead of a line with an error */
 } loader;
 
 static status ignoreWords(const slice *words, int count, reason *why) {
@@ -166,6 +167,12 @@ static status takeInclude(loader *l, const char *path, reason *why) {
     return st;
 }
 
+static void setOrigin(const loader *l, configEntry *entry, int number) {
+    hotCheck(number >= 0);
+    entry->main->origin =
+        (configOrigin){l->file ? CONFIG_FROM_FILE : CONFIG_FROM_COMMAND_LINE, number, l->file};
+}
+
 static status takeOption(loader *l, configEntry *entry, const slice *words, int count, int number,
                          reason *why) {
     hotCheck(count >= 0);
@@ -174,17 +181,15 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
     if (o->kind == CONFIG_KIND_FILE_ONLY) {
         bool fits = count >= o->file_only->words_min && count <= o->file_only->words_max;
         if (!fits) return reasonSet(why, ERR_SYNTAX, "Bad directive or wrong number of arguments");
+        if (o->no_effect) setOrigin(l, entry, number);
         return o->file_only->take(words, count, why);
     }
-    configOrigin *origin = &entry->main->origin;
-    bool more = origin->kind != CONFIG_FROM_DEFAULT;
+    bool more = entry->main->origin.kind != CONFIG_FROM_DEFAULT;
     bool split = count == 1 && (o->flags & CONFIG_MULTI_WORD); /* e.g. bind "::1 127.0.0.1" */
     status st =
         split ? configAssignText(o, words[0], more, why) : configAssign(o, words, count, more, why);
-    if (st != OK) return st;
-    *origin =
-        (configOrigin){l->file ? CONFIG_FROM_FILE : CONFIG_FROM_COMMAND_LINE, number, l->file};
-    return OK;
+    if (st == OK) setOrigin(l, entry, number);
+    return st;
 }
 
 /* ------------------------------------------------------------------ values of modules */
@@ -232,6 +237,20 @@ bool configTakeKept(slice name, str *out) {
 
 const char *configFirstKept(void) { return kept ? strText(&kept->name) : NULL; }
 
+/* "maxmemory 2gb" for the words of "maxmemory 2 gb"; NULL if they are something else. */
+static const char *joinUnit(loader *l, const configOption *o, const str *words, int count) {
+    static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "%"};
+    bool is_memory = o->kind == CONFIG_KIND_MEMORY || o->kind == CONFIG_KIND_MEMORY_OR_PERCENT;
+    if (!is_memory || count != 3) return NULL;
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        if (!sliceIs(strSlice(&words[2]), units[i])) continue;
+        strClear(&l->proposal);
+        strAppendFormat(&l->proposal, "%s %s%s", o->name, strText(&words[1]), units[i]);
+        return strText(&l->proposal);
+    }
+    return NULL;
+}
+
 static status takeWords(loader *l, const str *words, int count, int number, const char **suggestion,
                         reason *why) {
     hotCheck(count > 0);
@@ -247,6 +266,7 @@ static status takeWords(loader *l, const str *words, int count, int number, cons
     for (int i = 1; i < count; i++) values[i - 1] = strSlice(&words[i]);
     status st = takeOption(l, entry, values, count - 1, number, why);
     memFree(values);
+    if (st != OK) *suggestion = joinUnit(l, entry->option, words, count);
     return st;
 }
 
@@ -341,9 +361,7 @@ static status takeFile(loader *l, const char *path, int *newlines, reason *why) 
     status st = fileReadAll(path, FILE_BYTES_MAX, &content, &detail);
     if (st != OK) {
         const char *words = st == ERR_LIMIT ? detail.text : strerror(errno);
-        reasonSet(why, ERR_IO, "Fatal error, can't open config file '%s': %s", name, words);
-        logWarning("%s", why->text);
-        return ERR_IO;
+        return reasonSet(why, ERR_IO, "Fatal error, can't open config file '%s': %s", name, words);
     }
     const char *outer = l->file;
     l->stack[l->depth++] = name;
@@ -403,10 +421,20 @@ static void takeArguments(loader *l, int argc, const char *const *argv, int newl
     strFree(&line);
 }
 
-static void reportApply(const reason *why, void *arg) {
+static void reportApply(const configEntry *entry, const reason *why, void *arg) {
     loader *l = arg;
-    l->errors++;
-    strAppendFormat(l->report, "%s\n", why->text);
+    if (!entry) {
+        l->errors++;
+        strAppendFormat(l->report, "%s\n", why->text);
+        return;
+    }
+    str line = STR_EMPTY;
+    strAppendFormat(&line, "%s ", entry->name);
+    configGet(entry->option, &line);
+    l->file = entry->origin.file;
+    reportLine(l, strSlice(&line), entry->origin.line, why->text, NULL);
+    l->file = NULL;
+    strFree(&line);
 }
 
 status configLoad(int argc, const char *const *argv, str *report) {
@@ -426,6 +454,7 @@ status configLoad(int argc, const char *const *argv, str *report) {
     if (argc > first) takeArguments(&l, argc - first, argv + first, newlines);
     takeRanked(&l);
     if (l.errors == 0) configApplyAtStart(reportApply, &l);
+    strFree(&l.proposal);
     if (l.errors > 1) strAppendFormat(report, "%d errors in the configuration\n", l.errors);
     return l.errors ? ERR_SYNTAX : OK;
 }

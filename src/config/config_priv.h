@@ -41,8 +41,10 @@ status configAssignText(const configOption *o, slice text, bool more, reason *wh
 void configJoinWords(const slice *words, int count, str *out);
 /* Appends the default in the format of CONFIG GET; false if it is not constant. */
 bool configDefault(const configOption *o, str *out);
-/* Calls `apply` of all options with CONFIG_APPLY_AT_START; calls `proc` for each failure. */
-void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg);
+/* Calls `apply` of all options with CONFIG_APPLY_AT_START; calls `proc` for each failure. `entry`
+ * is the directive that caused it, NULL if several were set or none. */
+void configApplyAtStart(void (*proc)(const configEntry *entry, const reason *why, void *arg),
+                        void *arg);
 /* Frees the data of config_file.c. */
 void configFileForget(void);
 

@@ -174,7 +174,8 @@ const configOption engineOptions[] = {
     /* Limits of requests. */
     CONFIG_MEMORY("proto-max-bulk-len", engineConf.proto_max_bulk_len, 512 * CONFIG_MB, CONFIG_MB,
                   INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128),
+    CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128,
+               .no_effect = "the size of batches is fixed here"),
     /* Command log. */
     CONFIG_INT("commandlog-execution-slower-than", engineConf.commandlog_execution_slower_than,
                10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than",

@@ -215,7 +215,9 @@ static status listenUnix(reason *why) {
     reason detail;
     int fd = netListenUnix(netConf.unixsocket, (mode_t)netConf.unixsocketperm,
                            netConf.unixsocketgroup, netConf.tcp_backlog, &detail);
-    if (fd < 0) return reasonSet(why, ERR_IO, "Failed opening Unix socket: bind: %s", detail.text);
+    if (fd < 0)
+        return reasonSet(why, ERR_IO, "Failed opening Unix socket: %s: %s", netConf.unixsocket,
+                         detail.text);
     return watchListener(fd, &connUnix, why);
 }
 

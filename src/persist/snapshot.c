@@ -5,7 +5,9 @@
  * and stop-writes-on-bgsave-error is on. */
 #include "persist/snapshot.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "engine/child.h"
@@ -409,6 +411,11 @@ status snapshotAtShutdown(uint32_t flags, reason *why) {
         return OK;
     }
     logWarning("Error trying to save the DB, can't exit.");
+    char folder[PATH_MAX];
+    logWarning(
+        "The server keeps running, as ending it would lose data. Make it possible to write in the folder %s, "
+        "and stop it again; SHUTDOWN NOSAVE ends it without saving.",
+        getcwd(folder, sizeof(folder)) ? folder : "of the directive dir");
     return ERR_DENIED;
 }
 

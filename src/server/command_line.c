@@ -17,8 +17,9 @@
 enum { TEST_PASSES = 50 };
 
 static void printVersion(void) {
-    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s\n", SERVER_VERSION, buildGitSha,
-           buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
+    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s release=%s\n", SERVER_VERSION,
+           buildGitSha, buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha,
+           SERVER_RELEASE);
 }
 
 /* A % in these lines is replaced by the name of the program. */
@@ -27,7 +28,7 @@ static const char help_text[] =
     "       % - (read config from stdin)\n"
     "       % -v or --version\n"
     "       % -h or --help\n"
-    "       % --check-config [/path/to/valkey.conf] [options] (report all errors and exit)\n"
+    "       % --check-config [--strict] [/path/to/valkey.conf] [options] (report all errors and exit)\n"
     "       % --print-config [/path/to/valkey.conf] [options] (print each value and its origin, and exit)\n"
     "       % --test-memory <megabytes>\n"
     "       % --check-system\n\n"
@@ -111,11 +112,18 @@ static void printOption(const char *name, const configOption *o, void *arg) {
     strFree(&value);
 }
 
+static void printLine(const char *line, void *arg) {
+    FILE *to = arg;
+    fprintf(to, "%s\n", line);
+}
+
 void commandLineRunConfig(int argc, char **argv) {
     hotCheck(threadIsMain());
     bool check_only = argc > 1 && is(argv[1], "--check-config", NULL);
     bool print = argc > 1 && is(argv[1], "--print-config", NULL);
     if (!check_only && !print) return;
+    bool strict = check_only && argc > 2 && is(argv[2], "--strict", NULL);
+    if (strict) argc--, argv++;
     str report = STR_EMPTY;
     /* The option itself takes the place of the program's name in argv. */
     bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK;
@@ -124,7 +132,9 @@ void commandLineRunConfig(int argc, char **argv) {
     } else if (print) {
         configEach(printOption, NULL);
     } else {
-        printf("The configuration is valid.\n");
+        int without_effect = configEachWithoutEffect(printLine, strict ? stderr : stdout);
+        good = !strict || without_effect == 0;
+        if (good) printf("The configuration is valid.\n");
     }
     strFree(&report);
     exit(good ? 0 : EXIT_BAD_CONFIG);

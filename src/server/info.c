@@ -42,8 +42,9 @@ static void printServer(str *out) {
     int64_t uptime_s = (clockWallMs() - run->started_ms) / 1000;
     strAppendFormat(
         out,
-        "redis_version:%s\r\nserver_name:valkey\r\nvalkey_version:%s\r\nvalkey_release_stage:ga\r\n",
-        SERVER_REDIS_VERSION, SERVER_VERSION);
+        "redis_version:%s\r\nserver_name:valkey\r\nvalkey_version:%s\r\nvalkey_release_stage:ga\r\n"
+        "server_release:%s\r\n",
+        SERVER_REDIS_VERSION, SERVER_VERSION, SERVER_RELEASE);
     strAppendFormat(out, "redis_git_sha1:%s\r\nredis_git_dirty:%s\r\nredis_build_id:%s\r\n",
                     buildGitSha, buildGitDirty, buildGitSha);
     strAppendFormat(out, "%s_mode:%s\r\nos:%s %s %s\r\narch_bits:%d\r\n",

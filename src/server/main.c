@@ -221,10 +221,16 @@ static void registerHandlers(void) {
     engineSetIdentityProc(identify);
 }
 
+static void logWithoutEffect(const char *sentence, void *arg) {
+    (void)arg;
+    logWarning("%s", sentence);
+}
+
 static void logStartup(void) {
     logNotice("oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
     logNotice("Valkey version=%s, bits=%d, commit=%s, modified=%s, pid=%d, just started",
               SERVER_VERSION, (int)(sizeof(void *) * 8), buildGitSha, buildGitDirty, (int)getpid());
+    logNotice("Server release=%s, compatible with that version of Valkey", SERVER_RELEASE);
     if (configFilePath() || run.argc > 1) {
         logNotice("Configuration loaded");
     } else {
@@ -233,6 +239,7 @@ static void logStartup(void) {
             "%s /path/to/valkey.conf",
             run.argv[0]);
     }
+    (void)configEachWithoutEffect(logWithoutEffect, NULL); /* how many does not matter */
 }
 
 static void checkAddresses(void) {

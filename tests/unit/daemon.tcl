@@ -64,6 +64,84 @@ tags {daemon tls:skip needs:config} {
         }
     }
 
+    test {directives without effect are named by --check-config, are errors with --strict, and are logged at start} {
+        set text "rdma-port 6380\nprefetch-batch-max-size 64\ndynamic-hz yes\nenable-debug-assert no\nhz 20"
+        set path [config_file $text]
+        set expected {}
+        foreach {name line why} {
+            dynamic-hz 3 {it is obsolete, and ignored as in Valkey} prefetch-batch-max-size 2 {the size of batches is fixed here}
+            rdma-port 1 {RDMA is not supported}
+        } {
+            lappend expected "Directive '$name' ($path:$line) has no effect: $why"
+        }
+        set expected [join $expected \n]
+        assert_equal [list 0 "$expected\nThe configuration is valid." {}] [run_server --check-config $path]
+        assert_equal [list 2 {} $expected\n] [run_server --check-config --strict $path]
+        assert_equal {0 {The configuration is valid.} {}} [run_server --check-config --strict [config_file "hz 20\nrdma-port 0"]]
+        assert_match "*Directive 'rdma-port' (command line) has no effect*" \
+            [lindex [run_server --check-config --rdma-port 1] 1]
+        start_server [list overrides [list dynamic-hz yes rdma-rx-size 65536]] {
+            assert_match "*# Directive 'dynamic-hz' (*:*) has no effect: it is obsolete*# Directive 'rdma-rx-size' (*:*) has no effect*" \
+                [server_log]
+        }
+    }
+
+    test {a file that cannot be opened is reported once, with its directive} {
+        lassign [run_server [config_file "hz 20\ninclude /nonexistent/x.conf"]] code out errors
+        assert_equal 1 $code
+        assert_equal 1 [regexp -all {can't open config file} $out$errors]
+        assert_match "*at line 2\n>>> 'include /nonexistent/x.conf'\nFatal error, can't open config file '/nonexistent/x.conf': No such*" $errors
+        lassign [run_server /nonexistent/x.conf] code out errors
+        assert_equal 1 [regexp -all {can't open config file} $out$errors]
+    }
+
+    test {a log file that cannot be opened is reported with line, directive and path} {
+        set path [config_file "hz 20\nlogfile /nonexistent/x.log"]
+        lassign [run_server $path] code out errors
+        assert_match "*at line 2\n>>> 'logfile /nonexistent/x.log'\nCan't open the log file: No such file or directory\n    in $path\n" $errors
+        lassign [run_server --logfile /nonexistent/x.log] code out errors
+        assert_match "*>>> 'logfile /nonexistent/x.log'\n*    on the command line\n" $errors
+    }
+
+    test {a blank before the unit of a size is explained} {
+        foreach {line words} {
+            {maxmemory 2 gb} "; did you mean 'maxmemory 2gb'?" {maxmemory 60 %} "; did you mean 'maxmemory 60%'?"
+            {repl-backlog-size 1 MB} "; did you mean 'repl-backlog-size 1mb'?" {maxmemory 2 bananas} "asked.conf" {hz 1 k} "asked.conf"
+        } {
+            lassign [run_server --check-config [config_file $line]] code out errors
+            assert_match "*>>> '$line'\nwrong number of arguments\n*$words\n" $errors
+        }
+    }
+
+    test {an ACL file and a Unix socket that cannot be opened are named} {
+        assert_match "*opening file '/nonexistent/users.acl'*Correct the ACL file /nonexistent/users.acl, or remove*" \
+            [lindex [run_server --port 0 --aclfile /nonexistent/users.acl] 1]
+        assert_match "*Failed opening Unix socket: /nonexistent/socket: bind: No such file or directory*" \
+            [lindex [run_server --port 0 --unixsocket /nonexistent/socket] 1]
+    }
+
+    test {a SIGTERM that is refused, because the folder is gone, says how to end the server} {
+        start_server {overrides {save {3600 1000} enable-protected-configs yes}} {
+            set folder $::job_dir/gone
+            file mkdir $folder
+            r config set dir $folder
+            file delete -force $folder
+            exec kill -TERM [srv pid]
+            wait_for_condition 100 100 {[string match "*The server keeps running*write in the folder of the directive dir*SHUTDOWN NOSAVE*" [server_log]]} else {
+                fail [server_log]
+            }
+            assert_equal PONG [r ping]
+            r config set dir $::job_dir
+        }
+    }
+
+    test {INFO and the log have the version of this project beside that of Valkey} {
+        start_server {} {
+            assert_equal {9.1.2 0.9.0} [list [info_field valkey_version] [info_field server_release]]
+            assert_match "*Valkey version=9.1.2, *Server release=0.9.0*" [server_log]
+        }
+    }
+
     test {valkey.conf is valid} {
         assert_equal 0 [lindex [run_server --check-config $::tests_dir/../valkey.conf] 0]
     }
@@ -85,7 +163,7 @@ tags {daemon tls:skip needs:config} {
 
     test {--version, --help, --check-system and --test-memory} {
         foreach word {-v --version} {
-            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+$} [lindex [run_server $word] 1]]}
+            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+ release=0\.9\.0$} [lindex [run_server $word] 1]]}
         }
         foreach word {-h --help} {
             lassign [run_server $word] code out
