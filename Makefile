@@ -22,6 +22,7 @@
 #: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
+#: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
@@ -166,7 +167,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate trial install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate bench-report trial install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -215,11 +216,13 @@ help:
 
 # ---- compiling and linking ---------------------------------------------------------------------
 
-# Rewritten only when compiler or flags change; all objects depend on it.
+# Rewritten only when compiler or flags change; all objects depend on it. Objects do not depend on the path of the
+# tree, which only the map of paths contains: a tree that was moved, or copied by cp -a, is not built anew.
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)' | cmp -s - $@ || \
-	    echo '$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)' > $@
+	@new='$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)'; \
+	    without_path() { sed 's,-ffile-prefix-map=[^ ]*,,' "$$@" 2>/dev/null; }; \
+	    [ -f $@ ] && [ "$$(echo "$$new" | without_path)" = "$$(without_path $@)" ] || echo "$$new" > $@
 
 $(out)/%.o: src/%.c $(out)/flags
 	@mkdir -p $(@D)
@@ -427,6 +430,10 @@ modules: $(module_objects)
 cluster-proof:
 	+@$(MAKE) --no-print-directory BUILD=release build
 	@tests/proofs/cluster.py $(or $(ARGS),mixed)
+
+bench-report:
+	+@$(MAKE) --no-print-directory BUILD=release build/release/valkey-server build/release/tests/bench/load
+	@tests/bench/report.py $(PEER) $(ARGS)
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate

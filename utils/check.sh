@@ -32,6 +32,8 @@ run generated utils/check_generated.sh
 run conf utils/check_conf.py
 run docs utils/gen_docs.py --check
 run readmes utils/check_readmes.py
+run pages utils/check_docs.py
+run benchmarks tests/bench/report.py --check
 run comments utils/check_comments.py
 run page utils/check_page.py
 run output utils/check_output.sh

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The commands of docs/migration.md work as they are written. Both servers are this one here; helpers/migration_guide.py
+# runs them beside a peer.
+tags {resp:2 needs:local} {
+    foreach section {Before Live "With files" "A cluster, node by node" "With Sentinel"} {
+        test "the commands of the migration guide work as written: $section" {
+            set folder [file dirname [file normalize $::binary]]
+            foreach program {valkey-cli valkey-check-aof} {
+                if {![file exists $folder/$program]} {fail "$folder/$program is missing"}
+            }
+            if {[catch {exec $::tests_dir/helpers/migration_guide.py $folder --ours $folder --only $section 2>@1} output]} {
+                fail $output
+            }
+            assert_match "*1 passed, 0 failed" $output
+        }
+    }
+}
