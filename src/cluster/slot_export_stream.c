@@ -50,9 +50,9 @@ static void ended(void *arg) {
     logNotice("Slot migration %s snapshot finished, starting streaming.",
               slotMigrationLabel(w->job).text);
     logNotice("Snapshot of slots without a fork: %llu keys, %.1f MB; %.1f ms of the main thread, "
-              "at most %.3f ms in one turn",
+              "at most %.3f ms and %llu bytes in one turn",
               (unsigned long long)p.keys, (double)p.bytes / 1048576, (double)p.main_us / 1e3,
-              (double)p.longest_us / 1e3);
+              (double)p.longest_us / 1e3, (unsigned long long)p.most_bytes);
     exportOn(w->job, JOB_SNAPSHOT_SENT);
 }
 

@@ -175,14 +175,21 @@ static void writeNode(void *arg, const quicklistNodeView *node) {
     endRecord();
 }
 
-static void writeStreamNode(void *arg, streamId key, const streamNode *node) {
-    (void)arg, (void)key, (void)node;
-    panic("a stream is passed on as a whole"); /* aofPartsCan() */
+static void writeStreamNode(void *arg, streamId first, const streamNode *node) {
+    (void)arg; /* there is one walk */
+    hotCheck(walk.open > 0);
+    selectDb(walk.parts.db_id);
+    aofPartsStreamNode(&walk.parts, &walk.writer, first, node);
+    endRecord();
 }
 
 static bool writeStreamRest(void *arg, const stream *rest, uint64_t count) {
-    (void)arg, (void)rest, (void)count;
-    panic("a stream is passed on as a whole"); /* aofPartsCan() */
+    (void)arg; /* there is one walk */
+    hotCheck(walk.open > 0);
+    selectDb(walk.parts.db_id);
+    bool more = aofPartsStreamRest(&walk.parts, &walk.writer, rest, count);
+    endRecord();
+    return more;
 }
 
 static void endValue(void *arg) {
@@ -268,7 +275,7 @@ static void countOwed(void) {
 static void advance(int64_t now_us) {
     hotCheck(walk.runs);
     int64_t free_us = share(now_us), spent_us;
-    uint64_t sent = walk.progress.bytes;
+    uint64_t sent = walk.progress.bytes, passed = sent + walk.out.len;
     bool more, has_room;
     countOwed();
     do {
@@ -279,6 +286,8 @@ static void advance(int64_t now_us) {
     } while (more && has_room && walk.runs && spent_us < (walk.owed ? OWED_US_MAX : free_us));
     walk.progress.main_us += spent_us;
     if (spent_us > walk.progress.longest_us) walk.progress.longest_us = spent_us;
+    passed = walk.progress.bytes + walk.out.len - passed;
+    if (passed > walk.progress.most_bytes) walk.progress.most_bytes = passed;
     latencyNote("slot-migration-slice", spent_us / 1000);
     if (!walk.runs) return;
     if (!more) {

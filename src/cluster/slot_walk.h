@@ -49,6 +49,7 @@ int slotWalkDb(void);
 size_t slotWalkPending(void);
 typedef struct slotWalkProgress {
     uint64_t keys, keys_total, bytes;
+    uint64_t most_bytes;         /* in one turn */
     int64_t main_us, longest_us; /* of the main thread: in all turns; in the longest one */
 } slotWalkProgress;
 /* Of the walk, or the last one. */

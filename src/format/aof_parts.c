@@ -16,7 +16,8 @@
 enum { ITEMS_PER_COMMAND = 64, BYTES_PER_COMMAND = 32 * 1024 };
 
 bool aofPartsCan(const robj *o) {
-    return typeOf(o)->elements != NULL || objectType(o) == TYPE_LIST;
+    valueType type = objectType(o);
+    return typeOf(o)->elements != NULL || type == TYPE_LIST || type == TYPE_STREAM;
 }
 
 void aofPartsBegin(aofParts *p, const savedValue *value) {
@@ -25,6 +26,7 @@ void aofPartsBegin(aofParts *p, const savedValue *value) {
     strAppendSlice(&p->key, objectKey(value->head));
     p->type = (int)objectType(value->head);
     p->db_id = value->db_id;
+    p->rest = (aofStreamRest){.from = NULL};
     p->expire_ms = objectHasExpire(value->head) ? objectExpire(value->head) : OBJECT_NO_EXPIRE;
 }
 
@@ -108,6 +110,18 @@ void aofPartsNode(aofParts *p, rdbWriter *w, const quicklistNodeView *node) {
         word(p, listpackGetText(at, digits));
         flushIfLong(p, w, 1);
     }
+}
+
+void aofPartsStreamNode(aofParts *p, rdbWriter *w, streamId first, const streamNode *node) {
+    hotCheck(p->type == TYPE_STREAM);
+    hotCheck(!p->rest.from);
+    aofWriteStreamNode(w, strSlice(&p->key), first, node);
+}
+
+bool aofPartsStreamRest(aofParts *p, rdbWriter *w, const stream *rest, uint64_t count) {
+    hotCheck(p->type == TYPE_STREAM);
+    p->rest.from = rest;
+    return aofWriteStreamRest(w, strSlice(&p->key), &p->rest, count);
 }
 
 void aofPartsEnd(aofParts *p, rdbWriter *w) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
+#include "format/aof_stream.h"
 #include "format/rdb_writer.h"
 #include "store/saving.h"
 
@@ -20,13 +21,17 @@ typedef struct aofParts {
     int db_id; /* of the value */
     int64_t expire_ms;
     str text; /* of a compressed node */
+    aofStreamRest rest;
 } aofParts;
 
-/* True for values of this type: tables of elements, and lists. */
+/* True for values of this type: tables of elements, lists and streams. */
 bool aofPartsCan(const robj *o);
 void aofPartsBegin(aofParts *p, const savedValue *value);
 void aofPartsElement(aofParts *p, rdbWriter *w, const valueElement *element);
 void aofPartsNode(aofParts *p, rdbWriter *w, const quicklistNodeView *node);
+void aofPartsStreamNode(aofParts *p, rdbWriter *w, streamId first, const streamNode *node);
+/* Counters and groups, about `count` of them in a call; false at the end. */
+bool aofPartsStreamRest(aofParts *p, rdbWriter *w, const stream *rest, uint64_t count);
 /* Writes the rest and the expiry time. */
 void aofPartsEnd(aofParts *p, rdbWriter *w);
 void aofPartsClear(aofParts *p);

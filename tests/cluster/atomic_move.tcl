@@ -169,3 +169,99 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         assert_equal $plain [dict keys [job_of 0 $name]]
     }
 }
+
+# A stream as clients see it, without times that pass.
+proc stream_of {index key} {
+    set all [r -$index xinfo stream $key]
+    set seen [lmap field {length last-generated-id max-deleted-entry-id entries-added first-entry last-entry} {
+        dict get $all $field
+    }]
+    foreach group [r -$index xinfo groups $key] {
+        lappend seen $group [lmap entry [r -$index xpending $key [dict get $group name] - + 1000] {
+            list [lindex $entry 0] [lindex $entry 1] [lindex $entry 3]
+        }]
+        lappend seen [lsort [lmap c [r -$index xinfo consumers $key [dict get $group name]] {
+            list [dict get $c name] [dict get $c pending]
+        }]]
+    }
+    return $seen
+}
+
+start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    # 20 MB, two groups.
+    proc fill_stream {key} {
+        r eval {
+            for i = 1, 40000 do redis.call('xadd', KEYS[1], i .. '-0', 'n', i, 'text', ('x'):rep(480)) end
+            for i = 4, 40000, 4 do redis.call('xdel', KEYS[1], i .. '-0') end
+        } 1 $key
+        r xgroup create $key read 100-0
+        r xgroup create $key new $
+        r xgroup createconsumer $key read idle
+        foreach c {one two} {r xreadgroup group read $c count 500 streams $key >}
+        r pexpire $key 10000000
+    }
+    test {a large stream is passed on in parts: no turn handles much of it, on either side} {
+        fill_stream "{06S}x"
+        set want [stream_of 0 "{06S}x"]
+        set digest [r debug digest-value "{06S}x"]
+        r -1 config resetstat
+        set name [move 0 1 0 0]
+        wait_job 0 success $name
+        assert_equal $want [stream_of 1 "{06S}x"]
+        assert_equal $digest [r -1 debug digest-value "{06S}x"]
+        assert_range [r -1 pttl "{06S}x"] 1 10000000
+        assert {[regexp {Snapshot of slots without a fork: .* and (\d+) bytes in one turn} [server_log] - most]}
+        if {$most > 1000000} {fail "$most bytes in a turn of the source"}
+        assert {[regexp {eventloop_cmd_per_cycle_max:(\d+)} [r -1 info debug] - most]}
+        if {$most > 10000} {fail "$most commands in a turn of the target"}
+    }
+}
+
+start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    test {changes of a stream that is being passed on arrive, each after what it changes} {
+        fill_stream "{06S}x"
+        r config set rdb-key-save-delay 10000000
+        r bgsave
+        set name [move 0 1 0 0]
+        wait_job 0 waiting-to-snapshot $name
+        # The stream cannot be complete while the target is stopped: it does not fit the sockets.
+        send_signal STOP [srv -1 pid]
+        try {
+            assert {[regexp {Background saving started by pid (\d+)} [server_log] - child]}
+            exec kill -9 $child
+            wait_for_condition 500 20 {[job_state 0 $name] eq "snapshotting" && [dict get [job_of 0 $name] bytes_sent] > 10000}
+            for {set i 1} {$i < 100} {incr i} {
+                r xadd "{06S}x" [expr {40000 + $i}]-0 late $i
+                r xdel "{06S}x" [expr {4 * $i + 1}]-0 [expr {39998 - 4 * $i}]-0
+                r xack "{06S}x" read [expr {101 + 2 * $i}]-0
+            }
+            r xtrim "{06S}x" maxlen 29000
+            r xreadgroup group new three count 20 streams "{06S}x" >
+            r xgroup destroy "{06S}x" read
+            r xgroup create "{06S}x" read 300-0
+            r xreadgroup group read four count 50 streams "{06S}x" >
+            r xsetid "{06S}x" 50000-0 entriesadded 60000
+            r persist "{06S}x"
+            assert_equal snapshotting [job_state 0 $name]
+            set want [stream_of 0 "{06S}x"]
+            set digest [r debug digest-value "{06S}x"]
+        } finally {
+            send_signal CONT [srv -1 pid]
+        }
+        wait_job 0 success $name
+        assert_equal $want [stream_of 1 "{06S}x"]
+        assert_equal $digest [r -1 debug digest-value "{06S}x"]
+        assert_equal -1 [r -1 pttl "{06S}x"]
+    }
+    test {a stream that is removed while it is passed on is gone on the target} {
+        fill_stream "{1oh}x"
+        set slot [r -1 cluster keyslot "{1oh}x"]
+        set name [move 0 1 $slot $slot]
+        r set "{1oh}y" 1
+        catch {r del "{1oh}x"}
+        wait_job 0 success $name
+        catch {r -1 del "{1oh}x"}
+        assert_equal 1 [r -1 cluster countkeysinslot $slot]
+        assert_equal 1 [r -1 get "{1oh}y"]
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A stream as commands, whole or in parts: the entries of each node, then counters and groups. Main
+ * thread, or a forked child. */
+#ifndef FORMAT_AOF_STREAM_H
+#define FORMAT_AOF_STREAM_H
+
+#include <stdbool.h>
+
+#include "ds/stream.h"
+#include "ds/stream_group.h"
+#include "format/rdb_writer.h"
+
+/* What follows the nodes. `.from` is set and the rest 0 before the first call of
+ * aofWriteStreamRest(); the stream must not change until the last one. */
+typedef struct aofStreamRest {
+    const stream *from;
+    enum {
+        AOF_REST_COUNTERS,
+        AOF_REST_GROUP,
+        AOF_REST_PENDING,
+        AOF_REST_CONSUMER
+    } next; /* private, like what follows */
+    streamGroup *group;
+    streamConsumer *consumer;
+    orderedCursor groups, consumers;
+    streamPendingCursor pending;
+} aofStreamRest;
+
+/* The entries of a node; `first` is its first id. */
+void aofWriteStreamNode(rdbWriter *w, slice key, streamId first, const streamNode *node);
+/* Writes about `count` groups, consumers and pending entries; false at the end. A stream without
+ * entries is created by that. */
+bool aofWriteStreamRest(rdbWriter *w, slice key, aofStreamRest *r, uint64_t count);
+
+#endif
