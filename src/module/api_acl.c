@@ -10,6 +10,7 @@
 #include "engine/command.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 #include "module/user.h"
 #include "store/store.h"
 
@@ -27,6 +28,7 @@ ValkeyModuleUser *apiCreateModuleUser(const char *name) {
     ValkeyModuleUser *u = memNew(ValkeyModuleUser);
     u->own = aclPrivateUserNew(sliceOf(name));
     hotCheck(!userIsOn(u->own));
+    handleMade(HANDLE_USER, u);
     return u;
 }
 
@@ -34,6 +36,7 @@ ValkeyModuleUser *apiGetModuleUserFromUserName(ValkeyModuleString *name) {
     if (!name || !userFind(moduleStringSlice(name))) return NULL;
     ValkeyModuleUser *u = memNew(ValkeyModuleUser);
     u->name = strNew(moduleStringSlice(name));
+    handleMade(HANDLE_USER, u);
     return u;
 }
 
@@ -41,7 +44,8 @@ void apiFreeModuleUser(ValkeyModuleUser *user) {
     if (!user) return;
     if (user->own) aclPrivateUserFree(user->own);
     strFree(&user->name);
-    memFree(user);
+    handleEnded(user);
+    handleFree(user);
 }
 
 /* errno for the error text of a rule. */

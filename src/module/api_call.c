@@ -18,6 +18,7 @@
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/user.h"
+#include "module/checks.h"
 #include "module/call.h"
 #include "module/call_reply.h"
 #include "module/generated/api.h"
@@ -268,6 +269,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
 }
 
 ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
+    CHECK_VARIADIC("Call", false, HANDLE_CONTEXT, ctx, false, NULL);
     callArgs args;
     va_list values;
     va_start(values, fmt);
@@ -288,6 +290,7 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
 /* ------------------------------------------------------------------ propagation */
 
 int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
+    CHECK_VARIADIC("Replicate", false, HANDLE_CONTEXT, ctx, false, VALKEYMODULE_ERR);
     if (!ctx->run) return VALKEYMODULE_ERR;
     callArgs args;
     va_list values;

@@ -9,6 +9,7 @@
 #include "module/context.h"
 #include "module/dict.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 
 typedef struct dictEntry {
     void *value;
@@ -74,6 +75,7 @@ static dictEntry *find(const ValkeyModuleDict *d, slice key) {
 ValkeyModuleDict *apiCreateDict(ValkeyModuleCtx *ctx) {
     ValkeyModuleDict *d = memNew(ValkeyModuleDict);
     contextCollect(ctx, GARBAGE_DICT, d);
+    handleMade(HANDLE_DICT, d);
     return d;
 }
 
@@ -89,7 +91,8 @@ void apiFreeDict(ValkeyModuleCtx *ctx, ValkeyModuleDict *d) {
     }
     hotCheck(!e);
     orderedFree(&d->entries);
-    memFree(d);
+    handleEnded(d);
+    handleFree(d);
 }
 
 uint64_t apiDictSize(ValkeyModuleDict *d) { return d->entries.count; }
@@ -234,6 +237,7 @@ ValkeyModuleDictIter *apiDictIteratorStartC(ValkeyModuleDict *d, const char *op,
                                             size_t keylen) {
     ValkeyModuleDictIter *di = memNew(ValkeyModuleDictIter);
     di->dict = d;
+    handleMade(HANDLE_DICT_ITERATOR, di);
     place(di, seekOf(op), keyOf(key, keylen));
     return di;
 }
@@ -248,7 +252,8 @@ ValkeyModuleDictIter *apiDictIteratorStart(ValkeyModuleDict *d, const char *op,
 void apiDictIteratorStop(ValkeyModuleDictIter *di) {
     if (!di) return;
     strFree(&di->last);
-    memFree(di);
+    handleEnded(di);
+    handleFree(di);
 }
 
 /* 1, not VALKEYMODULE_OK, for success: so it is in Valkey. */

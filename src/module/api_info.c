@@ -11,6 +11,7 @@
 #include "engine/hooks.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 #include "module/info.h"
 
 /* ------------------------------------------------------------------ sections of modules */
@@ -139,7 +140,8 @@ static void freeInfo(ValkeyModuleCtx *ctx, void *what) {
     ValkeyModuleServerInfoData *data = what;
     (void)ctx; /* it was in its list, and is no more */
     strFree(&data->text);
-    memFree(data);
+    handleEnded(data);
+    handleFree(data);
 }
 
 void infosStart(void) {
@@ -162,6 +164,7 @@ ValkeyModuleServerInfoData *apiGetServerInfo(ValkeyModuleCtx *ctx, const char *s
     }
     strAppendByte(&data->text, '\0');
     contextCollect(ctx, GARBAGE_INFO, data);
+    handleMade(HANDLE_SERVER_INFO, data);
     return data;
 }
 

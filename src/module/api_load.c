@@ -7,6 +7,7 @@
 #include "module/api_table.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 
 enum {
     SERVER_VERSION = 0x00090102, /* 9.1.2: what modules may expect of this server */
@@ -38,7 +39,8 @@ int apiGet(const char *name, void *target) {
         f = find(!strcmp(rest, "DefragRedisModuleString") ? "DefragValkeyModuleString" : rest);
     }
     if (!f) return VALKEYMODULE_ERR;
-    memcpy(target, &f->proc, sizeof(f->proc));
+    apiProc *proc = handlesChecked ? apiChecked[f - apiFunctions] : f->proc;
+    memcpy(target, &proc, sizeof(proc));
     return VALKEYMODULE_OK;
 }
 

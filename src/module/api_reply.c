@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
+#include "module/checks.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 
@@ -39,6 +40,7 @@ int apiReplyWithError(ValkeyModuleCtx *ctx, const char *err) {
 }
 
 int apiReplyWithErrorFormat(ValkeyModuleCtx *ctx, const char *fmt, ...) {
+    CHECK_VARIADIC("ReplyWithErrorFormat", true, HANDLE_CONTEXT, ctx, false, VALKEYMODULE_ERR);
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);
@@ -51,6 +53,8 @@ int apiReplyWithErrorFormat(ValkeyModuleCtx *ctx, const char *fmt, ...) {
 
 int apiReplyWithCustomErrorFormat(ValkeyModuleCtx *ctx, int update_error_stats, const char *fmt,
                                   ...) {
+    CHECK_VARIADIC("ReplyWithCustomErrorFormat", true, HANDLE_CONTEXT, ctx, false,
+                   VALKEYMODULE_ERR);
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 #include "module/key.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
@@ -19,6 +20,7 @@ struct ValkeyModuleScanCursor {
 ValkeyModuleScanCursor *apiScanCursorCreate(void) {
     ValkeyModuleScanCursor *cursor = memNew(ValkeyModuleScanCursor);
     apiScanCursorRestart(cursor);
+    handleMade(HANDLE_SCAN_CURSOR, cursor);
     return cursor;
 }
 
@@ -26,7 +28,11 @@ void apiScanCursorRestart(ValkeyModuleScanCursor *cursor) {
     *cursor = (ValkeyModuleScanCursor){0, false};
 }
 
-void apiScanCursorDestroy(ValkeyModuleScanCursor *cursor) { memFree(cursor); }
+void apiScanCursorDestroy(ValkeyModuleScanCursor *cursor) {
+    if (!cursor) return;
+    handleEnded(cursor);
+    handleFree(cursor);
+}
 
 /* ------------------------------------------------------------------ collecting */
 

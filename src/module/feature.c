@@ -6,6 +6,7 @@
 #include "engine/lifecycle.h"
 #include "module/auth.h"
 #include "module/call_reply.h"
+#include "module/checks.h"
 #include "module/dict.h"
 #include "module/info.h"
 #include "module/key.h"
@@ -55,6 +56,7 @@ static const configFileOnly loadmodule = {
 
 static const configOption options[] = {
     CONFIG_FILE_ONLY("loadmodule", &loadmodule),
+    CONFIG_TABLE(moduleOptions),
     CONFIG_END,
 };
 
@@ -106,6 +108,7 @@ static const gate *const gates[] = {&moduleGate, NULL};
 /* The gate is always armed: it selects MODULE only, so other commands are not affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
+    checksStart();
     moduleStringsStart();
     callRepliesStart();
     dictsStart();

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "engine/block.h"
 #include "module/generated/api.h"
+#include "module/handles.h"
 
 enum { SPARES = 16 };
 
@@ -66,6 +67,7 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     if (!k->object) keysMayHaveChanged(); /* it may have expired now */
     k->seen = keysChanges;
     contextCollect(x, GARBAGE_KEY, k);
+    handleMade(HANDLE_KEY, k);
     return k;
 }
 
@@ -135,10 +137,11 @@ static void closeKey(ValkeyModuleKey *k) {
     keyStopIterator(k);
     if (k->mode & VALKEYMODULE_WRITE) tellChange(k);
     moduleStringRelease(k->name);
-    if (likely(spare.count < SPARES)) {
+    handleEnded(k);
+    if (likely(spare.count < SPARES && !handlesChecked)) {
         spare.keys[spare.count++] = k;
     } else {
-        memFree(k);
+        handleFree(k);
     }
 }
 

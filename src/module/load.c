@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "module/auth.h"
+#include "module/checks.h"
 #include "module/cluster_messages.h"
 #include "module/commands.h"
 #include "module/scripting.h"
@@ -199,6 +200,7 @@ status moduleUnload(slice name, reason *why) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");
     }
+    if (handlesChecked && m->library) checksUnload(m);
     removeRegistered(m);
     registryRemove(m);
     serverEventsTellModule(m, false);

@@ -5,6 +5,7 @@
 #include "module/module_string.h"
 
 #include "base/base.h"
+#include "module/handles.h"
 
 enum { SPARE_ARGS = 16, SPARES = 4 };
 
@@ -17,6 +18,7 @@ ValkeyModuleString *moduleStringNew(slice bytes) {
     ValkeyModuleString *s = memNew(ValkeyModuleString);
     s->bytes = strNew(bytes);
     s->refs = 1;
+    handleMade(HANDLE_STRING, s);
     return s;
 }
 
@@ -25,6 +27,7 @@ ValkeyModuleString *moduleStringNewTake(str *bytes) {
     s->bytes = *bytes;
     s->refs = 1;
     *bytes = STR_EMPTY;
+    handleMade(HANDLE_STRING, s);
     return s;
 }
 
@@ -49,21 +52,23 @@ void moduleStringKeep(ValkeyModuleString *s) {
 static void arrayRelease(argArray *a) {
     hotCheck(a->live > 0);
     if (--a->live) return;
-    if (a->count <= SPARE_ARGS && spare.count < SPARES && threadIsMain()) {
+    bool is_spare = a->count <= SPARE_ARGS && spare.count < SPARES && threadIsMain();
+    if (is_spare && !handlesChecked) {
         spare.arrays[spare.count++] = a;
     } else {
-        memFree(a);
+        handleFree(a);
     }
 }
 
 void moduleStringRelease(ValkeyModuleString *s) {
     hotCheck(s->refs > 0);
     if (--s->refs) return;
+    handleEnded(s);
     if (!s->borrowed) strFree(&s->bytes);
     if (s->array) {
         arrayRelease(s->array);
     } else {
-        memFree(s);
+        handleFree(s);
     }
 }
 
@@ -87,6 +92,7 @@ argArray *argArrayNew(const slice *argv, int argc) {
                                  .borrowed = true,
                                  .array = a};
         a->argv[i] = &a->items[i];
+        handleLent(HANDLE_STRING, a->argv[i]);
     }
     return a;
 }
