@@ -260,6 +260,29 @@ static int64_t directive(const char *name) {
     return value;
 }
 
+/* Names the slowest command of the command log, with its first words and its client. */
+static void nameSlowest(str *out) {
+    enum { WORDS_MAX = 4 };
+    hotCheck(threadIsMain());
+    const commandlogEntry *slowest = NULL;
+    const list *entries = commandlogOf(COMMANDLOG_SLOW);
+    for (listNode *n = listFirst(entries); n; n = listNext(entries, n)) {
+        const commandlogEntry *e = LIST_OWNER(n, commandlogEntry, node);
+        if (!slowest || e->value > slowest->value) slowest = e;
+    }
+    if (!slowest) return;
+    strAppendFormat(
+        out, "- The slowest command there took %lld ms:", (long long)(slowest->value / 1000));
+    for (int i = 0; i < slowest->argc && i < WORDS_MAX; i++) {
+        strAppendByte(out, ' ');
+        configAppendWord(out, strSlice(&slowest->argv[i]));
+    }
+    strAppendFormat(out, "%s (client %s%s%s, COMMANDLOG entry %lld).\n",
+                    slowest->argc > WORDS_MAX ? " ..." : "", strText(&slowest->peer),
+                    slowest->name.len ? ", name " : "", strText(&slowest->name),
+                    (long long)slowest->id);
+}
+
 static void adviseOnCommandLog(str *out) {
     int64_t slower_us = directive("commandlog-execution-slower-than");
     int64_t threshold_us = latencyThreshold() * 1000;
@@ -283,6 +306,7 @@ static void adviseOnCommandLog(str *out) {
         out, "- Check your Slow Log to understand what are the commands you are running which are "
              "too slow to execute. Please check https://valkey.io/commands/slowlog for more "
              "information.\n");
+    nameSlowest(out);
 }
 
 static void adviseOnSystem(str *out) {

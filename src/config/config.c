@@ -560,6 +560,7 @@ void configUninstall(void) {
 
 /* The only one of the options with that `apply` that was set, NULL if there are others. */
 static const configEntry *onlyCause(status (*apply)(reason *why)) {
+    hotCheck(apply);
     const configEntry *cause = NULL;
     for (int i = 0; i < registry.count; i++) {
         const configEntry *entry = &registry.entries[i];

@@ -240,6 +240,7 @@ const char *configFirstKept(void) { return kept ? strText(&kept->name) : NULL; }
 /* "maxmemory 2gb" for the words of "maxmemory 2 gb"; NULL if they are something else. */
 static const char *joinUnit(loader *l, const configOption *o, const str *words, int count) {
     static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "%"};
+    hotCheck(count > 0);
     bool is_memory = o->kind == CONFIG_KIND_MEMORY || o->kind == CONFIG_KIND_MEMORY_OR_PERCENT;
     if (!is_memory || count != 3) return NULL;
     for (size_t i = 0; i < COUNT_OF(units); i++) {

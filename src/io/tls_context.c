@@ -10,6 +10,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <openssl/x509err.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -94,6 +95,20 @@ static int givePassPhrase(char *buf, int size, int writing, void *arg) {
     return (int)pass->len;
 }
 
+/* The file of a key was refused: says in words if it is that of another certificate. */
+static status failedKey(reason *why, const char *cert, const char *key) {
+    hotCheck(cert);
+    hotCheck(key);
+    unsigned long code = ERR_peek_error();
+    bool is_other =
+        ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH;
+    status st = failedFile(why, "Failed to load private key", key);
+    if (!is_other) return st;
+    reason first = *why;
+    return reasonSet(why, st, "%s (the key does not belong to the certificate %s)", first.text,
+                     cert);
+}
+
 static status loadPair(SSL_CTX *ctx, const char *cert, const char *key, const slice *pass,
                        reason *why) {
     SSL_CTX_set_default_passwd_cb(ctx, givePassPhrase);
@@ -102,7 +117,7 @@ static status loadPair(SSL_CTX *ctx, const char *cert, const char *key, const sl
     if (SSL_CTX_use_certificate_chain_file(ctx, cert) <= 0)
         st = failedFile(why, "Failed to load certificate", cert);
     else if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) <= 0)
-        st = failedFile(why, "Failed to load private key", key);
+        st = failedKey(why, cert, key);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
     return st;
 }

@@ -137,6 +137,18 @@ size_t netClientsMemory(void) {
     return sum;
 }
 
+const session *netLargestClient(void) {
+    hotCheck(threadIsMain());
+    const client *largest = NULL;
+    list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (cl->session.flags & SESSION_REPLICA) continue;
+        if (!largest || clientMemory(cl) > clientMemory(largest)) largest = cl;
+    }
+    return largest ? &largest->session : NULL;
+}
+
 void clientDescribeForLog(const client *cl, str *out) {
     hotCheck(threadIsMain());
     static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};

@@ -42,6 +42,8 @@ void netPrintListeners(str *out);
 size_t netClientMemory(const session *s);
 /* Memory of all clients but replicas in bytes. */
 size_t netClientsMemory(void);
+/* The one of them with the most memory; NULL if there is none. Visits all clients. */
+const session *netLargestClient(void);
 
 /* Sets the event loop of the connections; before netListen(). */
 void netSetLoop(loop *l);

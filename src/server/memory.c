@@ -192,6 +192,14 @@ void memoryStatsCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ MEMORY DOCTOR */
 
+static void nameLargestClient(str *out) {
+    const session *largest = netLargestClient();
+    if (!largest) return;
+    strAppendFormat(out, " The largest is id=%llu addr=", (unsigned long long)largest->id);
+    sessionPeer(largest, out);
+    strAppendFormat(out, " with %zu bytes.", netClientMemory(largest));
+}
+
 /* Appends one paragraph per detected issue; returns their number. */
 static int diagnose(const memoryFigures *f, str *out) {
     enum { SLACK_BYTES = 10 * 1024 * 1024, CLIENT_BYTES = 200 * 1024 };
@@ -214,7 +222,9 @@ static int diagnose(const memoryFigures *f, str *out) {
         strAppendText(
             out,
             " * Large client buffers: clients use more than 200 KB each on average. Check omem and "
-            "qbuf in CLIENT LIST for clients that do not read their replies.\n\n");
+            "qbuf in CLIENT LIST for clients that do not read their replies.");
+        nameLargestClient(out);
+        strAppendText(out, "\n\n");
         found++;
     }
     return found;

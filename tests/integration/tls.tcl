@@ -146,7 +146,7 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         assert_error "*Unable to update TLS configuration. Check server logs.*" {r config set tls-cert-file $certs/second.crt}
         assert_error "*Unable to update TLS*" {r config set tls-cert-file $certs/missing.crt tls-key-file $certs/second.key}
         log_has "Failed to load certificate: $certs/missing.crt: "
-        log_has "Failed to load private key: $certs/server.key: *key values mismatch"
+        log_has "Failed to load private key: $certs/server.key: *key values mismatch (the key does not belong to the certificate $certs/second.crt)"
         assert_equal $certs/server.crt [lindex [r config get tls-cert-file] 1]
         assert_equal $before [serial server]
         set old [connect_as client]

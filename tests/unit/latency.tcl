@@ -33,6 +33,23 @@ start_server {tags {latency}} {
         assert_match "*Slow Log*" [r latency doctor]
     }
 
+    test {the doctor names the slowest command of the command log, its first words and its client} {
+        r commandlog reset slow
+        r client setname tired
+        r debug sleep 0.03
+        r config set commandlog-execution-slower-than -1
+        set slowest {}
+        foreach entry [r commandlog get -1 slow] {
+            if {$slowest eq {} || [lindex $entry 2] > [lindex $slowest 2]} {set slowest $entry}
+        }
+        lassign $slowest id time us words address name
+        set more [expr {[llength $words] > 4 ? " ..." : ""}]
+        assert_match "*- The slowest command there took [expr {$us / 1000}] ms: [lrange $words 0 3]$more (client $address, name tired, COMMANDLOG entry $id).\n*" \
+            [r latency doctor]
+        r config set commandlog-execution-slower-than 10000
+        r client setname {}
+    }
+
     test {freeing an expired or evicted collection is a latency event} {
         r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no
         foreach {event death} {expire-del {r pexpire doomed 1} eviction-del {

@@ -278,3 +278,17 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         wait_for_condition 100 50 {[info_field used_memory] < $used}
     }
 }
+
+start_server {tags {other memory}} {
+    test {MEMORY DOCTOR names the largest client} {
+        set s [raw_connect]
+        raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$20000000\r\n[string repeat x 9000000]"
+        wait_for_condition 200 50 {[string match "*Large client buffers*The largest is id=* addr=*:* with * bytes.\n*" [r memory doctor]]} else {
+            fail [r memory doctor]
+        }
+        regexp {The largest is id=(\d+) addr=(\S+) with (\d+) bytes} [r memory doctor] _ id address bytes
+        assert_match "*id=$id addr=$address *" [r client list]
+        assert {$bytes > 5000000}
+        close $s
+    }
+}
