@@ -24,6 +24,7 @@
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
+#: make docs             the documentation as static HTML, into build/docs
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
@@ -69,7 +70,7 @@ say = $(if $(V),:,printf '  %-6s %s\n' $(1) $(2))
 TARGET ?=
 build_dir := build$(if $(TARGET),/$(TARGET))
 out := $(build_dir)/$(BUILD)
-tools_goals := run quick test test-long test-arm64 check clean format help
+tools_goals := run quick test test-long test-arm64 check docs clean format help
 # Targets that only run other programs must work before the libraries are installed.
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
@@ -167,18 +168,23 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate bench-report trial install clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate bench-report trial docs install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# Builds, and puts the programs of this profile into src/.
+# Puts programs of this profile into src/.
+put = for program in $(1); do cmp -s $(out)/$$program src/$$program || \
+    { cp $(out)/$$program src/$$program.new && mv src/$$program.new src/$$program; } || exit 1; done
 all: build lib
-	@for program in $(present); do cmp -s $(out)/$$program src/$$program || \
-	    { cp $(out)/$$program src/$$program.new && mv src/$$program.new src/$$program; } || exit 1; done
+	@$(call put,$(present))
 	@if [ -f $(out)/valkey-server ]; then ln -f src/valkey-server src/valkey-sentinel && \
 	    ln -f $(out)/valkey-server $(out)/valkey-sentinel; fi
 	@$(if $(present),:,echo 'nothing to link yet: src/server/main.c is missing')
+
+# What `make run` needs.
+first: $(out)/valkey-server $(out)/valkey-cli
+	@$(call put,valkey-server valkey-cli)
 
 # Builds in build/<profile>/ only.
 build: objects $(present:%=$(out)/%) modules
@@ -186,7 +192,7 @@ objects: $(call objects_of,$(folders) tools/cli tools/benchmark)
 
 run:
 	@deps/install.sh build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory first
 	@exec src/valkey-server $$(test -f valkey.conf && echo valkey.conf) $(ARGS)
 
 test:
@@ -204,6 +210,9 @@ test-arm64:
 # Checks of the source; see utils/.
 check:
 	+@MAKE='$(MAKE)' utils/check.sh
+
+docs:
+	@utils/gen_html.py build/docs
 
 clean:
 	rm -rf build tests/tmp $(programs:%=src/%) src/valkey-sentinel

@@ -82,7 +82,7 @@ class Place:
     def run(self, commands, may_fail=False):
         for port, free in self.ports.items():
             commands = re.sub(rf"(?<!\d){port}(?!\d)", str(free), commands)
-        done = subprocess.run(["timeout", "120", "bash", "-e", "-o", "pipefail", "-c", commands], cwd=self.dir, env=self.environment,
+        done = subprocess.run(["timeout", "300", "bash", "-e", "-o", "pipefail", "-c", commands], cwd=self.dir, env=self.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode and not may_fail:
             raise RuntimeError(f"exit code {done.returncode} of:\n{commands}\n{done.stdout[-3000:]}")
