@@ -99,8 +99,11 @@ static int editDistance(slice from, const char *to) {
     return last[len];
 }
 
-/* The most similar name, NULL if none is similar enough. */
+/* The most similar name, NULL if none is similar enough. For options of valkey-cli, those here. */
 static const char *suggestName(slice name) {
+    hotCheck(name.ptr);
+    if (sliceIs(name, "-p")) return "--port";
+    if (sliceIs(name, "-a")) return "--requirepass";
     const char *best = NULL;
     int best_distance = name.len < 5 ? 2 : 4; /* maximum distance, exclusive */
     if (name.len == 0 || name.len > SUGGEST_LEN_MAX) return NULL;

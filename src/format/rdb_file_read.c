@@ -43,7 +43,8 @@ static status readHeader(fileReader *f) {
         version >= 1 && (redis ? version <= RDB_VERSION_FOREIGN_MAX : version >= RDB_VERSION);
     bool known = version <= RDB_VERSION && !rdbVersionIsForeign((int)version);
     if (!fits || (!known && !f->options->relaxed))
-        return rdbReaderFail(f->r, "Can't handle RDB format version %d", (int)version);
+        return rdbReaderFail(f->r, "Can't handle RDB format version %d%s", (int)version,
+                             fits ? " ('rdb-version-check relaxed' allows to try it)" : "");
     f->result->bad_header = false;
     f->result->version = (int)version;
     return f->handler->version ? f->handler->version(f->arg, f->r, (int)version) : OK;

@@ -19,7 +19,10 @@
 static status refuseLine(const slice *words, int count, reason *why) {
     (void)words; /* whatever they are */
     if (count == 0) return OK;
-    return reasonSet(why, ERR_SYNTAX, "sentinel directive while not in sentinel mode");
+    return reasonSet(
+        why, ERR_SYNTAX,
+        "sentinel directive while not in sentinel mode: start it as valkey-sentinel, or with "
+        "--sentinel");
 }
 
 static const configFileOnly no_sentinel = {.words_max = INT_MAX, .take = refuseLine};

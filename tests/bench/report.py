@@ -114,7 +114,7 @@ def measure_cpu(options):
 
 def measure_memory(options):
     """Bytes a key while a keyspace grows by a tenth from step to step."""
-    most = 2000000 if options.quick else 16000000
+    most = 2000000 if options.quick else 8000000
     sizes = [int(most / 8 * 1.1 ** i) for i in range(23) if most / 8 * 1.1 ** i <= most]
     rows = []
     for value in (16, 64, 256) if not options.quick else (16, 64):

@@ -198,7 +198,7 @@ start_server {tags {rdb}} {
         close $file
         foreach {at change words} {
             0 X "Wrong signature trying to load DB from file: XALKEY080"
-            8 9 "Can't handle RDB format version 89"
+            8 9 "Can't handle RDB format version 89 ('rdb-version-check relaxed' allows to try it)"
             end-10 \xfe "*Internal error in RDB reading offset *"
             end-3 \x00 "*RDB CRC error*"
         } {

@@ -113,6 +113,15 @@ tags {daemon tls:skip needs:config} {
         }
     }
 
+    test {what is in the wrong place is named: options of valkey-cli, directives of Sentinel} {
+        foreach {option words} {-p --port -a --requirepass} {
+            lassign [run_server $option 7000] code out errors
+            assert_match "*Bad directive or wrong number of arguments\n    on the command line; did you mean '$words'?\n" $errors
+        }
+        lassign [run_server [config_file "sentinel monitor m 127.0.0.1 1 2"]] code out errors
+        assert_match "*sentinel directive while not in sentinel mode: start it as valkey-sentinel, or with --sentinel\n*" $errors
+    }
+
     test {an ACL file and a Unix socket that cannot be opened are named} {
         assert_match "*opening file '/nonexistent/users.acl'*Correct the ACL file /nonexistent/users.acl, or remove*" \
             [lindex [run_server --port 0 --aclfile /nonexistent/users.acl] 1]
