@@ -24,9 +24,11 @@ FILE_WORDS = {"include", "loadmodule", "user", "sentinel", "rename-command"}
 
 def pages():
     """Paths of all pages, relative to the root."""
-    found = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, check=False,
-                           stdout=subprocess.PIPE, text=True).stdout.split()
-    return sorted(path for path in found if os.path.exists(os.path.join(ROOT, path)))
+    found = []
+    for top, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in ("build", "tmp", "nodes") and not name.startswith(".")]
+        found += [os.path.relpath(os.path.join(top, name), ROOT) for name in names if name.endswith(".md")]
+    return sorted(found)
 
 
 def read(path):

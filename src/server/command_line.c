@@ -39,7 +39,8 @@ static const char help_text[] =
     "       % /etc/valkey/6379.conf\n"
     "       % --port 7777\n"
     "       % /etc/myvalkey.conf --loglevel verbose -\n"
-    "       % /etc/myvalkey.conf --loglevel verbose\n";
+    "       % /etc/myvalkey.conf --loglevel verbose\n"
+    "       % /etc/sentinel.conf --sentinel (Sentinel mode)\n";
 
 static void printHelp(FILE *to, const char *program) {
     for (const char *p = help_text; *p; p++) {

@@ -187,7 +187,7 @@ PARTS = {"cpu": measure_cpu, "memory": measure_memory, "save": measure_save, "sy
 
 def version_of(binary):
     words = subprocess.run([binary, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-    return " ".join(word for word in words if word.startswith(("v=", "sha=", "malloc=", "own=")))
+    return " ".join(word for word in words if word.startswith(("v=", "sha=", "malloc=", "release=")))
 
 
 def machine():

@@ -151,6 +151,18 @@ tags {daemon tls:skip needs:config} {
         }
     }
 
+    test {configurations in the documentation are valid} {
+        set count 0
+        foreach page [concat [glob $::tests_dir/../docs/*.md] $::tests_dir/../README.md] {
+            foreach {_ block} [regexp -all -inline {```conf\n(.*?)```} [file_text $page]] {
+                if {[string match *tls-cert-file* $block]} continue; # needs the files
+                assert_equal {0 {The configuration is valid.} {}} [run_server --check-config --strict [config_file $block]]
+                incr count
+            }
+        }
+        assert {$count > 0}
+    }
+
     test {valkey.conf is valid} {
         assert_equal 0 [lindex [run_server --check-config $::tests_dir/../valkey.conf] 0]
     }
