@@ -20,6 +20,7 @@
 #: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
 #: make modules          the example modules of utils/hello_module/ and those of tests, into build/modules/
 #: make cluster-proof    clusters of real processes that fail at random (tests/proofs/README.md); ARGS="mixed --count 50"
+#: make test-modules     modules of others, fetched from the registries; ARGS="--peer /path/to/valkey-server"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
@@ -168,7 +169,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof modules gate bench-gate bench-report trial docs install clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial docs install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -436,6 +437,10 @@ build/modules/%.so: tests/modules/%.c src/module/valkeymodule.h
 modules: $(module_objects)
 
 # Clusters of real processes, in network namespaces.
+test-modules:
+	+@$(MAKE) --no-print-directory BUILD=release build
+	@tests/proofs/other_modules.py --server build/release/valkey-server $(ARGS)
+
 cluster-proof:
 	+@$(MAKE) --no-print-directory BUILD=release build
 	@tests/proofs/cluster.py $(or $(ARGS),mixed)

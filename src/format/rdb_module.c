@@ -101,10 +101,7 @@ status moduleCodecUnregister(moduleCodec *c) {
 
 /* ------------------------------------------------------------------ items */
 
-void rdbWriteModuleSigned(rdbWriter *w, int64_t v) {
-    rdbWriteLength(w, RDB_MODULE_SIGNED);
-    rdbWriteLength(w, (uint64_t)v);
-}
+void rdbWriteModuleSigned(rdbWriter *w, int64_t v) { rdbWriteModuleUnsigned(w, (uint64_t)v); }
 
 void rdbWriteModuleUnsigned(rdbWriter *w, uint64_t v) {
     rdbWriteLength(w, RDB_MODULE_UNSIGNED);
@@ -137,8 +134,7 @@ static status expectItem(rdbReader *r, uint64_t opcode) {
 
 status rdbReadModuleSigned(rdbReader *r, int64_t *out) {
     uint64_t bits;
-    status st = expectItem(r, RDB_MODULE_SIGNED);
-    if (st == OK) st = rdbReadLength(r, &bits);
+    status st = rdbReadModuleUnsigned(r, &bits);
     if (st == OK) *out = (int64_t)bits;
     return st;
 }

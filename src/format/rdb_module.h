@@ -56,7 +56,7 @@ status moduleCodecRegister(moduleCodec *c) MUST_USE;
 /* ERR_AGAIN while values of its type exist. */
 status moduleCodecUnregister(moduleCodec *c) MUST_USE;
 
-/* The items. */
+/* The items. Valkey writes signed numbers with the opcode of unsigned ones, and reads no others. */
 void rdbWriteModuleSigned(rdbWriter *w, int64_t v);
 void rdbWriteModuleUnsigned(rdbWriter *w, uint64_t v);
 void rdbWriteModuleFloat(rdbWriter *w, float v);

@@ -28,6 +28,16 @@ start_server {overrides {enable-module-command yes enable-debug-command yes}} {
         assert {[r debug digest-value copy] ne [r debug digest-value k]}
     }
 
+    test {signed numbers are written as Valkey writes them} {
+        # Of Valkey 9.1.2 with the same module and the numbers 1 -5 300000.
+        set payload [string cat "\x07\x81\x85\xe9e\xa3\xea\xe8\xc0\x00\x02\x03\x02\x01\x02\x81\xff\xff" \
+            "\xff\xff\xff\xff\xff\xfb\x02\x80\x00\x04\x93\xe0\x00P\x00M>\x88\x8d\xfd\x8e\x99\t"]
+        r restore theirs 0 $payload
+        assert_equal {1 -5 300000} [r hello.row.get theirs]
+        assert_equal $payload [r dump theirs]
+        r del theirs
+    }
+
     test {they are in files, RDB and AOF} {
         for {set i 1} {$i < 200} {incr i} {r hello.row.add large $i -$i}
         set digest [r debug digest]
