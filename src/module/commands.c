@@ -69,6 +69,7 @@ static void prepareSpec(moduleCommand *m) {
     hotCheck(m->owner);
     m->spec.module = m->owner->name;
     m->spec.proc = m->func ? runCommand : NULL;
+    if (m->spec.flags & CMD_FAST && !(m->spec.flags & CMD_BLOCKING)) m->spec.flags |= CMD_QUICK;
     if (m->reports_keys) m->spec.find_keys = findKeys;
 }
 

@@ -55,7 +55,7 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     hotCheck(x->run);
     hotCheck(name->refs > 0);
     ValkeyModuleKey *k = spare.count ? spare.keys[--spare.count] : memNew(ValkeyModuleKey);
-    name->refs++; /* one of the arguments lives as long as the handle may be used */
+    moduleStringRef(name); /* an argument lives as long as the handle may be used */
     k->owner = x;
     k->name = name;
     k->db = d;

@@ -36,6 +36,7 @@ void moduleStringOwn(ValkeyModuleString *s) {
     if (!s->borrowed) return;
     s->bytes = strNew(sliceMake(s->bytes.ptr, s->bytes.len));
     s->borrowed = false;
+    if (s->array) s->array->extra++;
 }
 
 const char *moduleStringText(ValkeyModuleString *s) {
@@ -46,7 +47,7 @@ const char *moduleStringText(ValkeyModuleString *s) {
 void moduleStringKeep(ValkeyModuleString *s) {
     hotCheck(s->refs > 0);
     if (s->borrowed) moduleStringOwn(s);
-    s->refs++;
+    moduleStringRef(s);
 }
 
 static void arrayRelease(argArray *a) {
@@ -62,7 +63,10 @@ static void arrayRelease(argArray *a) {
 
 void moduleStringRelease(ValkeyModuleString *s) {
     hotCheck(s->refs > 0);
-    if (--s->refs) return;
+    if (--s->refs) {
+        if (s->array) s->array->extra--;
+        return;
+    }
     handleEnded(s);
     if (!s->borrowed) strFree(&s->bytes);
     if (s->array) {
@@ -85,6 +89,7 @@ argArray *argArrayNew(const slice *argv, int argc) {
     }
     a->count = argc;
     a->live = argc + 1;
+    a->extra = 0;
     for (int i = 0; i < argc; i++) {
         a->items[i] =
             (ValkeyModuleString){.bytes = {.ptr = (char *)argv[i].ptr, .len = argv[i].len},
@@ -99,6 +104,12 @@ argArray *argArrayNew(const slice *argv, int argc) {
 
 void argArrayEnd(argArray *a) {
     hotCheck(a->live > 0);
+    hotCheck(a->extra >= 0);
+    if (likely(!a->extra && a->live == a->count + 1 && !handlesChecked)) { /* nobody kept any */
+        a->live = 1;
+        arrayRelease(a);
+        return;
+    }
     for (int i = 0; i < a->count; i++) {
         if (a->items[i].refs) moduleStringRelease(&a->items[i]);
     }

@@ -26,7 +26,8 @@ struct ValkeyModuleString {
 
 /* The strings of a call. */
 struct argArray {
-    int live; /* strings with references, and one while the call runs */
+    int live;  /* strings with references, and one while the call runs */
+    int extra; /* references beyond the first of each string, and strings that own their bytes */
     int count;
     ValkeyModuleString **argv; /* count of them, the array that modules get */
     ValkeyModuleString items[];
@@ -46,6 +47,11 @@ static inline slice moduleStringSlice(const ValkeyModuleString *s) {
 const char *moduleStringText(ValkeyModuleString *s);
 /* Makes the bytes its own: they remain when those of the request are gone. */
 void moduleStringOwn(ValkeyModuleString *s);
+/* Adds a reference for one who has it no longer than the call. */
+static inline void moduleStringRef(ValkeyModuleString *s) {
+    s->refs++;
+    if (s->array) s->array->extra++;
+}
 /* Adds a reference for one who may keep it beyond the call. */
 void moduleStringKeep(ValkeyModuleString *s);
 void moduleStringRelease(ValkeyModuleString *s);
