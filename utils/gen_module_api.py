@@ -158,10 +158,10 @@ ANY_THREAD = {"EventLoopAddOneShot", "GetServerVersion", "GetModuleOptionsAll", 
               "ClusterKeySlotC", "ClusterCanonicalKeyNameInSlot"}
 NEEDS_LOCK = {"Yield", "SignalModifiedKey", "Call", "CallReplyPromiseAbort", "CallReplyPromiseSetUnblockHandler",
               "SignalKeyAsReady", "BlockClient", "BlockClientOnAuth", "BlockClientOnKeys",
-              "BlockClientOnKeysWithFlags"}
+              "BlockClientOnKeysWithFlags", "RdbLoad", "RdbSave"}
 
 # What a function that returns int returns if it was called wrongly, where it is not VALKEYMODULE_ERR.
-FAILS_WITH = {"KeyType": "VALKEYMODULE_KEYTYPE_EMPTY", "CallReplyType": "VALKEYMODULE_REPLY_UNKNOWN"}
+FAILS_WITH = {"Fork": "-1", "KeyType": "VALKEYMODULE_KEYTYPE_EMPTY", "CallReplyType": "VALKEYMODULE_REPLY_UNKNOWN"}
 FAILS_WITH.update(dict.fromkeys((
     "StringCompare", "KeyExists", "IsKeysPositionRequest", "IsChannelsPositionRequest", "MustObeyClient",
     "PublishMessage", "PublishMessageShard", "GetSelectedDb", "GetContextFlags", "GetDbIdFromModuleKey",

@@ -16,10 +16,11 @@ typedef struct nameEntry {
 
 static struct {
     int count, words;
-    int name_count;       /* of loaded commands */
-    nameEntry *names;     /* sorted */
-    aclNeeds *needs;      /* by id */
-    uint64_t *categories; /* CAT_COUNT sets of `words` */
+    int name_count;   /* of loaded commands */
+    nameEntry *names; /* sorted */
+    aclNeeds *needs;  /* by id */
+    int category_count;
+    uint64_t *categories; /* this many sets of `words` */
 } catalog;
 
 /* ------------------------------------------------------------------ properties of a command */
@@ -127,21 +128,22 @@ void aclCatalogFree(void) {
 
 static void ensure(void) {
     int count = commandIdCount();
-    if (likely(count == catalog.count)) return;
+    if (likely(count == catalog.count && commandCategoryCount() == catalog.category_count)) return;
     aclCatalogFree();
     catalog.count = count;
+    catalog.category_count = commandCategoryCount();
     catalog.words = (count + 63) / 64;
     size_t words = (size_t)catalog.words;
     catalog.names = memNewArray(nameEntry, (size_t)count);
     catalog.needs = memNewArray(aclNeeds, (size_t)count);
-    catalog.categories = memNewArray(uint64_t, words * CAT_COUNT);
+    catalog.categories = memNewArray(uint64_t, words * (size_t)catalog.category_count);
     for (int id = 0; id < count; id++) {
         const command *cmd = commandById(id);
         if (!commandIsLoaded(cmd)) continue; /* another one may have its name */
         catalog.names[catalog.name_count++] = (nameEntry){cmd->name, cmd};
         catalog.needs[id] = describe(cmd);
-        for (size_t cat = 0; cat < CAT_COUNT; cat++) {
-            if (!(cmd->spec->categories & 1u << cat)) continue;
+        for (uint64_t left = cmd->spec->categories; left; left &= left - 1) {
+            size_t cat = (size_t)__builtin_ctzll(left);
             catalog.categories[cat * words + (size_t)id / 64] |= UINT64_C(1) << id % 64;
         }
     }
@@ -155,11 +157,8 @@ int aclCommandWords(void) {
 
 const uint64_t *aclCategoryBits(slice name) {
     ensure();
-    for (size_t cat = 0; cat < CAT_COUNT; cat++) {
-        if (sliceIs(name, commandCategoryNames[cat]))
-            return catalog.categories + cat * (size_t)catalog.words;
-    }
-    return NULL;
+    int cat = commandCategoryFind(name);
+    return cat < 0 ? NULL : catalog.categories + (size_t)cat * (size_t)catalog.words;
 }
 
 const command *aclCommandFind(slice name) {

@@ -30,8 +30,8 @@ void aclCatCommand(ctx *c) {
         return;
     }
     if (c->argc == 2) {
-        replyArray(c, CAT_COUNT);
-        for (int i = 0; i < CAT_COUNT; i++) replyBulkText(c, commandCategoryNames[i]);
+        replyArray(c, commandCategoryCount());
+        for (int i = 0; i < commandCategoryCount(); i++) replyBulkText(c, commandCategoryName(i));
         return;
     }
     const uint64_t *bits = aclCategoryBits(c->argv[2]);

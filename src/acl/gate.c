@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
+#include "engine/server_event.h"
 #include "engine/session_slot.h"
 #include "engine/stats.h"
 #include "engine/transaction.h"
@@ -122,8 +123,17 @@ static slice objectOf(const ctx *c, int arg_index) {
 }
 
 static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
+    static const serverRefusal kinds[] = {[ACL_DENIED_DATABASE] = REFUSED_DATABASE,
+                                          [ACL_DENIED_COMMAND] = REFUSED_COMMAND,
+                                          [ACL_DENIED_KEY] = REFUSED_KEY,
+                                          [ACL_DENIED_CHANNEL] = REFUSED_CHANNEL};
     hotCheck(arg_index <= c->argc);
-    aclLogRefusal(c, verdict, objectOf(c, arg_index));
+    slice object = objectOf(c, arg_index);
+    aclLogRefusal(c, verdict, object);
+    if (c->origin == ORIGIN_CLIENT && !(c->flags & CTX_IN_MULTI))
+        serverEventSignal(&(serverEvent){
+            .kind = SERVER_ACL_REFUSAL,
+            .acl_refusal = {.request = c, .what = kinds[verdict], .object = object}});
     if (c->origin == ORIGIN_SCRIPT) {
         replyRefusedInScript(c, verdict);
     } else if (c->flags & CTX_IN_MULTI) {

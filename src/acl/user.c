@@ -11,6 +11,7 @@
 #include "acl/password.h"
 #include "acl/users.h"
 #include "base/base.h"
+#include "engine/server_event.h"
 
 /* ------------------------------------------------------------------ passwords */
 
@@ -65,6 +66,8 @@ static authVerdict authenticate(ctx *c, slice name, slice password, user **who) 
     aclUser *u = usersFind(name);
     bool fits = passwordFits(u, password);
     passwordWipe(password);
+    serverEventSignal(&(serverEvent){.kind = SERVER_LOGIN,
+                                     .login = {.who = c->who, .name = name, .granted = fits}});
     if (fits) {
         *who = &u->as_user;
         return AUTH_GRANTED;

@@ -11,6 +11,7 @@
 #include "cluster/slot_migration.h"
 #include "cluster/slot_source.h"
 #include "cluster/slot_target.h"
+#include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "store/store.h"
@@ -27,8 +28,17 @@ static bool isPossible(ctx *c) {
     } else if (serverMap.open_count[SLOT_MIGRATING]) {
         error = "ERR Slots are being manually migrated";
     }
-    if (error) replyError(c, sliceOf(error));
-    return !error;
+    const char *module = error ? NULL : engineModuleWithout(MODULES_HANDLE_SLOT_MIGRATION);
+    if (error) {
+        replyError(c, sliceOf(error));
+    } else if (module) {
+        replyErrorFormat(
+            c,
+            "ERR The module %s does not support atomic slot migrations. Please ensure "
+            "all modules have declared support for atomic slot migration and try again",
+            module);
+    }
+    return !error && !module;
 }
 
 /* Replies the error of slotRangesParse(). */
@@ -244,7 +254,7 @@ static void establish(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
     } else if ((is_told || isPossible(c)) && parseEstablish(c, &w)) {
         if (!is_told && mayImport(c, &w)) slotImportBegin(c, w.name, w.source, &w.ranges);
-        if (is_told) (void)slotTargetFollow(slotMigrationNow(), w.name, &w.ranges); /* or known */
+        if (is_told) slotImportFollow(w.name, &w.ranges);
     }
     slotRangesClear(&w.ranges);
 }

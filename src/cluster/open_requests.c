@@ -121,8 +121,13 @@ static void afterCommand(ctx *c, int64_t duration_ns) {
     if (!sliceIs(c->cmd->name, "asking")) endAsking(c);
 }
 
+static void afterRefusal(ctx *c, size_t pending) {
+    (void)pending;
+    endAsking(c);
+}
+
 const commandObserver openRequestsObserver = {
-    .name = "asking", .after = afterCommand, .refused = endAsking};
+    .name = "asking", .after = afterCommand, .refused = afterRefusal};
 
 void openRequestsAsking(session *s) {
     hotCheck(!(s->flags & SESSION_INTERNAL));

@@ -57,6 +57,7 @@ void slotExportBegin(slotRanges *ranges, const clusterNode *target, slice who) {
     slotJob *job = slotSourceBegin(slotMigrationNow(), ranges, target);
     job->work = memNew(exportWork);
     *exportOf(job) = (exportWork){.job = job, .db_id = -1};
+    slotMigrationSignal(job);
     logNotice("Slot migration initiated through CLUSTER MIGRATESLOTS command: %s (user request "
               "from '%.*s')",
               slotMigrationLabel(job).text, (int)who.len, who.ptr);

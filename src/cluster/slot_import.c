@@ -74,11 +74,16 @@ static void eachIfAny(slotImportVisitProc *visit, void *arg) {
 static void loaded(const slotImport *import) {
     if (!storeIsSlotted()) return;
     slotRanges ranges = slotRangesCopy(import->ranges, import->count);
-    (void)slotTargetFollow(slotMigrationNow(), import->job, &ranges); /* NULL: known already */
+    slotImportFollow(import->job, &ranges);
     slotRangesClear(&ranges);
 }
 
 const slotImportKeeper slotImportKeeperOfCluster = {.each = eachIfAny, .loaded = loaded};
+
+void slotImportFollow(slice name, slotRanges *ranges) {
+    slotJob *job = slotTargetFollow(slotMigrationNow(), name, ranges);
+    if (job) slotMigrationSignal(job);
+}
 
 /* ------------------------------------------------------------------ end */
 
@@ -234,6 +239,7 @@ void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges) {
     importLink *link = memNew(importLink);
     link->who = s;
     job->work = link;
+    slotMigrationSignal(job);
     ctxPropagateTo(c, PROPAGATE_AOF | PROPAGATE_REPLICAS);
     replyOk(c);
     streamOpen(s, ORIGIN_IMPORT, &link_owner);

@@ -15,6 +15,9 @@
 #include "engine/slot_imports.h"
 
 extern const slotImportKeeper slotImportKeeperOfCluster;
+/* The primary of this replica, or a file, says that slots are moving to it. No effect if the job is
+ * known. */
+void slotImportFollow(slice name, slotRanges *ranges);
 /* SYNCSLOTS ESTABLISH: makes the session of the command a link. `ranges` move to the job. */
 void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges);
 /* The job of a link; NULL: the session is none. */

@@ -12,6 +12,7 @@
 #include "cluster/slot_source.h"
 #include "cluster/slot_target.h"
 #include "engine/hot.h"
+#include "engine/server_event.h"
 #include "engine/slot_imports.h"
 #include "repl/role.h"
 #include "resp/resp.h"
@@ -97,11 +98,23 @@ static int64_t heardMs(void *arg, const slotJob *job) {
     return at_ms < 0 ? -1 : slotMigrationTimeOf(at_ms);
 }
 
+void slotMigrationSignal(const slotJob *job) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_SLOT_MIGRATION,
+                                     .phase = slotJobIsActive(job)        ? EVENT_BEGINS
+                                              : job->state == JOB_SUCCESS ? EVENT_ENDED
+                                                                          : EVENT_FAILED,
+                                     .slots = {.job = sliceMake(job->name, sizeof(job->name)),
+                                               .is_import = job->is_import,
+                                               .ranges = job->ranges.items,
+                                               .range_count = job->ranges.count}});
+}
+
 static void ended(void *arg, slotJob *job) {
     (void)arg; /* there is one server */
     check(!slotJobIsActive(job));
     memFree(job->work);
     job->work = NULL;
+    slotMigrationSignal(job);
 }
 
 static const slotMovesProcs procs = {.send = send,

@@ -43,6 +43,8 @@ void slotMigrationHold(bool before_pause, bool on);
 slotMoves *slotMigrationNow(void);
 /* The time of the jobs, which does not jump, for one of engineHot.now_ms. */
 int64_t slotMigrationTimeOf(int64_t at_ms);
+/* A job begins or ends, in its new state: others are told. */
+void slotMigrationSignal(const slotJob *job);
 /* How a job is named in logs. */
 slotJobLabel slotMigrationLabel(const slotJob *job);
 /* Appends CLUSTER SYNCSLOTS and the words as a request. */

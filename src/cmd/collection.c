@@ -55,7 +55,7 @@ void collectionRemove(ctx *c, int arg_index) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
-    (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->look); /* the key exists */
+    (void)dbDeleteEmptied(c->db, key, collectionHash(c, arg_index), c->look); /* it exists */
     collectionNotify(c, key, &eventDel);
 }
 

@@ -19,15 +19,13 @@ static void replyFlags(ctx *c, uint64_t flags) {
     for (int i = 0; i < count; i++) replyStatus(c, sliceOf(names[i]));
 }
 
-static void replyCategories(ctx *c, uint32_t categories) {
-    replySet(c, __builtin_popcount(categories));
-    for (int i = 0; i < CAT_COUNT; i++) {
-        if (!(categories & 1u << i)) continue;
-        char text[32] = "@";
-        size_t len = strlen(commandCategoryNames[i]);
-        check(len < sizeof(text) - 1);
-        memcpy(text + 1, commandCategoryNames[i], len);
-        replyStatus(c, sliceMake(text, len + 1));
+static void replyCategories(ctx *c, uint64_t categories) {
+    replySet(c, __builtin_popcountll(categories));
+    for (; categories; categories &= categories - 1) {
+        str text = STR_EMPTY;
+        strAppendFormat(&text, "@%s", commandCategoryName(__builtin_ctzll(categories)));
+        replyStatus(c, strSlice(&text));
+        strFree(&text);
     }
 }
 
@@ -291,11 +289,8 @@ typedef struct listFilter {
 } listFilter;
 
 static bool listHasCategory(const command *cmd, slice category) {
-    for (int i = 0; i < CAT_COUNT; i++) {
-        if (sliceIs(category, commandCategoryNames[i]))
-            return (cmd->spec->categories & 1u << i) != 0;
-    }
-    return false;
+    int bit = commandCategoryFind(category);
+    return bit >= 0 && cmd->spec->categories >> bit & 1;
 }
 
 static bool listWants(const listFilter *filter, const command *cmd) {

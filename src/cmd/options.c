@@ -25,7 +25,9 @@ static status applyLimits(reason *why) {
         .set = {.packed = {limitOf(cmdConf.set_max_listpack_entries),
                            limitOf(cmdConf.set_max_listpack_value)},
                 .ints = limitOf(cmdConf.set_max_intset_entries)},
-        .list = {.fill = cmdConf.list_max_listpack_size, .depth = cmdConf.list_compress_depth}};
+        .list = {.fill = cmdConf.list_max_listpack_size, .depth = cmdConf.list_compress_depth},
+        .stream = {(uint64_t)cmdConf.stream_node_max_bytes,
+                   (uint64_t)cmdConf.stream_node_max_entries}};
     rdbSetLimits(&limits);
     return OK;
 }
@@ -56,8 +58,10 @@ const configOption cmdOptions[] = {
                   .alias = "zset-max-ziplist-value", .flags = CONFIG_APPLY_AT_START,
                   .apply = applyLimits),
     CONFIG_MEMORY("hll-sparse-max-bytes", cmdConf.hll_sparse_max_bytes, 3000, 0, INT64_MAX),
-    CONFIG_MEMORY("stream-node-max-bytes", cmdConf.stream_node_max_bytes, 4096, 0, INT64_MAX),
-    CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX),
+    CONFIG_MEMORY("stream-node-max-bytes", cmdConf.stream_node_max_bytes, 4096, 0, INT64_MAX,
+                  .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
+    CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
     /* Behaviour of commands. */
     CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT),

@@ -6,6 +6,7 @@
 #include "cmd/cmd_priv.h"
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
+#include "format/rdb_settings.h"
 
 /* ------------------------------------------------------------------ options of XADD and XTRIM */
 
@@ -167,13 +168,8 @@ static bool chooseId(ctx *c, addOptions *p, streamId last) {
     }
     bool valid = true;
     if (p->id_form == ID_AUTO) {
-        uint64_t now_ms = (uint64_t)c->now_ms;
         p->id = last;
-        if (now_ms > last.ms) {
-            p->id = (streamId){now_ms, 0};
-        } else {
-            valid = streamIdNext(&p->id);
-        }
+        valid = streamIdNextAt(&p->id, (uint64_t)c->now_ms);
     } else if (p->id_form == ID_AUTO_SEQ && p->id.ms == last.ms) {
         valid = last.seq != UINT64_MAX;
         p->id.seq = last.seq + 1;
@@ -221,8 +217,7 @@ void xaddCommand(ctx *c) {
         s = streamOf(o);
         collectionPlace(c, 1, o);
     }
-    streamLimits limits = streamLimitsNow();
-    streamAppend(s, p.id, fields, (size_t)count, &limits);
+    streamAppend(s, p.id, fields, (size_t)count, &rdbLimitsNow()->stream);
     uint64_t removed = p.trims ? streamTrim(s, &p.rule) : 0;
     if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) propagateExact(c, &p, s);
     streamReplyId(c, p.id);

@@ -157,11 +157,6 @@ bool streamFindWrite(ctx *c, int arg_index, stream **out) {
     return findStream(found, o, out);
 }
 
-streamLimits streamLimitsNow(void) {
-    return (streamLimits){(uint64_t)cmdConf.stream_node_max_bytes,
-                          (uint64_t)cmdConf.stream_node_max_entries};
-}
-
 /* ------------------------------------------------------------------ replies */
 
 void streamReplyId(ctx *c, streamId id) {

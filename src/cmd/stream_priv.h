@@ -35,7 +35,6 @@ slice streamIdText(streamId id, char *text);
  * WRONGTYPE was replied. */
 bool streamFindRead(ctx *c, int arg_index, stream **out);
 bool streamFindWrite(ctx *c, int arg_index, stream **out);
-streamLimits streamLimitsNow(void);
 
 /* ---- replies ---- */
 

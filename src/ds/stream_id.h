@@ -30,6 +30,12 @@ static inline bool streamIdNext(streamId *id) {
     if (++id->seq == 0) id->ms++;
     return true;
 }
+/* The id of an entry that is appended at this time, in the same way. */
+static inline bool streamIdNextAt(streamId *id, uint64_t now_ms) {
+    if (now_ms <= id->ms) return streamIdNext(id);
+    *id = (streamId){now_ms, 0};
+    return true;
+}
 /* The preceding id, in the same way. */
 static inline bool streamIdPrev(streamId *id) {
     if (id->seq == 0 && id->ms == 0) return false;

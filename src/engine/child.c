@@ -33,7 +33,8 @@ static struct {
     loop *loop;
     childProgress progress;
     int64_t next_report_us; /* in the child */
-    int64_t fork_us;        /* duration of the last fork() */
+    uint64_t last_copied[CHILD_KINDS];
+    int64_t fork_us; /* duration of the last fork() */
     uint64_t forks;
 } child;
 
@@ -58,6 +59,11 @@ const char *childKindName(childKind kind) {
 void childSetLoop(loop *l) { child.loop = l; }
 
 childProgress childProgressNow(void) { return child.progress; }
+
+uint64_t childLastCopied(childKind kind) {
+    check(kind < CHILD_KINDS);
+    return child.last_copied[kind];
+}
 
 /* The parent's handlers would modify shared state, and stop the wrong process. */
 static void prepareChild(void) {
@@ -174,6 +180,7 @@ static void ended(int wait_status) {
     int by_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     receiveReports();
     endReports();
+    child.last_copied[kind] = child.progress.copied_peak;
     child.pid = 0;
     noteCopies();
     child.job = (childJob){.kind = CHILD_NONE};
@@ -286,8 +293,12 @@ void childKill(void) {
         endHere(-1, SIGKILL);
         return;
     }
-    if (!child.pid) return;
-    kill(child.pid, SIGKILL);
+    if (child.pid) childKillBy(SIGKILL);
+}
+
+void childKillBy(int signal_number) {
+    check(child.pid > 0);
+    kill(child.pid, signal_number);
     waitForIt(0);
 }
 

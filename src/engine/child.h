@@ -65,6 +65,8 @@ typedef struct childProgress {
     uint64_t copied, copied_peak; /* bytes of memory no longer shared with the parent */
     int64_t reported_us;          /* monotonic time of the last report, 0: none yet */
 } childProgress;
+/* The peak of `copied` of the last child of this kind. */
+uint64_t childLastCopied(childKind kind);
 /* Progress of the current child, or of the last one. */
 childProgress childProgressNow(void);
 
@@ -93,6 +95,8 @@ childKind childAlive(void);
 /* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. A job of
  * this process ends as if killed. No effect without a child. */
 void childKill(void);
+/* The same by a signal that ends the process, which must not be a job of this one. */
+void childKillBy(int signal_number);
 
 /* Forks a process beside the child, for work with an own copy of the dataset that may take any
  * time: a session of the debugger of scripts. There may be several. It runs `run` and exits with

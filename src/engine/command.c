@@ -17,30 +17,6 @@
 #include "engine/command_priv.h"
 #include "engine/gate_priv.h"
 
-const char *const commandCategoryNames[CAT_COUNT] = {
-    [CAT_KEYSPACE] = "keyspace",
-    [CAT_READ] = "read",
-    [CAT_WRITE] = "write",
-    [CAT_SET] = "set",
-    [CAT_SORTEDSET] = "sortedset",
-    [CAT_LIST] = "list",
-    [CAT_HASH] = "hash",
-    [CAT_STRING] = "string",
-    [CAT_BITMAP] = "bitmap",
-    [CAT_HYPERLOGLOG] = "hyperloglog",
-    [CAT_GEO] = "geo",
-    [CAT_STREAM] = "stream",
-    [CAT_PUBSUB] = "pubsub",
-    [CAT_ADMIN] = "admin",
-    [CAT_FAST] = "fast",
-    [CAT_SLOW] = "slow",
-    [CAT_BLOCKING] = "blocking",
-    [CAT_DANGEROUS] = "dangerous",
-    [CAT_CONNECTION] = "connection",
-    [CAT_TRANSACTION] = "transaction",
-    [CAT_SCRIPTING] = "scripting",
-};
-
 enum {
     NAME_SHORT_MAX = 16, /* longer names are hashed in pieces and compared byte by byte */
     SLOT_BITS_MIN = 6,

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -90,7 +91,16 @@ enum commandCategory {
     CAT_SCRIPTING,
     CAT_COUNT,
 };
-extern const char *const commandCategoryNames[CAT_COUNT];
+enum { COMMAND_CATEGORIES_MAX = 64 };
+/* Number of categories; those from CAT_COUNT on were added at run time. */
+int commandCategoryCount(void);
+const char *commandCategoryName(int category);
+/* The category of that name, ignoring case; -1: there is none. */
+int commandCategoryFind(slice name);
+/* ERR_EXISTS, ERR_LIMIT. */
+status commandCategoryAdd(const char *name) MUST_USE;
+/* Removes what was added when there were `count` categories; no command may have them. */
+void commandCategoriesCut(int count);
 
 /* In the order in which they are printed. */
 enum keyFlag {
@@ -180,7 +190,7 @@ typedef struct commandSpec {
     int16_t arity;
     int8_t first_key, last_key, key_step; /* first range of keys, as in COMMAND INFO */
     uint64_t flags;                       /* CMD_... */
-    uint32_t categories;
+    uint64_t categories;                  /* bits of enum commandCategory */
     replyClass reply;
     const char *group, *summary, *complexity, *since, *deprecated_since, *replaced_by;
     const char *const *tips;

@@ -25,8 +25,9 @@ static struct {
     int64_t began_us;      /* start of the current pass */
     uint64_t moved_before; /* at the start of the current pass */
     storeCompactReport done;
-    uint64_t us; /* time used while running */
-    bool tidies; /* not running, but there is more to do */
+    uint64_t us;              /* time used while running */
+    defragOthersProc *others; /* NULL: none */
+    bool tidies;              /* not running, but there is more to do */
 } defrag;
 
 /* The share of time for a given percentage of waste: from cycle-min at the lower threshold to
@@ -60,6 +61,8 @@ static void endWalk(int64_t now_us) {
     defrag.running = 0;
 }
 
+void defragSetOthers(defragOthersProc *proc) { defrag.others = proc; }
+
 static void step(int64_t began_us) {
     hotCheck(began_us > 0);
     storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
@@ -70,7 +73,9 @@ static void step(int64_t began_us) {
     defrag.us += (uint64_t)took_us;
     paceTook(&defrag.pace, began_us, now_us, defrag.running);
     latencyNote("active-defrag-cycle", took_us / 1000);
-    if (!more) endWalk(now_us);
+    if (more) return;
+    if (defrag.others) defrag.others(&defrag.done.moved, &defrag.done.kept);
+    endWalk(now_us);
 }
 
 /* A child shares our pages: nothing is moved while it exists. */

@@ -293,6 +293,7 @@ static NO_INLINE bool runUnusual(ctx *c, uint64_t armed, bool filtered) {
         c->out = &silence;
     }
     c->flags |= CTX_ADMISSION;
+    size_t pending = isObserved(c) ? outbufPending(c->out) : 0;
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
@@ -302,7 +303,7 @@ static NO_INLINE bool runUnusual(ctx *c, uint64_t armed, bool filtered) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
-        if (unlikely(s->observed) && verdict == GATE_REFUSED) hooksRefusedCommand(c);
+        if (isObserved(c) && verdict == GATE_REFUSED) hooksRefusedCommand(c, pending);
         /* A refused EXEC ends its transaction, so observers are called. */
         if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
@@ -543,6 +544,12 @@ static bool admitInner(ctx *c) {
     return verdict == GATE_PASS;
 }
 
+bool executeMayRun(ctx *c) {
+    if (admitInner(c)) return true;
+    c->flags |= CTX_REJECTED;
+    return false;
+}
+
 void executeInner(ctx *c) {
     hotCheck(c->argc > 0);
     c->below = engineHot.current;
@@ -567,21 +574,37 @@ void executeInner(ctx *c) {
     if (unlikely(c->flags & CTX_DELIVERS)) deliverWaiting(c->who);
 }
 
-void executeLater(ctx *c, commandProc *part) {
+/* A unit that is no command: what `c` propagates between these two belongs together. */
+static void beginUnit(ctx *c) {
     hotCheck(c->who);
     c->below = engineHot.current;
     engineHot.current = c;
     propagateUnitBegin();
+}
+
+/* A command below wakes others, else this does so if `wakes`, or the caller. */
+static void endUnit(ctx *c, bool wakes) {
+    hotCheck(engineHot.current == c);
+    propagateUnitEnd();
+    engineHot.current = c->below;
+    if (c->flags & CTX_WAKES) {
+        if (c->below) {
+            c->below->flags |= CTX_WAKES;
+        } else if (wakes) {
+            blockWake();
+        }
+    }
+    if (c->flags & CTX_DELIVERS) deliverWaiting(c->who);
+}
+
+void executeLater(ctx *c, commandProc *part) {
+    beginUnit(c);
     size_t pending = outbufPending(c->out);
     uint64_t started = clockTicks();
     part(c);
     measure(c, clockTicks() - started, pending);
     finish(c);
-    propagateUnitEnd();
-    engineHot.current = c->below;
-    /* Its caller or the command below wakes others. */
-    if (c->flags & CTX_WAKES && c->below) c->below->flags |= CTX_WAKES;
-    if (c->flags & CTX_DELIVERS) deliverWaiting(c->who);
+    endUnit(c, false);
 }
 
 void executeUnit(session *s, executePartProc *part, void *arg) {
@@ -592,22 +615,11 @@ void executeUnit(session *s, executePartProc *part, void *arg) {
              .proto = s->proto,
              .origin = s->origin,
              .targets = s->targets,
-             .below = engineHot.current,
              .now_ms = engineHot.now_ms,
              .look = keyspaceLookOf(s, engineHot.now_ms)};
-    engineHot.current = &c;
-    propagateUnitBegin();
+    beginUnit(&c);
     part(&c, arg);
-    propagateUnitEnd();
-    engineHot.current = c.below;
-    if (c.flags & CTX_WAKES) {
-        if (c.below) {
-            c.below->flags |= CTX_WAKES;
-        } else {
-            blockWake();
-        }
-    }
-    if (c.flags & CTX_DELIVERS) deliverWaiting(s);
+    endUnit(&c, true);
 }
 
 void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }

@@ -225,13 +225,17 @@ void hooksAfterCommand(ctx *c, int64_t duration_ns) {
     if (own) callAfter(own, c, duration_ns);
 }
 
-void hooksRefusedCommand(ctx *c) {
-    armedList *own = ownObservers(c);
+static void callRefused(armedList *l, ctx *c, size_t pending) {
     const commandObserver *o;
-    if (!own) return;
-    for (uint32_t at = armedListBegin(own); (o = armedListNext(own, &at));) {
-        if (o->refused) o->refused(c);
+    for (uint32_t at = armedListBegin(l); (o = armedListNext(l, &at));) {
+        if (o->refused) o->refused(c, pending);
     }
+}
+
+void hooksRefusedCommand(ctx *c, size_t pending) {
+    callRefused(&hooks.command_observers, c, pending);
+    armedList *own = ownObservers(c);
+    if (own) callRefused(own, c, pending);
 }
 
 void hooksDbEvent(const dbEvent *e) {

@@ -199,7 +199,8 @@ typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-    void (*refused)(ctx *c); /* a request of a session it is armed for was refused */
+    /* A request was refused; `pending`: the output before its error. NULL: unwanted. */
+    void (*refused)(ctx *c, size_t pending);
 } commandObserver;
 void commandObserverArm(const commandObserver *s, bool on);
 /* For one session only (a tracked client): only its own commands leave the fast path. RESET disarms

@@ -18,7 +18,7 @@ void hooksAfterCommand(ctx *c, int64_t duration_ns);
 /* Arms or disarms what makes every request special: command observers, request filters. */
 void hooksUpdateSpecial(void);
 /* A request of the session was refused. */
-void hooksRefusedCommand(ctx *c);
+void hooksRefusedCommand(ctx *c, size_t pending);
 /* Disarms all command observers of this session. */
 void hooksForgetSession(session *s);
 /* The installed features in order. */

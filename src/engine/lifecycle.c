@@ -84,6 +84,14 @@ bool engineBlockTlsWrites(bool on) {
 
 static engineModulesProc *reply_modules;
 
+static engineModuleWithoutProc *module_without;
+
+void engineSetModuleWithoutProc(engineModuleWithoutProc *proc) { module_without = proc; }
+
+const char *engineModuleWithout(engineModuleAbility what) {
+    return module_without ? module_without(what) : NULL;
+}
+
 void engineSetModulesProc(engineModulesProc *proc) { reply_modules = proc; }
 
 void engineReplyModules(ctx *c) {

@@ -91,6 +91,17 @@ typedef void engineModulesProc(ctx *c);
 void engineSetModulesProc(engineModulesProc *proc);
 void engineReplyModules(ctx *c);
 
+/* What modules say that they are prepared for. */
+typedef enum engineModuleAbility {
+    MODULES_HANDLE_READ_ERRORS, /* those with types of values: a file may end anywhere */
+    MODULES_HANDLE_ASYNC_LOAD,  /* another dataset is loaded beside the one that is served */
+    MODULES_HANDLE_SLOT_MIGRATION,
+} engineModuleAbility;
+/* The name of a module that is not; NULL: all are. Borrowed. `module` registers the function. */
+typedef const char *engineModuleWithoutProc(engineModuleAbility what);
+void engineSetModuleWithoutProc(engineModuleWithoutProc *proc);
+const char *engineModuleWithout(engineModuleAbility what);
+
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
  * only file. */
 void engineSetFlushDelay(int64_t us);

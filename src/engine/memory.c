@@ -173,6 +173,13 @@ const gate memoryGate = {.name = "memory",
 
 uint64_t memoryLimit(void) { return limit.bytes; }
 
+size_t memoryCounted(void) {
+    size_t used = memUsed();
+    return used > excluded ? used - excluded : 0;
+}
+
+bool memoryIsOver(void) { return limit.bytes && memoryCounted() > limit.bytes; }
+
 /* A percentage refers to the physical memory, or to the container's limit if that is lower. */
 static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);

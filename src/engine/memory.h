@@ -26,6 +26,9 @@ void memorySetExcluded(size_t bytes);
  * have keys evicted. */
 void memorySetBeforeAuth(size_t bytes);
 size_t memoryExcluded(void);
+/* Bytes in use that count for it; true if they exceed it. */
+size_t memoryCounted(void);
+bool memoryIsOver(void);
 /* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they
  * are on their way: otherwise each eviction could require more of them. */
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);

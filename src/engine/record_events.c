@@ -69,6 +69,18 @@ static void describe(const serverEvent *e, str *out) {
         strAppendFormat(out, "client %llu connected %d", (unsigned long long)e->client.who->id,
                         e->client.connected);
         break;
+    case SERVER_LOGIN:
+        strAppendFormat(out, "login %.*s %s", (int)e->login.name.len, e->login.name.ptr,
+                        e->login.granted ? "granted" : "denied");
+        break;
+    case SERVER_ACL_REFUSAL:
+        strAppendFormat(out, "acl-refusal %d %.*s", (int)e->acl_refusal.what,
+                        (int)e->acl_refusal.object.len, e->acl_refusal.object.ptr);
+        break;
+    case SERVER_SLOT_MIGRATION:
+        strAppendFormat(out, "slot-migration %s %s", phaseName(e->phase),
+                        e->slots.is_import ? "import" : "export");
+        break;
     case SERVER_CRON:
     case SERVER_EVENT_KINDS: break;
     }

@@ -15,6 +15,9 @@
 
 #include "base/slice.h"
 #include "engine/session.h"
+#include "store/slots.h"
+
+typedef struct ctx ctx;
 
 typedef enum serverEventKind {
     SERVER_ROLE,             /* became a primary or a replica, or the replica of another primary */
@@ -31,6 +34,9 @@ typedef enum serverEventKind {
     SERVER_SHUTDOWN,         /* certain: nothing can stop it any more, files are complete */
     SERVER_CONFIG,           /* CONFIG SET has succeeded */
     SERVER_CLIENT,           /* connected; about to be freed */
+    SERVER_LOGIN,            /* AUTH or HELLO with a user: by a password */
+    SERVER_ACL_REFUSAL,      /* a request of a client, for lack of rights */
+    SERVER_SLOT_MIGRATION,   /* phases: slots move from one node to another by a job */
     SERVER_CRON,             /* hz times a second */
     SERVER_EVENT_KINDS
 } serverEventKind;
@@ -38,6 +44,13 @@ typedef enum serverEventKind {
 typedef enum serverEventPhase { EVENT_BEGINS, EVENT_ENDED, EVENT_FAILED } serverEventPhase;
 
 typedef enum serverDatasetSource { DATASET_RDB, DATASET_AOF, DATASET_PRIMARY } serverDatasetSource;
+
+typedef enum serverRefusal {
+    REFUSED_COMMAND,
+    REFUSED_KEY,
+    REFUSED_CHANNEL,
+    REFUSED_DATABASE
+} serverRefusal;
 
 /* What belongs to it is in the member named after the kind. Borrowed for the call. */
 typedef struct serverEvent {
@@ -86,6 +99,22 @@ typedef struct serverEvent {
             session *who;
             bool connected;
         } client;
+        struct {
+            const session *who;
+            slice name;
+            bool granted;
+        } login;
+        struct {
+            const ctx *request;
+            serverRefusal what;
+            slice object; /* the key or channel; else the name of the command */
+        } acl_refusal;
+        struct {
+            slice job;
+            bool is_import;
+            const slotRange *ranges;
+            size_t range_count;
+        } slots;
         struct {
             int hz;
         } cron;

@@ -10,7 +10,8 @@ static struct {
 } settings = {.limits = {.hash = {512, 64},
                          .zset = {128, 64},
                          .set = {.packed = {128, 64}, .ints = 512},
-                         .list = {.fill = -2}}};
+                         .list = {.fill = -2},
+                         .stream = {.node_bytes = 4096, .node_entries = 100}}};
 
 void rdbSetLimits(const rdbLimits *limits) { settings.limits = *limits; }
 const rdbLimits *rdbLimitsNow(void) { return &settings.limits; }

@@ -53,11 +53,12 @@ bool rdbWriteStreamRest(rdbWriter *w, rdbStreamRest *r, uint64_t count);
  * OBJECT. */
 size_t rdbValueSize(const robj *o);
 
-/* Limits of packed values, from the directives of the types. */
+/* Limits of packed values and of nodes of streams, from the directives of the types. */
 typedef struct rdbLimits {
     packLimits hash, zset;
     setLimits set;
     listLimits list;
+    streamLimits stream;
 } rdbLimits;
 
 /* Parameters of reading. */

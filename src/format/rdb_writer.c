@@ -52,6 +52,10 @@ static void sendOut(rdbWriter *w, const void *bytes, size_t len) {
     w->failed = w->sink->write(w->sink, bytes, len, &w->why);
 }
 
+void rdbWriterFail(rdbWriter *w, const char *why) {
+    if (w->failed == OK) w->failed = reasonSet(&w->why, ERR_SYNTAX, "%s", why);
+}
+
 status rdbWriterFlush(rdbWriter *w) {
     hotCheck(w->used <= RDB_WRITER_BUFFER);
     sendOut(w, w->buffer, w->used);

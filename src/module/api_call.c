@@ -75,12 +75,6 @@ static bool refuse(refusal *r, int error, const char *text) {
     return true;
 }
 
-static bool overMemory(void) {
-    uint64_t limit = memoryLimit();
-    size_t used = memUsed(), excluded = memoryExcluded();
-    return limit && used > excluded && used - excluded > limit;
-}
-
 /* What the rights of the user forbid. */
 static bool isRefusedTo(const ctx *c, const user *u, refusal *r) {
     int arg_index;
@@ -114,7 +108,8 @@ static bool isRefused(const ctx *c, unsigned flags, refusal *r) {
                         (int)cmd->name.len, cmd->name.ptr);
         return true;
     }
-    if (flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM && cmd->flags & CMD_DENYOOM && overMemory())
+    if (flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM && cmd->flags & CMD_DENYOOM &&
+        memoryIsOver())
         return refuse(r, ENOSPC, "OOM command not allowed when used memory > 'maxmemory'.");
     if (flags & VALKEYMODULE_CALL_ARGV_NO_WRITES && cmd->flags & CMD_WRITE) {
         r->error = ENOSPC;
@@ -177,15 +172,20 @@ static int errnoOfRefused(slice reply) {
     return ESPIPE;
 }
 
-/* Runs the command of `c`, whose session was prepared; its reply as bytes. */
-static char *runCall(ctx *c, size_t *len) {
+/* Runs the command of `c`, whose session was prepared, or with `dry` only asks whether it would be
+ * run; the reply as bytes. */
+static char *runCall(ctx *c, bool dry, size_t *len) {
     hotCheck(c->cmd);
     hotCheck(c->who->flags & SESSION_INTERNAL);
     outbuf out;
     outbufInit(&out);
     c->out = &out;
-    executeInner(c);
-    char *bytes = outbufCopy(&out, len);
+    if (dry) {
+        (void)executeMayRun(c); /* the reply tells */
+    } else {
+        executeInner(c);
+    }
+    char *bytes = outbufPending(&out) ? outbufCopy(&out, len) : NULL;
     outbufClear(&out);
     return bytes;
 }
@@ -217,6 +217,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
     refusal r = {0, STR_EMPTY};
     ValkeyModuleCallReply *reply = NULL;
     unsigned flags = args->flags;
+    if (x->flags & CONTEXT_READ_ONLY) flags |= VALKEYMODULE_CALL_ARGV_NO_WRITES;
     const user *as = x->as_user ? x->as_user : outer->who->user;
     if (flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !as) {
         (void)refuse(&r, ENOTSUP,
@@ -251,7 +252,7 @@ static ValkeyModuleCallReply *call(ValkeyModuleCtx *x, const callArgs *args) {
         if (flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER)
             sessionSetAuthenticated(s, (user *)as, true);
         size_t len = 0;
-        char *bytes = flags & VALKEYMODULE_CALL_ARGV_DRY_RUN ? NULL : runCall(&c, &len);
+        char *bytes = runCall(&c, flags & VALKEYMODULE_CALL_ARGV_DRY_RUN, &len);
         reply = callReplyNew(x, bytes, len, c.proto, flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT);
         int refused = c.flags & CTX_REJECTED ? errnoOfRefused(callReplyBytes(reply)) : 0;
         if (refused && !(flags & VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES)) {

@@ -146,31 +146,36 @@ int apiCreateSubcommand(ValkeyModuleCommand *parent, const char *name, ValkeyMod
 
 /* ------------------------------------------------------------------ categories */
 
-/* The bit of a category of ACL rules; -1: there is none. */
-static int categoryOf(slice word) {
-    for (int i = 0; i < CAT_COUNT; i++) {
-        if (sliceIs(word, commandCategoryNames[i])) return i;
-    }
-    return -1;
-}
-
 int apiSetCommandACLCategories(ValkeyModuleCommand *command, const char *ctgrsflags) {
     moduleCommand *m = (moduleCommand *)command;
     if (!m || !m->owner->loading) return VALKEYMODULE_ERR;
-    uint32_t categories = 0;
+    uint64_t categories = 0;
     const char *at = ctgrsflags ? ctgrsflags : "";
     while (*at) {
         const char *end = at + strcspn(at, " ");
-        int bit = categoryOf(sliceMake(at, (size_t)(end - at)));
+        int bit = commandCategoryFind(sliceMake(at, (size_t)(end - at)));
         if (bit < 0) {
             logWarning("Unrecognized categories flag %.*s on module load", (int)(end - at), at);
             return VALKEYMODULE_ERR;
         }
-        categories |= 1u << bit;
+        categories |= UINT64_C(1) << bit;
         at = *end ? end + 1 : end;
     }
     m->spec.categories = categories;
     return VALKEYMODULE_OK;
+}
+
+int apiAddACLCategory(ValkeyModuleCtx *ctx, const char *name) {
+    module *m = ctx->module;
+    int error = 0;
+    if (!m || !m->loading || !name || !resourceNameIsValid(name)) {
+        error = EINVAL;
+    } else {
+        status st = commandCategoryAdd(name);
+        error = st == OK ? 0 : st == ERR_EXISTS ? EBUSY : ENOMEM;
+    }
+    errno = error;
+    return error ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 /* ------------------------------------------------------------------ positions of keys */

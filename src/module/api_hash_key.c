@@ -82,6 +82,24 @@ int apiHashSet(ValkeyModuleKey *key, int flags, ...) {
     return count;
 }
 
+int apiHashSetStringRef(ValkeyModuleKey *key, ValkeyModuleString *field, const char *buf,
+                        size_t len) {
+    enum { NO_FIELD = -1 };
+    if (!keyIsWritable(key) || !field || !buf || !key->owner->run) return VALKEYMODULE_ERR;
+    robj *o = keyFind(key);
+    if (!o || objectType(o) != TYPE_HASH) return VALKEYMODULE_ERR;
+    if (!hashRefer(&o, moduleStringSlice(field), sliceMake(buf, len), lookOf(key))) return NO_FIELD;
+    keyPlace(key, o);
+    return VALKEYMODULE_OK;
+}
+
+/* The interface has the same number for yes and for an error. */
+int apiHashHasStringRef(ValkeyModuleKey *key, ValkeyModuleString *field) {
+    const robj *o = key ? keyObject(key) : NULL;
+    if (!field || !o || objectType(o) != TYPE_HASH) return VALKEYMODULE_ERR;
+    return hashRefers(o, moduleStringSlice(field), lookOf(key));
+}
+
 int apiHashGet(ValkeyModuleKey *key, int flags, ...) {
     CHECK_VARIADIC("HashGet", false, HANDLE_KEY, key, true, VALKEYMODULE_ERR);
     const robj *o = key ? keyObject(key) : NULL;

@@ -223,12 +223,19 @@ void apiEmitAOF(ValkeyModuleIO *io, const char *cmdname, const char *fmt, ...) {
     va_start(values, fmt);
     bool valid = callArgsTake(&args, cmdname, fmt, values);
     va_end(values);
-    if (valid) {
-        aofWriteCommand(io->writer, args.argc, args.argv);
-    } else {
-        logWarning("Fatal: the module type %s emits a command with a wrong format: '%s'",
-                   io->type->name, fmt);
+    const char *wrong = NULL;
+    if (!commandFind(sliceOf(cmdname))) {
+        wrong = "tried to emit unknown command";
+    } else if (!valid) {
+        wrong = "uses a wrong format for the command";
+    }
+    if (wrong) {
+        logWarning("Fatal: AOF method for module data type '%s' %s '%s'", io->type->name, wrong,
+                   cmdname);
+        rdbWriterFail(io->writer, "a module emits a command that cannot be run");
         io->failed = true;
+    } else {
+        aofWriteCommand(io->writer, args.argc, args.argv);
     }
     callArgsClear(&args);
 }

@@ -9,17 +9,14 @@
 #include "module/generated/api.h"
 #include "module/key.h"
 
-int apiGetOpenKeyModesAll(void) {
-    return VALKEYMODULE_READ | VALKEYMODULE_WRITE | VALKEYMODULE_OPEN_KEY_NOTOUCH |
-           VALKEYMODULE_OPEN_KEY_NONOTIFY | VALKEYMODULE_OPEN_KEY_NOSTATS |
-           VALKEYMODULE_OPEN_KEY_NOEXPIRE | VALKEYMODULE_OPEN_KEY_NOEFFECTS;
-}
+int apiGetOpenKeyModesAll(void) { return _VALKEYMODULE_OPEN_KEY_ALL; }
 
 ValkeyModuleKey *apiOpenKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname, int mode) {
     if (unlikely(!ctx || !ctx->run || !keyname)) {
         if (ctx) contextMisuse(ctx, "ValkeyModule_OpenKey() without a key or a locked server");
         return NULL;
     }
+    if (unlikely(ctx->flags & CONTEXT_READ_ONLY)) mode &= ~VALKEYMODULE_WRITE;
     ValkeyModuleKey *k = keyOpen(ctx, ctx->run->db, keyname, mode);
     if (k->object || mode & VALKEYMODULE_WRITE) return k;
     apiCloseKey(k);

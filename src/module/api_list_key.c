@@ -38,19 +38,13 @@ static int elementOf(ValkeyModuleKey *k, int mode, long index, robj **o, size_t 
     return 0;
 }
 
-static ValkeyModuleString *stringOf(ValkeyModuleKey *k, const listpackItem *item) {
-    char digits[NUMBER_TEXT_MAX];
-    slice text = listpackText(item, digits);
-    return apiCreateString(k->owner, text.ptr, text.len);
-}
-
 static ValkeyModuleString *elementAt(ValkeyModuleKey *k, const robj *o, size_t at) {
     listCursor cursor;
     listCursorInit(&cursor, o, at, false);
     listpackItem item;
     bool found = listNextItem(&cursor, &item);
     hotCheck(found);
-    ValkeyModuleString *s = found ? stringOf(k, &item) : NULL;
+    ValkeyModuleString *s = found ? keyTextOf(k, &item) : NULL;
     listCursorClear(&cursor);
     return s;
 }

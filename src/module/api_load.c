@@ -38,7 +38,10 @@ int apiGet(const char *name, void *target) {
         const char *rest = name + sizeof(redis) - 1;
         f = find(!strcmp(rest, "DefragRedisModuleString") ? "DefragValkeyModuleString" : rest);
     }
-    if (!f) return VALKEYMODULE_ERR;
+    if (!f) {
+        logDebug("A module has asked for the function %s, which does not exist", name);
+        return VALKEYMODULE_ERR;
+    }
     apiProc *proc = handlesChecked ? apiChecked[f - apiFunctions] : f->proc;
     memcpy(target, &proc, sizeof(proc));
     return VALKEYMODULE_OK;

@@ -48,9 +48,7 @@ size_t apiMallocSizeString(ValkeyModuleString *str) {
 
 float apiGetUsedMemoryRatio(void) {
     uint64_t limit = memoryLimit();
-    if (!limit) return 0;
-    size_t used = memUsed(), excluded = memoryExcluded();
-    return (float)((double)(used > excluded ? used - excluded : 0) / (double)limit);
+    return limit ? (float)((double)memoryCounted() / (double)limit) : 0;
 }
 
 void apiAutoMemory(ValkeyModuleCtx *ctx) { ctx->flags |= CONTEXT_AUTO_MEMORY; }

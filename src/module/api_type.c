@@ -105,6 +105,7 @@ static void setOperations(ValkeyModuleType *t) {
     if (m->mem_usage || m->mem_usage2) t->ops.memory = valueMemory;
     if (m->free_effort || m->free_effort2) t->ops.free_effort = freeEffort;
     if (m->unlink || m->unlink2) t->ops.unlink = unlinkValue;
+    if (m->defrag) t->ops.compact = defragValue;
     if (m->digest) t->ops.digest = digestOfModule;
     t->codec.read = ioRead;
     t->codec.write = ioWrite;

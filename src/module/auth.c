@@ -11,6 +11,7 @@
 #include "engine/user.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/server_events.h"
 #include "module/user.h"
 #include "net/net.h"
 
@@ -155,6 +156,8 @@ static authVerdict askOne(const authCallback *callback, ctx *c, slice name, slic
     moduleStringRelease(secret);
     contextClear(&x);
     if (granted) *who = c->who->user;
+    if (result == VALKEYMODULE_AUTH_HANDLED)
+        serverEventsTellLogin(callback->owner, c->who, name, granted);
     if (result == VALKEYMODULE_AUTH_HANDLED && !granted && why) {
         replyDenied(c, why);
         return AUTH_REPLIED;

@@ -27,6 +27,9 @@ enum contextFlag {
     CONTEXT_THREAD = 1u << 7, /* belongs to a thread, which locks and unlocks the server */
 };
 
+/* Of the same field: keys are not changed, because one is being removed. */
+enum { CONTEXT_READ_ONLY = 1u << 16 };
+
 /* What auto memory frees at the end. */
 typedef enum garbageKind {
     GARBAGE_STRING,

@@ -8,11 +8,13 @@
 #include "module/call_reply.h"
 #include "module/checks.h"
 #include "module/dict.h"
+#include "module/forks.h"
 #include "module/info.h"
 #include "module/key.h"
 #include "module/load.h"
 #include "module/module.h"
 #include "module/registry.h"
+#include "module/types.h"
 
 /* ------------------------------------------------------------------ loadmodule */
 
@@ -88,6 +90,21 @@ status modulesLoadConfigured(reason *why) {
                      "call: aborting");
 }
 
+/* ------------------------------------------------------------------ what modules can do */
+
+static const char *moduleWithout(engineModuleAbility what) {
+    static const int options[] = {
+        [MODULES_HANDLE_READ_ERRORS] = VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS,
+        [MODULES_HANDLE_ASYNC_LOAD] = VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD,
+        [MODULES_HANDLE_SLOT_MIGRATION] = VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION};
+    hotCheck((size_t)what < COUNT_OF(options));
+    for (const module *m = registryFirst(); m; m = registryNext(m)) {
+        if (m->options & options[what]) continue;
+        if (what != MODULES_HANDLE_READ_ERRORS || typesExist(m)) return m->name;
+    }
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ the feature */
 
 enum { LUA_VERSION = 1 };
@@ -116,6 +133,7 @@ static status init(reason *why) {
     keysStart();
     addBuiltIn();
     engineSetModulesProc(registryReplyAll);
+    engineSetModuleWithoutProc(moduleWithout);
     gateArm(&moduleGate, true);
     return OK;
 }
@@ -125,4 +143,5 @@ const feature moduleFeature = {.name = "module",
                                .gates = gates,
                                .on_auth = authAsk,
                                .on_session = authOnSession,
+                               .on_child = forksChildEvent,
                                .init = init};

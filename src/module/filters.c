@@ -12,10 +12,10 @@
 #include "module/context.h"
 #include "module/generated/api.h"
 #include "module/module_string.h"
+#include "module/owned.h"
 
 struct ValkeyModuleCommandFilter {
-    listNode node;
-    module *owner; /* NULL: it was unregistered while filters run, and is freed after them */
+    ownedEntry entry;
     ValkeyModuleCommandFilterFunc proc;
     int flags;
 };
@@ -31,22 +31,7 @@ struct ValkeyModuleCommandFilterCtx {
     int taken_count;
 };
 
-static struct {
-    list all;
-    bool ready;
-    int depth; /* of requests that are being filtered: a filter may cause another one */
-    int gone;  /* filters without an owner */
-} filters;
-
-static list *allFilters(void) {
-    if (!filters.ready) listInit(&filters.all);
-    filters.ready = true;
-    return &filters.all;
-}
-
-static ValkeyModuleCommandFilter *filterAt(listNode *n) {
-    return n ? LIST_OWNER(n, ValkeyModuleCommandFilter, node) : NULL;
-}
+static ownedList filters; /* a filter may cause another request */
 
 /* ------------------------------------------------------------------ running them */
 
@@ -60,54 +45,37 @@ static void endStrings(ValkeyModuleCommandFilterCtx *f) {
     memFree(f->taken);
 }
 
-static void freeGone(void);
+static void runFilters(filteredRequest *request);
+static const requestFilter module_filters = {"modules", runFilters};
+
+static void disarmWithoutFilters(void) {
+    if (!filters.live && !filters.walks) requestFilterArm(&module_filters, false);
+}
 
 static void runFilters(filteredRequest *request) {
     ValkeyModuleCommandFilterCtx f = {.request = request};
-    hotCheck(filters.depth >= 0);
-    filters.depth++;
-    listNode *next;
-    for (listNode *n = listFirst(&filters.all); n; n = next) {
-        const ValkeyModuleCommandFilter *each = filterAt(n);
-        module *m = each->owner;
-        if (m && !(each->flags & VALKEYMODULE_CMDFILTER_NOSELF && m->in_call)) each->proc(&f);
-        next = listNext(&filters.all, n);
+    ownedWalkBegin(&filters);
+    for (const ValkeyModuleCommandFilter *each = ownedFirst(&filters); each;
+         each = ownedNext(&filters, &each->entry)) {
+        if (each->flags & VALKEYMODULE_CMDFILTER_NOSELF && each->entry.owner->in_call) continue;
+        each->proc(&f);
     }
     endStrings(&f);
-    if (!--filters.depth && filters.gone) freeGone();
-}
-
-static const requestFilter module_filters = {"modules", runFilters};
-
-static void freeGone(void) {
-    hotCheck(!filters.depth);
-    listNode *next;
-    for (listNode *n = listFirst(&filters.all); n; n = next) {
-        next = listNext(&filters.all, n);
-        ValkeyModuleCommandFilter *f = filterAt(n);
-        if (f->owner) continue;
-        listRemove(&filters.all, n);
-        memFree(f);
-    }
-    filters.gone = 0;
-    if (!filters.all.count) requestFilterArm(&module_filters, false);
+    ownedWalkEnd(&filters);
+    disarmWithoutFilters();
 }
 
 static void removeFilter(ValkeyModuleCommandFilter *f) {
-    hotCheck(f->owner->filters > 0);
-    f->owner->filters--;
-    f->owner = NULL;
-    filters.gone++;
-    if (!filters.depth) freeGone();
+    hotCheck(f->entry.owner->filters > 0);
+    f->entry.owner->filters--;
+    ownedRemove(&filters, &f->entry);
+    disarmWithoutFilters();
 }
 
 void filtersRemove(module *m) {
-    listNode *next;
-    for (listNode *n = listFirst(allFilters()); n; n = next) {
-        next = listNext(&filters.all, n);
-        if (filterAt(n)->owner == m) removeFilter(filterAt(n));
-    }
-    check(!m->filters);
+    if (!ownedRemoveAll(&filters, m)) return;
+    m->filters = 0;
+    disarmWithoutFilters();
 }
 
 /* ------------------------------------------------------------------ registration */
@@ -117,19 +85,19 @@ ValkeyModuleCommandFilter *apiRegisterCommandFilter(ValkeyModuleCtx *ctx,
     module *m = ctx->module;
     if (!m || !cb) return NULL;
     ValkeyModuleCommandFilter *f = memNew(ValkeyModuleCommandFilter);
-    f->owner = m;
     f->proc = cb;
     f->flags = flags;
-    if (!allFilters()->count) requestFilterArm(&module_filters, true);
-    listAppend(&filters.all, &f->node);
+    ownedAdd(&filters, &f->entry, m);
+    requestFilterArm(&module_filters, true);
     m->filters++;
     return f;
 }
 
 int apiUnregisterCommandFilter(ValkeyModuleCtx *ctx, ValkeyModuleCommandFilter *filter) {
-    for (listNode *n = listFirst(allFilters()); n; n = listNext(&filters.all, n)) {
-        if (filterAt(n) != filter || !filter->owner || filter->owner != ctx->module) continue;
-        removeFilter(filter);
+    for (ValkeyModuleCommandFilter *f = ownedFirst(&filters); f;
+         f = ownedNext(&filters, &f->entry)) {
+        if (f != filter || f->entry.owner != ctx->module) continue;
+        removeFilter(f);
         return VALKEYMODULE_OK;
     }
     return VALKEYMODULE_ERR;

@@ -113,6 +113,12 @@ void keyStopIterator(ValkeyModuleKey *k) {
     k->iterator = NULL;
 }
 
+ValkeyModuleString *keyTextOf(ValkeyModuleKey *k, const listpackItem *item) {
+    char digits[NUMBER_TEXT_MAX];
+    slice text = listpackText(item, digits);
+    return apiCreateString(k->owner, text.ptr, text.len);
+}
+
 /* ------------------------------------------------------------------ closing */
 
 /* Tells those who watch the key or wait for it, although it need not have changed. */

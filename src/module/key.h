@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/number.h"
+#include "ds/listpack.h"
 #include "module/context.h"
 #include "store/store.h"
 
@@ -45,6 +46,8 @@ robj *keyFind(ValkeyModuleKey *k);
 void keyPlace(ValkeyModuleKey *k, robj *o);
 /* Deletes the key, if it exists. */
 void keyDelete(ValkeyModuleKey *k, bool later);
+/* A string with the text of an item of its value. */
+ValkeyModuleString *keyTextOf(ValkeyModuleKey *k, const listpackItem *item);
 /* Ends the iteration, if there is one. */
 void keyStopIterator(ValkeyModuleKey *k);
 static inline bool keyIsWritable(const ValkeyModuleKey *k) {

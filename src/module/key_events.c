@@ -12,13 +12,13 @@
 #include "engine/propagate.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/owned.h"
 #include "pubsub/pubsub.h"
 #include "repl/repl.h"
 #include "store/store.h"
 
 typedef struct subscriber {
-    listNode node;
-    module *owner; /* NULL: ended while subscribers are called, and is freed after them */
+    ownedEntry entry;
     uint32_t classes;
     bool running;
     ValkeyModuleNotificationFunc proc;
@@ -34,21 +34,16 @@ typedef struct job {
 } job;
 
 static struct {
-    list subscribers, jobs;
-    bool ready;
-    int depth; /* of events being told */
-    int gone;  /* subscribers without an owner */
-    uint32_t classes;
+    ownedList subscribers;
+    uint32_t classes; /* that any of them wants */
+    list jobs;
 } events;
 
-static void start(void) {
-    if (events.ready) return;
-    listInit(&events.subscribers);
-    listInit(&events.jobs);
-    events.ready = true;
+static list *allJobs(void) {
+    if (!events.jobs.head.next) listInit(&events.jobs);
+    return &events.jobs;
 }
 
-static subscriber *subscriberAt(listNode *n) { return n ? LIST_OWNER(n, subscriber, node) : NULL; }
 static job *jobAt(listNode *n) { return n ? LIST_OWNER(n, job, node) : NULL; }
 
 /* ------------------------------------------------------------------ telling */
@@ -68,28 +63,22 @@ static void tellOne(ValkeyModuleCtx *x, void *arg) {
     argArrayEnd(key);
 }
 
-static void freeGone(void);
-
 static void tell(db *d, slice key, const keyEvent *event) {
     if (!event || !(event->class & events.classes)) return;
     if (engineHot.loading && event->class & NOTIFY_NEW) return; /* it is LOADED */
-    hotCheck(events.depth >= 0);
-    events.depth++;
-    listNode *next;
-    for (listNode *n = listFirst(&events.subscribers); n; n = next) {
-        subscriber *s = subscriberAt(n);
-        bool nested = s->owner &&
-                      s->owner->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
-        if (s->owner && s->classes & event->class && (!s->running || nested)) {
-            bool before = s->running;
-            telling t = {s, key, event};
-            s->running = true;
-            contextRun(s->owner, dbId(d), tellOne, &t);
-            s->running = before;
-        }
-        next = listNext(&events.subscribers, n);
+    ownedWalkBegin(&events.subscribers);
+    for (subscriber *s = ownedFirst(&events.subscribers); s;
+         s = ownedNext(&events.subscribers, &s->entry)) {
+        module *m = s->entry.owner;
+        bool nested = m->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+        if (!(s->classes & event->class) || (s->running && !nested)) continue;
+        bool before = s->running;
+        telling t = {s, key, event};
+        s->running = true;
+        contextRun(m, dbId(d), tellOne, &t);
+        s->running = before;
     }
-    if (!--events.depth && events.gone) freeGone();
+    ownedWalkEnd(&events.subscribers);
 }
 
 static uint32_t notesWanted(void) { return events.classes; }
@@ -100,33 +89,19 @@ static const keyObserver observer = {
 /* The set of subscribers has changed. */
 static void rearm(void) {
     events.classes = 0;
-    for (listNode *n = listFirst(&events.subscribers); n; n = listNext(&events.subscribers, n)) {
-        if (subscriberAt(n)->owner) events.classes |= subscriberAt(n)->classes;
+    for (const subscriber *s = ownedFirst(&events.subscribers); s;
+         s = ownedNext(&events.subscribers, &s->entry)) {
+        events.classes |= s->classes;
     }
     keyObserverArm(&observer, events.classes != 0);
 }
 
-static void freeGone(void) {
-    hotCheck(!events.depth);
-    listNode *next;
-    for (listNode *n = listFirst(&events.subscribers); n; n = next) {
-        next = listNext(&events.subscribers, n);
-        subscriber *s = subscriberAt(n);
-        if (s->owner) continue;
-        listRemove(&events.subscribers, n);
-        memFree(s);
-    }
-    events.gone = 0;
-}
-
 int apiSubscribeToKeyspaceEvents(ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
     if (!ctx->module || !cb) return VALKEYMODULE_ERR;
-    start();
     subscriber *s = memNew(subscriber);
-    s->owner = ctx->module;
     s->classes = (uint32_t)types & ~(uint32_t)(NOTIFY_KEYSPACE | NOTIFY_KEYEVENT);
     s->proc = cb;
-    listAppend(&events.subscribers, &s->node);
+    ownedAdd(&events.subscribers, &s->entry, ctx->module);
     rearm();
     return VALKEYMODULE_OK;
 }
@@ -175,32 +150,24 @@ int apiAddPostNotificationJob(ValkeyModuleCtx *ctx, ValkeyModulePostNotification
                               void *pd, void (*free_pd)(void *)) {
     if (!ctx->module || !callback) return VALKEYMODULE_ERR;
     if (engineHot.loading || gateIsArmed(&replicaReadOnlyGate)) return VALKEYMODULE_ERR;
-    start();
     job *j = memNew(job);
     j->owner = ctx->module;
     j->db_id = ctx->run ? ctx->run->who->db_id : 0;
     j->proc = callback;
     j->data = pd;
     j->free_data = free_pd;
-    listAppend(&events.jobs, &j->node);
+    listAppend(allJobs(), &j->node);
     propagateAtEnd(runJobs);
     return VALKEYMODULE_OK;
 }
 
 void keyEventsRemove(module *m) {
-    start();
     listNode *next;
-    for (listNode *n = listFirst(&events.jobs); n; n = next) {
+    for (listNode *n = listFirst(allJobs()); n; n = next) {
         next = listNext(&events.jobs, n);
         if (jobAt(n)->owner != m) continue;
         listRemove(&events.jobs, n);
         freeJob(jobAt(n));
     }
-    for (listNode *n = listFirst(&events.subscribers); n; n = listNext(&events.subscribers, n)) {
-        if (subscriberAt(n)->owner != m) continue;
-        subscriberAt(n)->owner = NULL;
-        events.gone++;
-    }
-    rearm();
-    if (!events.depth && events.gone) freeGone();
+    if (ownedRemoveAll(&events.subscribers, m)) rearm();
 }

@@ -13,6 +13,7 @@
 #include "module/checks.h"
 #include "module/cluster_messages.h"
 #include "module/commands.h"
+#include "module/forks.h"
 #include "module/scripting.h"
 #include "module/main_queue.h"
 #include "module/settings.h"
@@ -39,6 +40,8 @@ static void removeRegistered(module *m) {
     keyEventsRemove(m);
     serverEventsRemove(m);
     authRemove(m);
+    defragRemove(m);
+    forksRemove(m);
     clusterMessagesRemove(m);
     commandsRemove(m);
     typesRemove(m);
@@ -141,6 +144,7 @@ status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) {
     loadCall call = {.args = args, .count = count};
     status st = openLibrary(path, &library, &call.on_load, why);
     if (st != OK) goto failed;
+    int categories = commandCategoryCount();
     mainQueueStart();
     settingsQueue(given->settings, given->setting_count);
     contextRun(NULL, 0, callOnLoad, &call);
@@ -165,6 +169,7 @@ status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) {
             (void)agreesToUnload(m); /* it cannot refuse */
         }
         if (m) removeRegistered(m);
+        commandCategoriesCut(categories);
         if (m && typesExist(m)) goto failed; /* values remain, and with them the module's code */
         moduleFree(m);
         dlclose(library);

@@ -4,6 +4,8 @@
  * Main thread only. */
 #include "module/registry.h"
 
+#include <ctype.h>
+
 #include "base/base.h"
 #include "engine/reply.h"
 #include "module/shared_api.h"
@@ -49,6 +51,15 @@ module *moduleNew(const char *name, int version, int api_version) {
     m->api_version = api_version;
     m->loading = true;
     return m;
+}
+
+bool resourceNameIsValid(const char *name) {
+    for (const char *c = name; *c; c++) {
+        if (isalnum((unsigned char)*c) || *c == '_' || *c == '-') continue;
+        logWarning("Invalid character %c in Module resource name %s.", *c, name);
+        return false;
+    }
+    return *name;
 }
 
 void moduleSetPath(module *m, const char *path) {

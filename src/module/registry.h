@@ -42,6 +42,8 @@ module *registryNext(const module *m);
 module *moduleNew(const char *name, int version, int api_version);
 /* Frees the record; nothing of the module may be registered any more. */
 void moduleFree(module *m);
+/* False, and logged, unless it consists of letters, digits, `_` and `-`. */
+bool resourceNameIsValid(const char *name);
 /* Replaces the path and the arguments. */
 void moduleSetPath(module *m, const char *path);
 void moduleSetArgs(module *m, const slice *args, int count);

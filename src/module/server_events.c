@@ -3,8 +3,6 @@
  * Functions of modules: server events. What the engine signals (engine/server_event.h), steps of
  * the loop and results of commands are translated to the numbers and structures of the module
  * interface. Only what has a listener is asked for.
- *
- * Not signalled yet: Key, AuthenticationAttempt, AtomicSlotMigration and rejected commands.
  * Main thread only. */
 #include "module/server_events.h"
 
@@ -14,11 +12,12 @@
 #include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/key.h"
+#include "module/owned.h"
 #include "repl/role.h"
 
 typedef struct listener {
-    listNode node;
-    module *owner; /* NULL: ended while listeners are called, and is freed after them */
+    ownedEntry entry;
     ValkeyModuleEvent event;
     ValkeyModuleEventCallback proc;
 } listener;
@@ -26,10 +25,7 @@ typedef struct listener {
 enum { COMMAND_DEPTH_MAX = 64 };
 
 static struct {
-    list all;
-    bool ready;
-    int depth;       /* of events being told */
-    int gone;        /* listeners without an owner */
+    ownedList all;
     uint32_t wanted; /* bits of VALKEYMODULE_EVENT_ */
     bool stages_added;
     bool telling_result;
@@ -41,73 +37,175 @@ static struct {
     int command_count;
 } events;
 
-static list *allListeners(void) {
-    if (!events.ready) listInit(&events.all);
-    events.ready = true;
-    return &events.all;
-}
-
-static listener *listenerAt(listNode *n) { return n ? LIST_OWNER(n, listener, node) : NULL; }
-
 static bool isWanted(uint64_t id) { return events.wanted >> id & 1; }
 
 /* ------------------------------------------------------------------ telling */
 
+/* What is told to those who listen to `id`. */
 typedef struct telling {
-    const listener *to;
-    uint64_t sub;
+    uint64_t id, sub;
     void *data;
-    session *client; /* of the context; NULL: none */
+    session *client;   /* of the context; NULL: none */
+    const module *but; /* is not told; NULL: all are */
+    db *key_db;        /* `data` is the open key of this name here; NULL: it is not */
+    slice key;
+    const listener *to;
 } telling;
+
+static void callListener(ValkeyModuleCtx *x, const telling *t, void *data) {
+    t->to->proc(x, t->to->event, t->sub, data);
+}
 
 static void tellOne(ValkeyModuleCtx *x, void *arg) {
     const telling *t = arg;
     session *before = x->run->who;
     if (t->client) x->run->who = t->client;
-    t->to->proc(x, t->to->event, t->sub, t->data);
+    callListener(x, t, t->data);
     x->run->who = before;
 }
 
-static void freeGone(void) {
-    hotCheck(!events.depth);
-    listNode *next;
-    for (listNode *n = listFirst(&events.all); n; n = next) {
-        next = listNext(&events.all, n);
-        listener *l = listenerAt(n);
-        if (l->owner) continue;
-        listRemove(&events.all, n);
-        memFree(l);
-    }
-    events.gone = 0;
+/* The key is about to be removed, and is seen even if it has expired. */
+static void tellOneOfKey(ValkeyModuleCtx *x, void *arg) {
+    enum { MODE = VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS };
+    const telling *t = arg;
+    x->run->look = lookAtAll();
+    x->flags |= CONTEXT_READ_ONLY;
+    ValkeyModuleString *name = moduleStringNew(t->key);
+    ValkeyModuleKeyInfo info = {VALKEYMODULE_KEYINFO_VERSION, keyOpen(x, t->key_db, name, MODE)};
+    callListener(x, t, &info);
+    apiCloseKey(info.key);
+    moduleStringRelease(name);
 }
 
-/* Calls the listeners of an event in the order of their registration; `but` is not told. */
-static void tellBut(const module *but, uint64_t id, uint64_t sub, void *data, session *client) {
-    if (!isWanted(id)) return;
-    hotCheck(events.depth >= 0);
-    events.depth++;
-    listNode *next;
-    for (listNode *n = listFirst(&events.all); n; n = next) {
-        const listener *l = listenerAt(n);
-        telling t = {l, sub, data, client};
-        if (l->owner && l->owner != but && l->event.id == id) contextRun(l->owner, 0, tellOne, &t);
-        next = listNext(&events.all, n);
+/* Calls the listeners in the order of their registration. */
+static void tellAll(telling *t) {
+    if (!isWanted(t->id)) return;
+    ownedWalkBegin(&events.all);
+    for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
+        if (l->entry.owner == t->but || l->event.id != t->id) continue;
+        t->to = l;
+        contextRun(l->entry.owner, t->key_db ? dbId(t->key_db) : 0,
+                   t->key_db ? tellOneOfKey : tellOne, t);
     }
-    if (!--events.depth && events.gone) freeGone();
+    ownedWalkEnd(&events.all);
 }
 
-static void tell(uint64_t id, uint64_t sub, void *data) { tellBut(NULL, id, sub, data, NULL); }
+static void tell(uint64_t id, uint64_t sub, void *data) {
+    telling t = {.id = id, .sub = sub, .data = data};
+    tellAll(&t);
+}
 
 void serverEventsTellModule(const module *m, bool loaded) {
     ValkeyModuleModuleChange change = {VALKEYMODULE_MODULE_CHANGE_VERSION, m->name, m->version};
-    tellBut(m, VALKEYMODULE_EVENT_MODULE_CHANGE,
-            loaded ? VALKEYMODULE_SUBEVENT_MODULE_LOADED : VALKEYMODULE_SUBEVENT_MODULE_UNLOADED,
-            &change, NULL);
+    telling t = {.id = VALKEYMODULE_EVENT_MODULE_CHANGE,
+                 .sub = loaded ? VALKEYMODULE_SUBEVENT_MODULE_LOADED
+                               : VALKEYMODULE_SUBEVENT_MODULE_UNLOADED,
+                 .data = &change,
+                 .but = m};
+    tellAll(&t);
+}
+
+static char *textOf(slice s) { return memDup(s.ptr ? s.ptr : "", s.len); }
+
+/* ------------------------------------------------------------------ results of commands */
+
+static void beforeCommand(ctx *c) {
+    hotCheck(events.command_count >= 0);
+    if (events.command_count == COMMAND_DEPTH_MAX) return;
+    events.commands[events.command_count].of = c;
+    events.commands[events.command_count++].dirty = engineHot.dirty;
+}
+
+/* Changes by the command. One that was blocked and runs again was not seen before. */
+static int64_t changesOf(const ctx *c) {
+    while (events.command_count) {
+        int at = --events.command_count;
+        if (events.commands[at].of == c)
+            return (int64_t)(engineHot.dirty - events.commands[at].dirty);
+    }
+    return 0;
+}
+
+/* `dirty`, `duration_ns`: of a command that has run; `context`: why another one was refused. */
+static void tellResult(uint64_t id, uint64_t sub, const ctx *c, int64_t dirty, int64_t duration_ns,
+                       const char *context) {
+    argArray *args = argArrayNew(c->argv, c->argc);
+    bool is_known = c->cmd->name.len > 0;
+    ValkeyModuleCommandResultInfo info = {.version = VALKEYMODULE_COMMANDRESULTINFO_VERSION,
+                                          .command_name = is_known ? c->cmd->name.ptr : NULL,
+                                          .duration_us = duration_ns / 1000,
+                                          .dirty = dirty,
+                                          .client_id = c->who->id,
+                                          .is_module_client = c->origin == ORIGIN_MODULE,
+                                          .argc = c->argc,
+                                          .argv = args->argv,
+                                          .rejection_context = context};
+    events.telling_result = true; /* what listeners call is not told */
+    tell(id, sub, &info);
+    events.telling_result = false;
+    argArrayEnd(args);
+}
+
+static void afterCommand(ctx *c, int64_t duration_ns) {
+    int64_t dirty = changesOf(c);
+    hotCheck(duration_ns >= 0);
+    bool failed = c->flags & CTX_FAILED;
+    uint64_t id = failed ? VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE
+                         : VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS;
+    if (c->flags & CTX_NOT_RUN || !isWanted(id) || events.telling_result) return;
+    tellResult(id, 0, c, dirty, duration_ns, NULL);
+}
+
+static bool begins(slice text, const char *with) {
+    size_t len = strlen(with);
+    return text.len >= len && !memcmp(text.ptr, with, len);
+}
+
+/* What is told of the error of a refused request, as Valkey does; empty: nothing. */
+static slice contextOf(slice error) {
+    hotCheck(!error.len || error.ptr);
+    static const char code[] = "-ERR ";
+    if (begins(error, "-MOVED ") || begins(error, "-ASK ")) return SLICE("");
+    if (begins(error, "-REDIRECT ")) return SLICE("-REDIRECT");
+    if (!begins(error, code)) return error;
+    size_t cut = sizeof(code) - 1, end = error.len;
+    while (end > cut && (error.ptr[end - 1] == '\r' || error.ptr[end - 1] == '\n')) end--;
+    return sliceMake(error.ptr + cut, end - cut);
+}
+
+static void refusedCommand(ctx *c, size_t pending) {
+    if (!isWanted(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED) || events.telling_result) return;
+    size_t len;
+    char *replies = outbufCopy(c->out, &len);
+    hotCheck(pending <= len);
+    slice error = sliceMake(replies + pending, len - pending);
+    if (!begins(error, "-NOPERM ")) { /* which is an event of its own */
+        slice context = contextOf(error);
+        char *text = context.len ? textOf(context) : NULL;
+        tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED, 0, c, 0, 0, text);
+        memFree(text);
+    }
+    memFree(replies);
+}
+
+static const commandObserver result_observer = {
+    .name = "modules", .before = beforeCommand, .after = afterCommand, .refused = refusedCommand};
+
+static void tellAclRefusal(const serverEvent *e) {
+    hotCheck(e->acl_refusal.request);
+    static const uint64_t subs[] = {[REFUSED_COMMAND] = VALKEYMODULE_ACL_LOG_CMD,
+                                    [REFUSED_KEY] = VALKEYMODULE_ACL_LOG_KEY,
+                                    [REFUSED_CHANNEL] = VALKEYMODULE_ACL_LOG_CHANNEL,
+                                    [REFUSED_DATABASE] = VALKEYMODULE_ACL_LOG_DB};
+    serverRefusal what = e->acl_refusal.what;
+    bool has_object = what == REFUSED_KEY || what == REFUSED_CHANNEL;
+    char *object = has_object ? textOf(e->acl_refusal.object) : NULL;
+    tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED, subs[what], e->acl_refusal.request,
+               0, 0, object);
+    memFree(object);
 }
 
 /* ------------------------------------------------------------------ events of the engine */
-
-static char *textOf(slice s) { return memDup(s.ptr ? s.ptr : "", s.len); }
 
 static void tellRole(const serverEvent *e) {
     hotCheck(e->kind == SERVER_ROLE);
@@ -183,10 +281,12 @@ static void tellClient(const serverEvent *e) {
     hotCheck(e->client.who);
     ValkeyModuleClientInfo info;
     clientInfoRead(e->client.who, &info);
-    tellBut(NULL, VALKEYMODULE_EVENT_CLIENT_CHANGE,
-            e->client.connected ? VALKEYMODULE_SUBEVENT_CLIENT_CHANGE_CONNECTED
-                                : VALKEYMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED,
-            &info, e->client.who);
+    telling t = {.id = VALKEYMODULE_EVENT_CLIENT_CHANGE,
+                 .sub = e->client.connected ? VALKEYMODULE_SUBEVENT_CLIENT_CHANGE_CONNECTED
+                                            : VALKEYMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED,
+                 .data = &info,
+                 .client = e->client.who};
+    tellAll(&t);
 }
 
 static void tellProgress(const serverEvent *e) {
@@ -205,6 +305,47 @@ static void tellLoadingBeside(const serverEvent *e) {
         [EVENT_FAILED] = VALKEYMODULE_SUBEVENT_REPL_ASYNC_LOAD_ABORTED,
     };
     tell(VALKEYMODULE_EVENT_REPL_ASYNC_LOAD, subs[e->phase], NULL);
+}
+
+static void tellLogin(const module *m, const session *who, slice name, bool granted) {
+    hotCheck(who);
+    char *user_name = textOf(name);
+    ValkeyModuleAuthenticationInfo info = {.version = VALKEYMODULE_AUTHENTICATION_INFO_VERSION,
+                                           .client_id = who->id,
+                                           .username = user_name,
+                                           .module_name = m ? m->name : NULL,
+                                           .result = granted ? VALKEYMODULE_AUTH_RESULT_GRANTED
+                                                             : VALKEYMODULE_AUTH_RESULT_DENIED};
+    tell(VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT, 0, &info);
+    memFree(user_name);
+}
+
+void serverEventsTellLogin(const module *m, const session *who, slice name, bool granted) {
+    if (isWanted(VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT)) tellLogin(m, who, name, granted);
+}
+
+static void tellSlotMigration(const serverEvent *e) {
+    hotCheck(e->slots.range_count > 0);
+    static const uint64_t subs[][2] = {
+        [EVENT_BEGINS] = {VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_STARTED,
+                          VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_IMPORT_STARTED},
+        [EVENT_ENDED] = {VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_COMPLETED,
+                         VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_IMPORT_COMPLETED},
+        [EVENT_FAILED] = {VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_ABORTED,
+                          VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_IMPORT_ABORTED}};
+    ValkeyModuleAtomicSlotMigrationInfo info = {
+        .version = VALKEYMODULE_ATOMIC_SLOT_MIGRATION_INFO_VERSION};
+    size_t count = e->slots.range_count;
+    check(e->slots.job.len < sizeof(info.job_name));
+    memcpy(info.job_name, e->slots.job.ptr, e->slots.job.len);
+    info.slot_ranges = memNewArray(ValkeyModuleSlotRange, count);
+    info.num_slot_ranges = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        info.slot_ranges[i] =
+            (ValkeyModuleSlotRange){e->slots.ranges[i].first, e->slots.ranges[i].last};
+    }
+    tell(VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION, subs[e->phase][e->slots.is_import], &info);
+    memFree(info.slot_ranges);
 }
 
 static void onServerEvent(const serverEvent *e) {
@@ -234,6 +375,9 @@ static void onServerEvent(const serverEvent *e) {
     case SERVER_SHUTDOWN: tell(VALKEYMODULE_EVENT_SHUTDOWN, 0, NULL); break;
     case SERVER_CONFIG: tellConfig(e); break;
     case SERVER_CLIENT: tellClient(e); break;
+    case SERVER_LOGIN: tellLogin(NULL, e->login.who, e->login.name, e->login.granted); break;
+    case SERVER_SLOT_MIGRATION: tellSlotMigration(e); break;
+    case SERVER_ACL_REFUSAL: tellAclRefusal(e); break;
     case SERVER_CRON:
         cron = (ValkeyModuleCronLoop){VALKEYMODULE_CRON_LOOP_VERSION, e->cron.hz};
         tell(VALKEYMODULE_EVENT_CRON_LOOP, 0, &cron);
@@ -241,6 +385,25 @@ static void onServerEvent(const serverEvent *e) {
     case SERVER_EVENT_KINDS: break;
     }
 }
+
+/* ------------------------------------------------------------------ removed keys */
+
+static void keyRemoving(db *d, const robj *o, storeRemoval why) {
+    static const uint64_t subs[] = {[REMOVAL_DELETED] = VALKEYMODULE_SUBEVENT_KEY_DELETED,
+                                    [REMOVAL_EXPIRED] = VALKEYMODULE_SUBEVENT_KEY_EXPIRED,
+                                    [REMOVAL_EVICTED] = VALKEYMODULE_SUBEVENT_KEY_EVICTED,
+                                    [REMOVAL_OVERWRITTEN] = VALKEYMODULE_SUBEVENT_KEY_OVERWRITTEN,
+                                    [REMOVAL_MOVED] = VALKEYMODULE_SUBEVENT_KEY_DELETED};
+    telling t = {.id = VALKEYMODULE_EVENT_KEY, .sub = subs[why], .key_db = d, .key = objectKey(o)};
+    tellAll(&t);
+}
+
+static void keyChanged(db *d, slice key, const keyEvent *event) {
+    (void)d, (void)key, (void)event; /* only removals are wanted */
+}
+
+static const keyObserver key_observer = {
+    .name = "module events", .changed = keyChanged, .removing = keyRemoving};
 
 /* ------------------------------------------------------------------ the loop */
 
@@ -255,50 +418,6 @@ static void afterSleep(void) {
 static const stageJob stage_jobs[] = {
     {STAGE_AFTER_SLEEP, afterSleep}, {STAGE_EXPIRE, beforeSleep}, {0}};
 static const feature loop_feature = {.name = "module events", .stages = stage_jobs};
-
-/* ------------------------------------------------------------------ results of commands */
-
-static void beforeCommand(ctx *c) {
-    hotCheck(events.command_count >= 0);
-    if (events.command_count == COMMAND_DEPTH_MAX) return;
-    events.commands[events.command_count].of = c;
-    events.commands[events.command_count++].dirty = engineHot.dirty;
-}
-
-/* Changes by the command. One that was blocked and runs again was not seen before. */
-static int64_t changesOf(const ctx *c) {
-    while (events.command_count) {
-        int at = --events.command_count;
-        if (events.commands[at].of == c)
-            return (int64_t)(engineHot.dirty - events.commands[at].dirty);
-    }
-    return 0;
-}
-
-static void afterCommand(ctx *c, int64_t duration_ns) {
-    int64_t dirty = changesOf(c);
-    hotCheck(duration_ns >= 0);
-    bool failed = c->flags & CTX_FAILED;
-    uint64_t id = failed ? VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE
-                         : VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS;
-    if (c->flags & CTX_NOT_RUN || !isWanted(id) || events.telling_result) return;
-    argArray *args = argArrayNew(c->argv, c->argc);
-    ValkeyModuleCommandResultInfo info = {.version = VALKEYMODULE_COMMANDRESULTINFO_VERSION,
-                                          .command_name = c->cmd->name.ptr,
-                                          .duration_us = duration_ns / 1000,
-                                          .dirty = dirty,
-                                          .client_id = c->who->id,
-                                          .is_module_client = c->origin == ORIGIN_MODULE,
-                                          .argc = c->argc,
-                                          .argv = args->argv};
-    events.telling_result = true; /* what listeners call is not told */
-    tell(id, 0, &info);
-    events.telling_result = false;
-    argArrayEnd(args);
-}
-
-static const commandObserver result_observer = {
-    .name = "modules", .before = beforeCommand, .after = afterCommand};
 
 /* ------------------------------------------------------------------ registration */
 
@@ -326,40 +445,33 @@ static const struct {
     [VALKEYMODULE_EVENT_EVENTLOOP] = {2, false, -1},
     [VALKEYMODULE_EVENT_CONFIG] = {1, false, SERVER_CONFIG},
     [VALKEYMODULE_EVENT_KEY] = {4, true, -1},
-    [VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT] = {0, true, -1},
-    [VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION] = {0, true, -1},
+    [VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT] = {0, true, SERVER_LOGIN},
+    [VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION] = {0, true, SERVER_SLOT_MIGRATION},
     [VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS] = {0, true, -1},
     [VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE] = {0, true, -1},
     [VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED] = {0, true, -1},
-    [VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED] = {0, true, -1},
+    [VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED] = {0, true, SERVER_ACL_REFUSAL},
 };
 
 /* The set of listeners has changed. */
 static void rearm(void) {
     uint32_t server_kinds = 0;
     const uint32_t results = 1u << VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS |
-                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE;
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE |
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED;
     events.wanted = 0;
-    for (listNode *n = listFirst(&events.all); n; n = listNext(&events.all, n)) {
-        const listener *l = listenerAt(n);
-        if (!l->owner) continue;
+    for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
         events.wanted |= 1u << l->event.id;
         if (kinds[l->event.id].kind >= 0) server_kinds |= 1u << kinds[l->event.id].kind;
     }
     serverEventsListen(onServerEvent, server_kinds);
     commandObserverArm(&result_observer, events.wanted & results);
+    keyObserverArm(&key_observer, isWanted(VALKEYMODULE_EVENT_KEY));
     if (!(events.wanted & results)) events.command_count = 0;
     if (isWanted(VALKEYMODULE_EVENT_EVENTLOOP) && !events.stages_added) {
         hooksAddFeature(&loop_feature); /* it stays: without listeners it does nothing */
         events.stages_added = true;
     }
-}
-
-static void removeListener(listener *l) {
-    hotCheck(l->owner);
-    l->owner = NULL;
-    events.gone++;
-    if (!events.depth) freeGone();
 }
 
 int apiSubscribeToServerEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent event,
@@ -368,20 +480,18 @@ int apiSubscribeToServerEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent event,
     if (!m || event.id >= _VALKEYMODULE_EVENT_NEXT) return VALKEYMODULE_ERR;
     if (kinds[event.id].has_data && event.dataver > 1) return VALKEYMODULE_ERR;
     listener *old = NULL;
-    for (listNode *n = listFirst(allListeners()); n; n = listNext(&events.all, n)) {
-        listener *l = listenerAt(n);
-        if (l->owner == m && l->event.id == event.id) old = l;
+    for (listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
+        if (l->entry.owner == m && l->event.id == event.id) old = l;
     }
     if (old && callback) {
         old->proc = callback;
     } else if (old) {
-        removeListener(old);
+        ownedRemove(&events.all, &old->entry);
     } else if (callback) {
         listener *l = memNew(listener);
-        l->owner = m;
         l->event = event;
         l->proc = callback;
-        listAppend(&events.all, &l->node);
+        ownedAdd(&events.all, &l->entry, m);
     }
     rearm();
     return VALKEYMODULE_OK;
@@ -395,11 +505,5 @@ int apiIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
 }
 
 void serverEventsRemove(module *m) {
-    listNode *next;
-    for (listNode *n = listFirst(allListeners()); n; n = next) {
-        next = listNext(&events.all, n);
-        listener *l = listenerAt(n);
-        if (l->owner == m) removeListener(l);
-    }
-    rearm();
+    if (ownedRemoveAll(&events.all, m)) rearm();
 }

@@ -11,4 +11,7 @@ void serverEventsRemove(module *m);
 /* Tells the other modules that this one was loaded, or is unloaded. */
 void serverEventsTellModule(const module *m, bool loaded);
 
+/* Tells that a callback of this module has decided about a login. */
+void serverEventsTellLogin(const module *m, const session *who, slice name, bool granted);
+
 #endif

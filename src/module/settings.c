@@ -313,15 +313,6 @@ static setting *findSetting(const module *m, const char *name) {
     return NULL;
 }
 
-static bool nameIsValid(const char *name) {
-    for (const char *c = name; *c; c++) {
-        if (isalnum((unsigned char)*c) || *c == '_' || *c == '-') continue;
-        logWarning("Invalid character %c in Module resource name %s.", *c, name);
-        return false;
-    }
-    return *name;
-}
-
 static bool flagsAreValid(unsigned flags, settingKind kind) {
     const unsigned known = VALKEYMODULE_CONFIG_IMMUTABLE | VALKEYMODULE_CONFIG_SENSITIVE |
                            VALKEYMODULE_CONFIG_HIDDEN | VALKEYMODULE_CONFIG_PROTECTED |
@@ -349,7 +340,7 @@ static uint32_t rowFlags(unsigned flags) {
 /* 0, or why a setting of this name cannot be registered: a value of errno. */
 static int refusalOf(const ValkeyModuleCtx *x, const char *name, unsigned flags, settingKind kind) {
     if (!x->module || !x->module->loading) return EBUSY;
-    if (!nameIsValid(name) || !flagsAreValid(flags, kind)) return EINVAL;
+    if (!resourceNameIsValid(name) || !flagsAreValid(flags, kind)) return EINVAL;
     if (!findSetting(x->module, name)) return 0;
     logWarning("Configuration by the name: %s already registered", name);
     return EALREADY;

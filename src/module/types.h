@@ -49,6 +49,11 @@ void ioWriteCommands(const moduleCodec *c, rdbWriter *w, const valuePlace *at, c
 status ioReadAux(const moduleCodec *c, rdbReader *r, int version, int when);
 void ioWriteAux(const moduleCodec *c, rdbWriter *w, int when);
 
+/* moduleTypeOps.compact() by the callback `defrag` of the type. */
+uint64_t defragValue(const moduleType *t, void **value, uint64_t cursor, compaction *by);
+/* Ends the global callbacks of a module. */
+void defragRemove(module *m);
+
 /* Adds a value to a digest. */
 void digestOfModule(const moduleType *t, const valuePlace *at, const void *value, digest *to);
 

@@ -20,7 +20,7 @@
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
 
-enum { SERVE_EVERY = 256 }; /* commands between two looks at the progress */
+enum { SERVE_EVERY = 1024 }; /* commands between two looks at the progress */
 
 /* One file of the append only file. */
 typedef struct loadedFile {
@@ -96,8 +96,12 @@ aofItem aofReplayRun(aofReplay *p, aofReader *r, reason *why) {
         if (item != AOF_COMMAND) return item;
         loadingDelayKey();
         if (!runRecord(p, r, why)) return AOF_COMMAND;
-        if (p->commands % SERVE_EVERY == 0 || persistConf.key_load_delay)
+        if (p->commands % SERVE_EVERY == 0) {
+            (void)loadingAdvance(aofReaderOffset(r)); /* it is time in any case */
+            loadingServe();
+        } else if (persistConf.key_load_delay) {
             loadingProgress(aofReaderOffset(r));
+        }
     }
 }
 

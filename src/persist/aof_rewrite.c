@@ -351,9 +351,11 @@ void aofRewritePrintInfo(str *out) {
                     (unsigned long long)rewrite.count, rewrite.failures);
     aofPrintStatus(out);
     strAppendFormat(out,
-                    "aof_last_cow_size:%llu\r\nmodule_fork_in_progress:0\r\n"
-                    "module_fork_last_cow_size:0\r\nslot_migration_fork_in_progress:%d\r\n",
-                    (unsigned long long)rewrite.last_copied, childAlive() == CHILD_SLOT_EXPORT);
+                    "aof_last_cow_size:%llu\r\nmodule_fork_in_progress:%d\r\n"
+                    "module_fork_last_cow_size:%llu\r\nslot_migration_fork_in_progress:%d\r\n",
+                    (unsigned long long)rewrite.last_copied, childAlive() == CHILD_MODULE,
+                    (unsigned long long)childLastCopied(CHILD_MODULE),
+                    childAlive() == CHILD_SLOT_EXPORT);
     if (!on) return;
     strAppendFormat(out,
                     "aof_current_size:%lld\r\naof_base_size:%lld\r\naof_pending_rewrite:%d\r\n",

@@ -6,6 +6,7 @@
 #include "engine/hot.h"
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
+#include "engine/server_event.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
 #include "persist/aof_load.h"
@@ -15,7 +16,9 @@
 #include "persist/persist_priv.h"
 #include "persist/rdb_damage.h"
 #include "persist/rdb_load.h"
+#include "persist/rdb_save.h"
 #include "persist/snapshot.h"
+#include "persist/sync_load.h"
 #include "store/keyspace.h"
 #include "store/store.h"
 
@@ -117,6 +120,34 @@ static status reload(unsigned flags, reason *why) {
     logNotice("RDB signature and version check passed. Flushing old data");
     if (!(flags & RELOAD_NO_FLUSH)) emptyDatabases();
     return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
+}
+
+/* ------------------------------------------------------------------ for modules */
+
+status persistSaveTo(const char *path, reason *why) {
+    hotCheck(threadIsMain());
+    serverEventSaving(EVENT_BEGINS, false, true);
+    status st = rdbSaveFile(path, false, NULL, why);
+    serverEventSaving(st == OK ? EVENT_ENDED : EVENT_FAILED, false, true);
+    if (st == OK) {
+        logNotice("DB saved on disk");
+    } else {
+        logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why->text);
+    }
+    return st;
+}
+
+status persistLoadInstead(const char *path, void (*empty)(void), reason *why) {
+    hotCheck(threadIsMain());
+    check(empty);
+    status st = rdbLoadCheckHeader(path, why);
+    if (st != OK) return st;
+    persistSyncBegin();
+    empty();
+    librariesClear();
+    st = rdbLoadFile(path, 0, why);
+    persistSyncEnd(NULL);
+    return st;
 }
 
 /* ------------------------------------------------------------------ registration */

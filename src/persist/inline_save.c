@@ -19,6 +19,7 @@
 #include "persist/inline_save_priv.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
+#include "store/type_hash.h"
 #include "store/type_module.h"
 
 enum { SYNC_BYTES = 4 * 1024 * 1024 };
@@ -185,6 +186,7 @@ bool inlineSaveIsWanted(bool as_commands) {
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && memUsed() < small) return false;
     /* Modules may change values at any time, without a lookup that would pass them on before. */
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && moduleTypesExist()) return false;
+    if (hashReferencesExist()) return false; /* their owners may free what they refer to */
     if (inlineSaving.ending || storeSavingRuns()) {
         logNotice("The last snapshot was stopped and is not cleaned up yet: forking instead");
         return false;

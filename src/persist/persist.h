@@ -20,6 +20,13 @@ uint64_t persistAofUs(void);
  * it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it
  * once, after the listeners are open. */
 status persistLoadAtStart(bool is_replica, reason *why) MUST_USE;
+/* For modules: saves the dataset to this file, at once. */
+status persistSaveTo(const char *path, reason *why) MUST_USE;
+/* Replaces the dataset by that of a file: `empty` removes what is there. ERR_NOT_FOUND: there is no
+ * such file; another failure before `empty` was called: it does not begin as it should. Clients are
+ * refused with -LOADING during the load, and the append only file begins anew. A load that fails
+ * leaves what it has loaded. */
+status persistLoadInstead(const char *path, void (*empty)(void), reason *why) MUST_USE;
 /* Removes the unfinished file of a save in this process, if there is one. ANY_THREAD, from signal
  * handlers, too: for a process that ends at once. */
 void persistRemoveUnfinished(void);

@@ -170,7 +170,8 @@ static void afterCommand(ctx *c, int64_t duration_ns) {
     if (t->flags & TRACK_CACHING) endCaching(t, c);
 }
 
-static void refusedCommand(ctx *c) {
+static void refusedCommand(ctx *c, size_t pending) {
+    (void)pending; /* the error does not matter */
     tracker *t = trackerOf(c->who);
     if (t) endCaching(t, c);
 }

@@ -25,6 +25,7 @@
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
+#include "repl/role.h"
 
 static struct {
     replPrimary primary;
@@ -216,10 +217,15 @@ static void afterCommand(ctx *c, int64_t duration_ns) {
     closeIfReplied(c);
 }
 
+static void afterRefusal(ctx *c, size_t pending) {
+    (void)pending; /* known */
+    closeIfReplied(c);
+}
+
 const commandObserver replicaReplyObserver = {.name = "replica's replies",
                                               .before = noteReplies,
                                               .after = afterCommand,
-                                              .refused = closeIfReplied};
+                                              .refused = afterRefusal};
 
 /* ------------------------------------------------------------------ the environment */
 
@@ -416,6 +422,11 @@ status replicasApplySettings(reason *why) {
     }
     if (p->env) minReplicasUpdate(p);
     return OK;
+}
+
+void replRestartStream(void) {
+    historyRenew(&replThis()->history);
+    primaryRestartStream(&replicas.primary);
 }
 
 /* ------------------------------------------------------------------ DEBUG */

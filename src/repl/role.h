@@ -57,6 +57,10 @@ int64_t replPingMs(void);
  * the offset stands still until all replicas have reached it. */
 void replHoldStream(bool held);
 
+/* The dataset of a primary is replaced by another one: its replicas are disconnected, and
+ * synchronise completely. */
+void replRestartStream(void);
+
 /* ------------------------------------------------------------------ the link to the primary */
 
 typedef enum replLinkPhase {

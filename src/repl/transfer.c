@@ -403,12 +403,26 @@ static void runWhenReady(void) {
     }
 }
 
+/* True if modules can load the dataset directly from the connection. */
+static bool modulesLoadDirectly(void) {
+    const char *why = NULL;
+    if (engineModuleWithout(MODULES_HANDLE_READ_ERRORS)) {
+        why = "that don't handle read errors";
+    } else if (replConf.repl_diskless_load == DISKLESS_LOAD_SWAPDB &&
+               engineModuleWithout(MODULES_HANDLE_ASYNC_LOAD)) {
+        why = "that are not aware of async replication";
+    }
+    if (why) logWarning("Skipping diskless-load because there are modules %s.", why);
+    return !why;
+}
+
 /* True if the dataset is loaded directly from the connection. */
 static bool loadsDirectly(void) {
     switch (replConf.repl_diskless_load) {
-    case DISKLESS_LOAD_ON_EMPTY_DB: return keyspaceKeyCount(keyspaceMain()) == 0;
+    case DISKLESS_LOAD_ON_EMPTY_DB:
+        return keyspaceKeyCount(keyspaceMain()) == 0 && modulesLoadDirectly();
     case DISKLESS_LOAD_SWAPDB:
-    case DISKLESS_LOAD_FLUSH_BEFORE_LOAD: return true;
+    case DISKLESS_LOAD_FLUSH_BEFORE_LOAD: return modulesLoadDirectly();
     default: return false;
     }
 }
@@ -437,8 +451,10 @@ void transferBegin(const linkTransfer *what, conn *c, slice received, bool same_
     hooksAddFeature(&active);
     loopLimitSleep(engineLoop(), 0);
     t->first = strNew(received);
-    t->beside = replConf.repl_diskless_load == DISKLESS_LOAD_SWAPDB;
-    if (!loadsDirectly()) {
+    bool direct = loadsDirectly();
+    t->beside = replConf.repl_diskless_load == DISKLESS_LOAD_SWAPDB &&
+                !engineModuleWithout(MODULES_HANDLE_ASYNC_LOAD);
+    if (!direct) {
         reason why;
         logNotice("Replica main thread creating Bio thread to save RDB to disk");
         t->file = downloadStart(what, c, received, &why);

@@ -569,6 +569,28 @@ bool dbDelete(db *d, slice key, uint64_t hash, storeLook look) {
     return removeKey(d, key, hash, look, storeNow.lazy_deleted, REMOVAL_DELETED);
 }
 
+/* An empty value takes the place of this one, which is freed. */
+static NO_INLINE void emptyFound(db *d, robj *o, const dbPosition *at) {
+    hotCheck(objectType(o) != TYPE_STREAM);
+    uint8_t empty[LISTPACK_EMPTY_SIZE];
+    listpackInit(empty);
+    beforeChange(d, at->at.hash, o);
+    dbPlace(d, at,
+            objectNewPacked(objectKey(o), objectType(o), FORM_PACKED,
+                            sliceMake((const char *)empty, sizeof(empty)), OBJECT_NO_EXPIRE,
+                            objectAccess(o)));
+    freeObject(d, o, storeNow.lazy_deleted);
+}
+
+bool dbDeleteEmptied(db *d, slice key, uint64_t hash, storeLook look) {
+    if (unlikely(storeNow.listens_removals)) {
+        dbPosition at;
+        robj *o = findPosition(d, key, hash, &at);
+        if (o && !storeIsExpired(o, look) && typeOf(o)->length(o)) emptyFound(d, o, &at);
+    }
+    return dbDelete(d, key, hash, look);
+}
+
 bool dbDeleteReplaced(db *d, slice key, uint64_t hash, storeLook look) {
     return removeKey(d, key, hash, look, storeNow.lazy_deleted, REMOVAL_OVERWRITTEN);
 }

@@ -34,7 +34,7 @@ char *objectWriteLength(char *at, size_t len) {
         p[1] = (unsigned char)len;
         return at + 2;
     }
-    p[0] = 192;
+    p[0] = OBJECT_LENGTH_LARGE;
     storeU64(p + 1, len);
     return at + 9;
 }

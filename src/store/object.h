@@ -92,6 +92,8 @@ static inline bool objectHasExpire(const robj *o) { return objectHead(o) & (3 <<
 /* Unix time in ms, OBJECT_NO_EXPIRE if there is none. */
 int64_t objectExpire(const robj *o);
 
+/* The first byte of a length field that takes 9 bytes. */
+enum { OBJECT_LENGTH_LARGE = 192 };
 /* Reads a length field and advances *at. */
 static inline size_t objectReadLength(const char **at) {
     const unsigned char *p = (const unsigned char *)*at;
@@ -99,7 +101,7 @@ static inline size_t objectReadLength(const char **at) {
         *at += 1;
         return p[0];
     }
-    if (p[0] < 192) {
+    if (p[0] < OBJECT_LENGTH_LARGE) {
         *at += 2;
         return (size_t)(p[0] & 63) << 8 | p[1];
     }

@@ -157,6 +157,9 @@ void dbPlace(db *d, const dbPosition *at, robj *o);
 void dbPlaceReplacing(db *d, const dbPosition *at, robj *o);
 /* Deletes a key; false if it is missing or expired. */
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
+/* Like dbDelete() for a collection whose last elements a command has taken. They may still be in
+ * the value; a listener for removals sees an empty one. */
+bool dbDeleteEmptied(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbDelete() for a key that dbPlaceReplacing() gives another value next. */
 bool dbDeleteReplaced(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of

@@ -7,9 +7,13 @@
  *
  *   [255, and 8 bytes of Unix time in ms, if the field has a TTL] [length] [field] [length] [value]
  *
- * Lengths are encoded as in objects (object.h) and never begin with 255. Elements with a TTL are
- * the volatile entries of the table, which serves as their index at no cost to other hashes. Main
- * thread only, except for freeing. */
+ * Lengths are encoded as in objects (object.h) and never begin with 254 or 255. Elements with a TTL
+ * are the volatile entries of the table, which serves as their index at no cost to other hashes.
+ *
+ * A value that is somebody else's memory (hashRefer()) is stored as [254, 8 bytes of address, 8
+ * bytes of length]; only readers of values of 16 KB and more have to tell it apart.
+ *
+ * Main thread only, except for freeing. */
 #include "store/type_hash.h"
 
 #include "base/base.h"
@@ -22,6 +26,7 @@
 #include "store/saving_value.h"
 
 enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
+enum { VALUE_REFERENCE = 254, REFERENCE_BYTES = 1 + 2 * sizeof(uint64_t) };
 
 /* ------------------------------------------------------------------ elements of a table */
 
@@ -49,14 +54,33 @@ static inline slice elementField(const void *element) {
     return sliceMake(at, len);
 }
 
-static inline slice elementValue(const void *element) {
+static inline const char *elementValuePlace(const void *element) {
     slice field = elementField(element);
-    const char *at = field.ptr + field.len;
+    return field.ptr + field.len;
+}
+
+static inline bool isReference(const char *at) {
+    return unlikely(*(const uint8_t *)at == VALUE_REFERENCE);
+}
+
+/* A value whose length takes 9 bytes, or which is a reference. */
+static NO_INLINE slice largeValue(const char *at) {
+    if (isReference(at))
+        return sliceMake((const char *)(uintptr_t)loadU64(at + 1), loadU64(at + 9));
+    size_t len = objectReadLength(&at);
+    return sliceMake(at, len);
+}
+
+static inline slice elementValue(const void *element) {
+    const char *at = elementValuePlace(element);
+    if (unlikely(*(const uint8_t *)at >= OBJECT_LENGTH_LARGE)) return largeValue(at);
     size_t len = objectReadLength(&at);
     return sliceMake(at, len);
 }
 
 static size_t elementSize(const void *element) {
+    const char *at = elementValuePlace(element);
+    if (isReference(at)) return (size_t)(at - (const char *)element) + REFERENCE_BYTES;
     slice value = elementValue(element);
     return (size_t)(value.ptr + value.len - (const char *)element);
 }
@@ -75,6 +99,24 @@ static void *elementNew(slice field, slice value, int64_t time_ms) {
     at = objectWriteLength(at + field.len, value.len);
     bytesCopy(at, value.ptr, value.len);
     return element;
+}
+
+/* Its value is these bytes, which are not copied. */
+static void *elementNewReference(slice field, slice value, int64_t time_ms) {
+    _Static_assert(REFERENCE_BYTES == 1 + 16, "a short length takes one byte, too");
+    uint64_t parts[2] = {(uintptr_t)value.ptr, value.len};
+    slice raw = sliceMake((const char *)parts, sizeof(parts));
+    char *element = elementNew(field, raw, time_ms); /* a short length takes one byte, too */
+    *(uint8_t *)(uintptr_t)elementValuePlace(element) = VALUE_REFERENCE;
+    hotCheck(elementValue(element).ptr == value.ptr);
+    return element;
+}
+
+/* An element with the same value and another expiry time. */
+static void *elementNewTimed(const void *element, int64_t time_ms) {
+    slice field = elementField(element), value = elementValue(element);
+    return isReference(elementValuePlace(element)) ? elementNewReference(field, value, time_ms)
+                                                   : elementNew(field, value, time_ms);
 }
 
 /* Replaces the value of an element: returns the element, or a new one after freeing it. */
@@ -302,17 +344,47 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
                                                 field.len, &position);
     check(element != NULL);
     beforeElement(t.body, element);
-    slice value = elementValue(element);
     if (elementHasTime(element) && time_ms != HASH_NO_TIME && elementMayStay()) {
         storeU64((char *)element + 1, (uint64_t)time_ms);
         return true;
     }
-    void *changed = elementNew(elementField(element), value, time_ms);
+    void *changed = elementNewTimed(element, time_ms);
     hashtableSetFlagsAt(&t, &position, flagsFor(time_ms));
     hashtableReplaceAt(&position, changed);
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
     return true;
+}
+
+static bool references; /* there were any */
+
+bool hashReferencesExist(void) { return references; }
+
+bool hashRefer(robj **o, slice field, slice value, storeLook look) {
+    hotCheck(objectType(*o) == TYPE_HASH);
+    hotCheck(value.ptr);
+    if (hashTime(*o, field, look) == HASH_NO_FIELD) return false;
+    references = true;
+    if (objectIsPacked(*o)) *o = toTable(*o, hashLength(*o));
+    hashtable t = tableOf(*o);
+    hashtablePosition position;
+    void *element = hashtableInlineFindPosition(&t, &fields_type, elementNameHash(field),
+                                                elementHasField, field.ptr, field.len, &position);
+    check(element != NULL);
+    beforeElement(t.body, element);
+    hashtableReplaceAt(&position,
+                       elementNewReference(elementField(element), value, elementTime(element)));
+    elementFree(element, elementSize(element), NULL);
+    putTable(*o, &t);
+    return true;
+}
+
+bool hashRefers(const robj *o, slice field, storeLook look) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    if (objectIsPacked(o)) return false;
+    hashtable t = tableOf(o);
+    const void *element = findElement(&t, field);
+    return element && !elementIsExpired(element, look) && isReference(elementValuePlace(element));
 }
 
 bool hashDelete(robj **o, slice field, storeLook look) {
@@ -591,9 +663,8 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
     const void *element;
     unsigned flags;
     while ((element = hashtableIteratorNext(&it, &flags))) {
-        size_t size = elementSize(element);
-        void *copy = elementAlloc(size);
-        memcpy(copy, element, size);
+        /* References are not copied: their owner knows nothing of this hash. */
+        void *copy = elementNew(elementField(element), elementValue(element), elementTime(element));
         hashtableInsert(&to, &fields_type, elementHash(element), copy, flags);
     }
     hashtableIteratorClear(&it);

@@ -60,6 +60,13 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
 bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look);
 /* The expiry time of a field, HASH_NO_TIME or HASH_NO_FIELD. */
 int64_t hashTime(const robj *o, slice field, storeLook look);
+/* Makes the value of a field these bytes without copying them; they must stay valid and unchanged
+ * until the value is replaced or removed. False if the field is missing. */
+bool hashRefer(robj **o, slice field, slice value, storeLook look);
+/* True if the value of the field is such bytes. */
+bool hashRefers(const robj *o, slice field, storeLook look);
+/* True if hashRefer() was ever called. */
+bool hashReferencesExist(void);
 /* Number of fields with a TTL, including expired ones. O(1). */
 uint64_t hashTimedCount(const robj *o);
 /* Number of visible fields. O(1) if no field has a TTL, else O(fields). */

@@ -6,7 +6,9 @@
  *     EVENTS.STOP id          ends that
  *     EVENTS.LOG              what was told since the last call: "<id> <sub-event> <data>"
  *     EVENTS.SUPPORTED id sub IsSubEventSupported()
- *     EVENTS.BAD              results of wrong subscriptions */
+ *     EVENTS.BAD              results of wrong subscriptions
+ *
+ * Loaded with an argument, it handles the migration of slots. */
 #include <string.h>
 
 #include "valkeymodule.h"
@@ -14,6 +16,19 @@
 enum { LOG_MAX = 200 };
 static ValkeyModuleString *seen[LOG_MAX];
 static int count;
+
+static ValkeyModuleCtx *context; /* of the event */
+
+/* The name, type and length of a key that is being removed; and whether it can still be opened. */
+static ValkeyModuleString *keyData(ValkeyModuleKeyInfo *d) {
+    ValkeyModuleString *name = (ValkeyModuleString *)ValkeyModule_GetKeyNameFromModuleKey(d->key);
+    ValkeyModuleKey *again = ValkeyModule_OpenKey(context, name, VALKEYMODULE_READ);
+    ValkeyModuleString *text = ValkeyModule_CreateStringPrintf(
+        NULL, "%s %d %d %d", ValkeyModule_StringPtrLen(name, NULL), ValkeyModule_KeyType(d->key),
+        (int)ValkeyModule_ValueLength(d->key), again != NULL);
+    ValkeyModule_CloseKey(again);
+    return text;
+}
 
 static ValkeyModuleString *dataOf(uint64_t id, void *data) {
     switch (id) {
@@ -53,12 +68,34 @@ static ValkeyModuleString *dataOf(uint64_t id, void *data) {
         return ValkeyModule_CreateStringPrintf(NULL, "%s %d %d %d", d->command_name, (int)d->dirty,
                                                d->argc, d->is_module_client);
     }
+    case VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED:
+    case VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED: {
+        ValkeyModuleCommandResultInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(
+            NULL, "%s %d %d %d %d [%s]", d->command_name ? d->command_name : "(null)",
+            (int)d->dirty, d->argc, d->is_module_client, (int)d->duration_us,
+            d->rejection_context ? d->rejection_context : "NULL");
+    }
+    case VALKEYMODULE_EVENT_KEY: return keyData(data);
+    case VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT: {
+        ValkeyModuleAuthenticationInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%s %s %d", d->username,
+                                               d->module_name ? d->module_name : "NULL",
+                                               (int)d->result);
+    }
+    case VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION: {
+        ValkeyModuleAtomicSlotMigrationInfo *d = data;
+        return ValkeyModule_CreateStringPrintf(NULL, "%s %d %d-%d", d->job_name,
+                                               (int)d->num_slot_ranges, d->slot_ranges[0].start,
+                                               d->slot_ranges[0].end);
+    }
     default: return ValkeyModule_CreateString(NULL, "", 0);
     }
 }
 
 static void onEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t sub, void *data) {
     if (count == LOG_MAX) return;
+    context = ctx;
     ValkeyModuleString *text = dataOf(event.id, data);
     seen[count++] = ValkeyModule_CreateStringPrintf(NULL, "%d %d %s", (int)event.id, (int)sub,
                                                     ValkeyModule_StringPtrLen(text, NULL));
@@ -125,7 +162,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
                     {"events.log", logCommand},
                     {"events.supported", supported},
                     {"events.bad", bad}};
-    (void)argv, (void)argc;
+    (void)argv;
     if (ValkeyModule_Init(ctx, "events", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -133,6 +170,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
             VALKEYMODULE_ERR)
             return VALKEYMODULE_ERR;
     }
+    if (argc) ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION);
     return VALKEYMODULE_OK;
 }
 

@@ -2,7 +2,7 @@
 #
 # Server events for modules (tests/modules/server_events.c).
 
-start_server {overrides {enable-module-command yes save {} appendonly no}} {
+start_server {overrides {enable-module-command yes enable-debug-command yes save {} appendonly no}} {
     r module load [file normalize build/modules/server_events.so]
 
     # What is told of these events while `script` runs.
@@ -75,6 +75,108 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal {{0 1 0 127.0.0.1 1 40} {0 0 1  0 40}} $log
     }
 
+    test {keys that are removed: why, and as they were, while they are still there} {
+        assert_equal {{17 3 a 1 1 1} {17 0 a 1 4 1}} [apply $told 17 {
+            r set a 1
+            r set a 22
+            r append a 33
+            r del a
+        }]
+        # What is renamed or moved goes from its place; what is in the way of RENAME goes before.
+        assert_equal {{17 0 a 1 2 1} {17 0 b 1 2 1} {17 0 y 1 1 1} {17 0 x 1 1 1}} [apply $told 17 {
+            r set a 10 ex 100
+            r rename a b
+            r move b 3
+            r set x 1
+            r set y 2
+            r rename x y
+        }]
+        # A collection is empty when it is removed.
+        assert_equal {{17 0 l 2 0 1} {17 0 h 3 0 1} {17 3 s 4 1 1} {17 0 y 1 1 1}} [apply $told 17 {
+            r lpush l 1
+            r lpop l
+            r hset h f v
+            r hdel h f
+            r sadd s a
+            r sunionstore s s
+            r unlink y
+        }]
+        assert_equal {{17 1 k 1 1 1} {17 3 k 1 1 1} {17 0 c 1 1 1}} [apply $told 17 {
+            r set k 1
+            r expire k -1
+            r set k 1
+            r mset k 2 c 3
+            r copy k c replace
+            r flushall
+        }]
+        assert_equal {{17 1 e 1 5 1}} [apply $told 17 {
+            r debug set-active-expire 0
+            r set e value px 1
+            wait_for_condition 500 1 {[r get e] eq {}}
+            r debug set-active-expire 1
+        }]
+        set log [apply $told 17 {
+            r debug populate 100 evicted 1000
+            r config set maxmemory-policy allkeys-random maxmemory 1
+            wait_for_condition 500 20 {[r dbsize] == 0}
+            r config set maxmemory 0
+        }]
+        assert_equal 100 [llength [lsearch -all -glob $log {17 2 evicted:* 1 1000 1}]]
+    }
+
+    test {logins: with a user, whatever its password} {
+        r acl setuser bob on >pw ~* +@all
+        r acl setuser off off >pw
+        set log [apply $told 18 {
+            catch {r auth nothing}
+            catch {r auth off pw}
+            catch {r auth bob wrong}
+            catch {r auth nobody x}
+            catch {r auth a b c d}
+            r hello 2 auth bob pw
+            r auth default {}
+        }]
+        assert_equal {{18 0 off NULL 1} {18 0 bob NULL 1} {18 0 nobody NULL 1} {18 0 bob NULL 0} {18 0 default NULL 0}} $log
+    }
+
+    test {refused requests, with the error} {
+        set log [apply $told {22 23} {
+            foreach request {{nosuch a b} get {client nosuch} config} {catch {r {*}$request}}
+            r multi
+            catch {r get}
+            catch {r exec}
+            catch {r eval {return redis.call('get')} 0}
+            catch {r lpush str x}
+            r config set maxmemory 1 maxmemory-policy noeviction
+            catch {r set a b}
+            r config set maxmemory 0
+            r replicaof 127.0.0.1 1
+            catch {r set a b}
+            r replicaof no one
+        }]
+        assert_equal [list {22 0 (null) 0 3 0 0 [unknown command 'nosuch', with args beginning with: 'a' 'b' ]} \
+            {22 0 get 0 1 0 0 [wrong number of arguments for 'get' command]} \
+            {22 0 (null) 0 2 0 0 [unknown subcommand 'nosuch'. Try CLIENT HELP.]} \
+            {22 0 config 0 1 0 0 [wrong number of arguments for 'config' command]} \
+            {22 0 get 0 1 0 0 [wrong number of arguments for 'get' command]} \
+            "22 0 set 0 3 0 0 \[-OOM command not allowed when used memory > 'maxmemory'.\r\n\]" \
+            "22 0 set 0 3 0 0 \[-READONLY You can't write against a read only replica.\r\n\]"] $log
+    }
+
+    test {requests without the right to them, with the key or channel} {
+        r acl setuser bob reset on >pw ~a* &ch* +@connection +get +mget +multi +exec +publish +eval +events.log +events.stop +events.listen
+        set log [apply $told {22 23} {
+            r auth bob pw
+            foreach request {{get zz} {mget ab zz} {publish nope x} {keys *} {config get x}} {catch {r {*}$request}}
+            catch {r eval {return redis.call('get', 'zz')} 0}
+            r multi
+            catch {r get zz}
+            catch {r exec}
+        }]
+        r auth default {}
+        assert_equal {{23 2 get 0 2 0 0 [zz]} {23 2 mget 0 3 0 0 [zz]} {23 3 publish 0 3 0 0 [nope]} {23 1 keys 0 2 0 0 [NULL]} {23 1 config|get 0 3 0 0 [NULL]} {23 2 get 0 2 0 0 [zz]}} $log
+    }
+
     test {what is not supported} {
         assert_equal {1 1} [r events.bad]
         assert_equal 1 [r events.supported 1 5]
@@ -85,7 +187,7 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
     }
 
     test {after it was unloaded nothing is told} {
-        foreach id {0 2 4 8 15 16 20} {r events.listen $id}
+        foreach id {0 2 4 8 15 16 17 18 19 20 22 23} {r events.listen $id}
         r module unload events
         r flushall
         r config set hz 10

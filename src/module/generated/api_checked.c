@@ -53,6 +53,12 @@ static int checkedACLCheckPermissions(ValkeyModuleUser *user, ValkeyModuleString
     return apiACLCheckPermissions(user, argv, argc, dbid, denial_reason);
 }
 
+static int checkedAddACLCategory(ValkeyModuleCtx *ctx, const char *name) {
+    CALL("AddACLCategory", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false) || !checkGiven("name", name != NULL)) return VALKEYMODULE_ERR;
+    return apiAddACLCategory(ctx, name);
+}
+
 static int checkedAddPostNotificationJob(ValkeyModuleCtx *ctx, ValkeyModulePostNotificationJobFunc callback, void *pd, void (*free_pd)(void *)) {
     CALL("AddPostNotificationJob", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
@@ -315,6 +321,36 @@ static int checkedDeauthenticateAndCloseClient(ValkeyModuleCtx *ctx, uint64_t cl
     CALL("DeauthenticateAndCloseClient", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
     return apiDeauthenticateAndCloseClient(ctx, client_id);
+}
+
+static void *checkedDefragAlloc(ValkeyModuleDefragCtx *ctx, void *ptr) {
+    CALL("DefragAlloc", false);
+    if (!checksEnter(&call)) return NULL;
+    return apiDefragAlloc(ctx, ptr);
+}
+
+static int checkedDefragCursorGet(ValkeyModuleDefragCtx *ctx, unsigned long *cursor) {
+    CALL("DefragCursorGet", false);
+    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    return apiDefragCursorGet(ctx, cursor);
+}
+
+static int checkedDefragCursorSet(ValkeyModuleDefragCtx *ctx, unsigned long cursor) {
+    CALL("DefragCursorSet", false);
+    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    return apiDefragCursorSet(ctx, cursor);
+}
+
+static int checkedDefragShouldStop(ValkeyModuleDefragCtx *ctx) {
+    CALL("DefragShouldStop", false);
+    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    return apiDefragShouldStop(ctx);
+}
+
+static ValkeyModuleString *checkedDefragValkeyModuleString(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *str) {
+    CALL("DefragValkeyModuleString", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, str, false)) return NULL;
+    return apiDefragValkeyModuleString(ctx, str);
 }
 
 static int checkedDeleteKey(ValkeyModuleKey *key) {
@@ -593,6 +629,12 @@ static ValkeyModuleString *checkedGetCurrentUserName(ValkeyModuleCtx *ctx) {
     return apiGetCurrentUserName(ctx);
 }
 
+static int checkedGetDbIdFromDefragCtx(ValkeyModuleDefragCtx *ctx) {
+    CALL("GetDbIdFromDefragCtx", false);
+    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    return apiGetDbIdFromDefragCtx(ctx);
+}
+
 static int checkedGetDbIdFromModuleKey(ValkeyModuleKey *key) {
     CALL("GetDbIdFromModuleKey", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return 0;
@@ -615,6 +657,12 @@ static ValkeyModuleScriptingEngineExecutionState checkedGetFunctionExecutionStat
     CALL("GetFunctionExecutionState", false);
     if (!checksEnter(&call)) return 0;
     return apiGetFunctionExecutionState(server_ctx);
+}
+
+static const ValkeyModuleString *checkedGetKeyNameFromDefragCtx(ValkeyModuleDefragCtx *ctx) {
+    CALL("GetKeyNameFromDefragCtx", false);
+    if (!checksEnter(&call)) return NULL;
+    return apiGetKeyNameFromDefragCtx(ctx);
 }
 
 static const ValkeyModuleString *checkedGetKeyNameFromModuleKey(ValkeyModuleKey *key) {
@@ -699,6 +747,18 @@ static const ValkeyModuleString *checkedGetToKeyNameFromOptCtx(ValkeyModuleKeyOp
     CALL("GetToKeyNameFromOptCtx", false);
     if (!checksEnter(&call)) return NULL;
     return apiGetToKeyNameFromOptCtx(ctx);
+}
+
+static int checkedHashHasStringRef(ValkeyModuleKey *key, ValkeyModuleString *field) {
+    CALL("HashHasStringRef", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true) || !checkHandle(HANDLE_STRING, field, false)) return 0;
+    return apiHashHasStringRef(key, field);
+}
+
+static int checkedHashSetStringRef(ValkeyModuleKey *key, ValkeyModuleString *field, const char *buf, size_t len) {
+    CALL("HashSetStringRef", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true) || !checkHandle(HANDLE_STRING, field, false)) return VALKEYMODULE_ERR;
+    return apiHashSetStringRef(key, field, buf, len);
 }
 
 static ValkeyModuleString *checkedHoldString(ValkeyModuleCtx *ctx, ValkeyModuleString *str) {
@@ -941,6 +1001,24 @@ static ValkeyModuleString *checkedRandomKey(ValkeyModuleCtx *ctx) {
     return apiRandomKey(ctx);
 }
 
+static int checkedRdbLoad(ValkeyModuleCtx *ctx, ValkeyModuleRdbStream *stream, int flags) {
+    CALL("RdbLoad", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
+    return apiRdbLoad(ctx, stream, flags);
+}
+
+static int checkedRdbSave(ValkeyModuleCtx *ctx, ValkeyModuleRdbStream *stream, int flags) {
+    CALL("RdbSave", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
+    return apiRdbSave(ctx, stream, flags);
+}
+
+static ValkeyModuleRdbStream *checkedRdbStreamCreateFromFile(const char *filename) {
+    CALL("RdbStreamCreateFromFile", true);
+    if (!checksEnter(&call) || !checkGiven("filename", filename != NULL)) return NULL;
+    return apiRdbStreamCreateFromFile(filename);
+}
+
 static int checkedRedactClientCommandArgument(ValkeyModuleCtx *ctx, int pos) {
     CALL("RedactClientCommandArgument", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
@@ -969,6 +1047,12 @@ static ValkeyModuleCommandFilter *checkedRegisterCommandFilter(ValkeyModuleCtx *
     CALL("RegisterCommandFilter", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false) || !checkGiven("cb", cb != NULL)) return NULL;
     return apiRegisterCommandFilter(ctx, cb, flags);
+}
+
+static int checkedRegisterDefragFunc(ValkeyModuleCtx *ctx, ValkeyModuleDefragFunc func) {
+    CALL("RegisterDefragFunc", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
+    return apiRegisterDefragFunc(ctx, func);
 }
 
 static int checkedRegisterEnumConfig(ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags, const char **enum_values, const int *int_values, int num_enum_vals, ValkeyModuleConfigGetEnumFunc getfn, ValkeyModuleConfigSetEnumFunc setfn, ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
@@ -1361,6 +1445,60 @@ static char *checkedStrdup(const char *str) {
     return apiStrdup(str);
 }
 
+static int checkedStreamAdd(ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id, ValkeyModuleString **argv, int64_t numfields) {
+    CALL("StreamAdd", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true) || !checkStrings(argv, numfields * 2)) return VALKEYMODULE_ERR;
+    return apiStreamAdd(key, flags, id, argv, numfields);
+}
+
+static int checkedStreamDelete(ValkeyModuleKey *key, ValkeyModuleStreamID *id) {
+    CALL("StreamDelete", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamDelete(key, id);
+}
+
+static int checkedStreamIteratorDelete(ValkeyModuleKey *key) {
+    CALL("StreamIteratorDelete", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamIteratorDelete(key);
+}
+
+static int checkedStreamIteratorNextField(ValkeyModuleKey *key, ValkeyModuleString **field_ptr, ValkeyModuleString **value_ptr) {
+    CALL("StreamIteratorNextField", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamIteratorNextField(key, field_ptr, value_ptr);
+}
+
+static int checkedStreamIteratorNextID(ValkeyModuleKey *key, ValkeyModuleStreamID *id, long *numfields) {
+    CALL("StreamIteratorNextID", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamIteratorNextID(key, id, numfields);
+}
+
+static int checkedStreamIteratorStart(ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *startid, ValkeyModuleStreamID *endid) {
+    CALL("StreamIteratorStart", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamIteratorStart(key, flags, startid, endid);
+}
+
+static int checkedStreamIteratorStop(ValkeyModuleKey *key) {
+    CALL("StreamIteratorStop", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return VALKEYMODULE_ERR;
+    return apiStreamIteratorStop(key);
+}
+
+static long long checkedStreamTrimByID(ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id) {
+    CALL("StreamTrimByID", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return 0;
+    return apiStreamTrimByID(key, flags, id);
+}
+
+static long long checkedStreamTrimByLength(ValkeyModuleKey *key, int flags, long long length) {
+    CALL("StreamTrimByLength", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return 0;
+    return apiStreamTrimByLength(key, flags, length);
+}
+
 static int checkedStringAppendBuffer(ValkeyModuleCtx *ctx, ValkeyModuleString *str, const char *buf, size_t len) {
     CALL("StringAppendBuffer", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true) || !checkHandle(HANDLE_STRING, str, false)) return VALKEYMODULE_ERR;
@@ -1573,6 +1711,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedACLCheckKeyPermissions,
     (apiProc *)checkedACLCheckKeyPrefixPermissions,
     (apiProc *)checkedACLCheckPermissions,
+    (apiProc *)checkedAddACLCategory,
     (apiProc *)checkedAddPostNotificationJob,
     (apiProc *)apiAlloc,
     (apiProc *)checkedAuthenticateClientWithACLUser,
@@ -1624,6 +1763,11 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedCreateTimer,
     (apiProc *)checkedDbSize,
     (apiProc *)checkedDeauthenticateAndCloseClient,
+    (apiProc *)checkedDefragAlloc,
+    (apiProc *)checkedDefragCursorGet,
+    (apiProc *)checkedDefragCursorSet,
+    (apiProc *)checkedDefragShouldStop,
+    (apiProc *)checkedDefragValkeyModuleString,
     (apiProc *)checkedDeleteKey,
     (apiProc *)checkedDictCompare,
     (apiProc *)checkedDictCompareC,
@@ -1652,7 +1796,9 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedEventLoopAdd,
     (apiProc *)apiEventLoopAddOneShot,
     (apiProc *)checkedEventLoopDel,
+    (apiProc *)apiExitFromChild,
     (apiProc *)checkedExportSharedAPI,
+    (apiProc *)apiFork,
     (apiProc *)apiFree,
     (apiProc *)checkedFreeCallReply,
     (apiProc *)checkedFreeClusterNodesList,
@@ -1678,12 +1824,14 @@ apiProc *const apiChecked[] = {
     (apiProc *)apiGetContextFromIO,
     (apiProc *)checkedGetCurrentCommandName,
     (apiProc *)checkedGetCurrentUserName,
+    (apiProc *)checkedGetDbIdFromDefragCtx,
     (apiProc *)apiGetDbIdFromDigest,
     (apiProc *)apiGetDbIdFromIO,
     (apiProc *)checkedGetDbIdFromModuleKey,
     (apiProc *)checkedGetDbIdFromOptCtx,
     (apiProc *)checkedGetExpire,
     (apiProc *)checkedGetFunctionExecutionState,
+    (apiProc *)checkedGetKeyNameFromDefragCtx,
     (apiProc *)apiGetKeyNameFromDigest,
     (apiProc *)apiGetKeyNameFromIO,
     (apiProc *)checkedGetKeyNameFromModuleKey,
@@ -1709,7 +1857,9 @@ apiProc *const apiChecked[] = {
     (apiProc *)apiGetTypeMethodVersion,
     (apiProc *)apiGetUsedMemoryRatio,
     (apiProc *)apiHashGet,
+    (apiProc *)checkedHashHasStringRef,
     (apiProc *)apiHashSet,
+    (apiProc *)checkedHashSetStringRef,
     (apiProc *)checkedHoldString,
     (apiProc *)checkedInfoAddFieldCString,
     (apiProc *)checkedInfoAddFieldDouble,
@@ -1728,6 +1878,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedKeyAtPosWithFlags,
     (apiProc *)checkedKeyExists,
     (apiProc *)checkedKeyType,
+    (apiProc *)apiKillForkChild,
     (apiProc *)checkedLatencyAddSample,
     (apiProc *)checkedListDelete,
     (apiProc *)checkedListGet,
@@ -1765,12 +1916,17 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedPublishMessage,
     (apiProc *)checkedPublishMessageShard,
     (apiProc *)checkedRandomKey,
+    (apiProc *)checkedRdbLoad,
+    (apiProc *)checkedRdbSave,
+    (apiProc *)checkedRdbStreamCreateFromFile,
+    (apiProc *)apiRdbStreamFree,
     (apiProc *)apiRealloc,
     (apiProc *)checkedRedactClientCommandArgument,
     (apiProc *)checkedRegisterAuthCallback,
     (apiProc *)checkedRegisterBoolConfig,
     (apiProc *)checkedRegisterClusterMessageReceiver,
     (apiProc *)checkedRegisterCommandFilter,
+    (apiProc *)checkedRegisterDefragFunc,
     (apiProc *)checkedRegisterEnumConfig,
     (apiProc *)checkedRegisterInfoFunc,
     (apiProc *)checkedRegisterNumericConfig,
@@ -1823,6 +1979,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedScanCursorRestart,
     (apiProc *)checkedScanKey,
     (apiProc *)checkedSelectDb,
+    (apiProc *)apiSendChildHeartbeat,
     (apiProc *)checkedSendClusterMessage,
     (apiProc *)checkedServerInfoGetField,
     (apiProc *)checkedServerInfoGetFieldC,
@@ -1845,6 +2002,15 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedSignalModifiedKey,
     (apiProc *)checkedStopTimer,
     (apiProc *)checkedStrdup,
+    (apiProc *)checkedStreamAdd,
+    (apiProc *)checkedStreamDelete,
+    (apiProc *)checkedStreamIteratorDelete,
+    (apiProc *)checkedStreamIteratorNextField,
+    (apiProc *)checkedStreamIteratorNextID,
+    (apiProc *)checkedStreamIteratorStart,
+    (apiProc *)checkedStreamIteratorStop,
+    (apiProc *)checkedStreamTrimByID,
+    (apiProc *)checkedStreamTrimByLength,
     (apiProc *)checkedStringAppendBuffer,
     (apiProc *)checkedStringCompare,
     (apiProc *)checkedStringDMA,

@@ -479,8 +479,28 @@ static void testNamesOfFlagsAndCategories(void **state) {
         if (bit >= CMD_PRINTED_BITS) assert_null(commandFlagName(CMD_BIT(bit)));
     }
     assert_true(CMD_MAY_REPLICATE > UINT32_MAX); /* the other word of the flags */
-    for (int i = 0; i < CAT_COUNT; i++) assert_non_null(commandCategoryNames[i]);
-    assert_string_equal(commandCategoryNames[CAT_SORTEDSET], "sortedset");
+    for (int i = 0; i < CAT_COUNT; i++) assert_non_null(commandCategoryName(i));
+    assert_string_equal(commandCategoryName(CAT_SORTEDSET), "sortedset");
+}
+
+static void testCategoriesAreAddedAndRemoved(void **state) {
+    (void)state;
+    assert_int_equal(commandCategoryFind(SLICE("Hash")), CAT_HASH);
+    assert_int_equal(commandCategoryFind(SLICE("mine")), -1);
+    assert_int_equal(commandCategoryAdd("hash"), ERR_EXISTS);
+    assert_int_equal(commandCategoryAdd("mine"), OK);
+    assert_int_equal(commandCategoryAdd("MINE"), ERR_EXISTS);
+    assert_int_equal(commandCategoryFind(SLICE("mine")), CAT_COUNT);
+    char name[] = "c00";
+    for (int i = CAT_COUNT + 1; i < COMMAND_CATEGORIES_MAX; i++) {
+        name[1] = (char)('0' + i / 10);
+        name[2] = (char)('0' + i % 10);
+        assert_int_equal(commandCategoryAdd(name), OK);
+    }
+    assert_int_equal(commandCategoryAdd("more"), ERR_LIMIT);
+    commandCategoriesCut(CAT_COUNT);
+    assert_int_equal(commandCategoryCount(), CAT_COUNT);
+    assert_int_equal(commandCategoryFind(SLICE("mine")), -1);
 }
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, install, uninstall)
@@ -504,6 +524,7 @@ int test_command(void) {
         WITH_TABLE(testKeysBehindAWord),
         WITH_TABLE(testKeysThatSpecificationsCannotTell),
         WITH_TABLE(testNamesOfFlagsAndCategories),
+        cmocka_unit_test(testCategoriesAreAddedAndRemoved),
     };
     return cmocka_run_group_tests_name("engine/command", tests, NULL, NULL);
 }

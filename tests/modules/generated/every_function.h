@@ -38,6 +38,11 @@ static void tryACLCheckPermissions(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_ACLCheckPermissions(bad, (ValkeyModuleString **)&bad, 1, 0, 0);
 }
 
+static void tryAddACLCategory(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_AddACLCategory(ctx, 0);
+}
+
 static void tryAddPostNotificationJob(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_AddPostNotificationJob(ctx, 0, 0, 0);
@@ -231,6 +236,11 @@ static void tryDbSize(ValkeyModuleCtx *ctx, void *bad) {
 static void tryDeauthenticateAndCloseClient(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_DeauthenticateAndCloseClient(ctx, 0);
+}
+
+static void tryDefragValkeyModuleString(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_DefragValkeyModuleString(0, bad);
 }
 
 static void tryDeleteKey(ValkeyModuleCtx *ctx, void *bad) {
@@ -493,6 +503,16 @@ static void tryGetTimerInfo(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_GetTimerInfo(ctx, 0, 0, 0);
 }
 
+static void tryHashHasStringRef(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_HashHasStringRef(bad, bad);
+}
+
+static void tryHashSetStringRef(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_HashSetStringRef(bad, bad, 0, 0);
+}
+
 static void tryHoldString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_HoldString(ctx, bad);
@@ -678,6 +698,21 @@ static void tryRandomKey(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_RandomKey(ctx);
 }
 
+static void tryRdbLoad(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_RdbLoad(ctx, 0, 0);
+}
+
+static void tryRdbSave(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_RdbSave(ctx, 0, 0);
+}
+
+static void tryRdbStreamCreateFromFile(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_RdbStreamCreateFromFile(0);
+}
+
 static void tryRedactClientCommandArgument(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_RedactClientCommandArgument(ctx, 0);
@@ -701,6 +736,11 @@ static void tryRegisterClusterMessageReceiver(ValkeyModuleCtx *ctx, void *bad) {
 static void tryRegisterCommandFilter(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_RegisterCommandFilter(ctx, 0, 0);
+}
+
+static void tryRegisterDefragFunc(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_RegisterDefragFunc(ctx, 0);
 }
 
 static void tryRegisterEnumConfig(ValkeyModuleCtx *ctx, void *bad) {
@@ -1013,6 +1053,51 @@ static void tryStrdup(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_Strdup(0);
 }
 
+static void tryStreamAdd(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamAdd(bad, 0, 0, (ValkeyModuleString **)&bad, 1);
+}
+
+static void tryStreamDelete(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamDelete(bad, 0);
+}
+
+static void tryStreamIteratorDelete(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamIteratorDelete(bad);
+}
+
+static void tryStreamIteratorNextField(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamIteratorNextField(bad, 0, 0);
+}
+
+static void tryStreamIteratorNextID(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamIteratorNextID(bad, 0, 0);
+}
+
+static void tryStreamIteratorStart(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamIteratorStart(bad, 0, 0, 0);
+}
+
+static void tryStreamIteratorStop(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamIteratorStop(bad);
+}
+
+static void tryStreamTrimByID(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamTrimByID(bad, 0, 0);
+}
+
+static void tryStreamTrimByLength(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_StreamTrimByLength(bad, 0, 0);
+}
+
 static void tryStringAppendBuffer(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_StringAppendBuffer(ctx, bad, 0, 0);
@@ -1191,6 +1276,7 @@ static const trial trials[] = {
     {"ACLCheckKeyPermissions", tryACLCheckKeyPermissions},
     {"ACLCheckKeyPrefixPermissions", tryACLCheckKeyPrefixPermissions},
     {"ACLCheckPermissions", tryACLCheckPermissions},
+    {"AddACLCategory", tryAddACLCategory},
     {"AddPostNotificationJob", tryAddPostNotificationJob},
     {"AuthenticateClientWithACLUser", tryAuthenticateClientWithACLUser},
     {"AuthenticateClientWithUser", tryAuthenticateClientWithUser},
@@ -1230,6 +1316,7 @@ static const trial trials[] = {
     {"CreateTimer", tryCreateTimer},
     {"DbSize", tryDbSize},
     {"DeauthenticateAndCloseClient", tryDeauthenticateAndCloseClient},
+    {"DefragValkeyModuleString", tryDefragValkeyModuleString},
     {"DeleteKey", tryDeleteKey},
     {"DictCompare", tryDictCompare},
     {"DictCompareC", tryDictCompareC},
@@ -1282,6 +1369,8 @@ static const trial trials[] = {
     {"GetServerInfo", tryGetServerInfo},
     {"GetSharedAPI", tryGetSharedAPI},
     {"GetTimerInfo", tryGetTimerInfo},
+    {"HashHasStringRef", tryHashHasStringRef},
+    {"HashSetStringRef", tryHashSetStringRef},
     {"HoldString", tryHoldString},
     {"InfoAddFieldCString", tryInfoAddFieldCString},
     {"InfoAddFieldDouble", tryInfoAddFieldDouble},
@@ -1319,11 +1408,15 @@ static const trial trials[] = {
     {"PublishMessage", tryPublishMessage},
     {"PublishMessageShard", tryPublishMessageShard},
     {"RandomKey", tryRandomKey},
+    {"RdbLoad", tryRdbLoad},
+    {"RdbSave", tryRdbSave},
+    {"RdbStreamCreateFromFile", tryRdbStreamCreateFromFile},
     {"RedactClientCommandArgument", tryRedactClientCommandArgument},
     {"RegisterAuthCallback", tryRegisterAuthCallback},
     {"RegisterBoolConfig", tryRegisterBoolConfig},
     {"RegisterClusterMessageReceiver", tryRegisterClusterMessageReceiver},
     {"RegisterCommandFilter", tryRegisterCommandFilter},
+    {"RegisterDefragFunc", tryRegisterDefragFunc},
     {"RegisterEnumConfig", tryRegisterEnumConfig},
     {"RegisterInfoFunc", tryRegisterInfoFunc},
     {"RegisterNumericConfig", tryRegisterNumericConfig},
@@ -1386,6 +1479,15 @@ static const trial trials[] = {
     {"SignalModifiedKey", trySignalModifiedKey},
     {"StopTimer", tryStopTimer},
     {"Strdup", tryStrdup},
+    {"StreamAdd", tryStreamAdd},
+    {"StreamDelete", tryStreamDelete},
+    {"StreamIteratorDelete", tryStreamIteratorDelete},
+    {"StreamIteratorNextField", tryStreamIteratorNextField},
+    {"StreamIteratorNextID", tryStreamIteratorNextID},
+    {"StreamIteratorStart", tryStreamIteratorStart},
+    {"StreamIteratorStop", tryStreamIteratorStop},
+    {"StreamTrimByID", tryStreamTrimByID},
+    {"StreamTrimByLength", tryStreamTrimByLength},
     {"StringAppendBuffer", tryStringAppendBuffer},
     {"StringCompare", tryStringCompare},
     {"StringDMA", tryStringDMA},
