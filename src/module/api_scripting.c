@@ -13,8 +13,6 @@
 
 typedef ValkeyModuleScriptingEngineCompiledFunction compiledFunction;
 
-typedef struct moduleEngine moduleEngine;
-
 /* The interpreter of one use. */
 typedef struct moduleVm {
     moduleEngine *of;
@@ -22,15 +20,6 @@ typedef struct moduleVm {
     compiledFunction **functions; /* by handle; NULL: free */
     int count;
 } moduleVm;
-
-struct moduleEngine {
-    scriptEngine engine; /* first: what the folder `script` has */
-    ValkeyModuleScriptingEngineMethods methods;
-    ValkeyModuleScriptingEngineCtx *context;
-    module *owner;
-    char *name;
-    moduleEngine *next;
-};
 
 static moduleEngine *engines;
 
@@ -274,6 +263,7 @@ int apiRegisterScriptingEngine(ValkeyModuleCtx *module_ctx, const char *engine_n
                                .drop = drop,
                                .call = call,
                                .collect = collect};
+    debuggerOffer(e);
     if (scriptEngineAdd(&e->engine, e->owner->name, (int)version) != OK) {
         memFree(e->name);
         memFree(e);

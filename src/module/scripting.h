@@ -4,7 +4,25 @@
 #ifndef MODULE_SCRIPTING_H
 #define MODULE_SCRIPTING_H
 
-#include "module/registry.h"
+#include "module/context.h"
+#include "script/engine.h"
+
+/* An engine that a module has registered. */
+typedef struct moduleEngine moduleEngine;
+struct moduleEngine {
+    scriptEngine engine; /* first: what the folder `script` has */
+    ValkeyModuleScriptingEngineMethods methods;
+    ValkeyModuleScriptingEngineCtx *context;
+    module *owner;
+    char *name;
+    moduleEngine *next;
+    /* Of its debugger, once that was enabled; borrowed from the module. */
+    const ValkeyModuleScriptingEngineDebuggerCommand *debug_commands;
+    size_t debug_command_count;
+};
+
+/* Offers the debugger of an engine whose methods are set, if it has one. */
+void debuggerOffer(moduleEngine *e);
 
 /* The module ends: its engines are removed, with their libraries and scripts. */
 void scriptingRemove(module *m);

@@ -15,6 +15,7 @@
 #include "engine/session_slot.h"
 #include "script/debug_frame.h"
 #include "script/debug_reply.h"
+#include "script/engine.h"
 #include "script/procs.h"
 #include "script/run.h"
 #include "script/script_priv.h"
@@ -48,26 +49,66 @@ struct debugSession {
     bool shows_reply;
 };
 
-static debugSession *active;
+/* At most one of them is set: a script of Lua, or one of an engine with a debugger of its own. */
+static debugSession *active, *of_engine;
 
 debugSession *debugNow(void) { return active; }
+debugSession *debugOfEngine(void) { return of_engine; }
 debugLines *debugLinesOf(debugSession *d) { return &d->out; }
 
 /* ------------------------------------------------------------------ SCRIPT DEBUG */
 
 typedef enum debugMode { MODE_FORK, MODE_SYNC } debugMode;
-static debugMode modes[] = {MODE_FORK, MODE_SYNC};
-static const sessionSlot mode_slot = {.name = "script debugger"};
 
-static const debugMode *modeOf(const session *s) {
-    return sessionSlotGet(s, sessionSlotRegister(&mode_slot));
+/* What a session wants. */
+typedef struct debugRequest {
+    debugMode mode;
+    str engine; /* its name; it may have been removed since */
+} debugRequest;
+
+static const scriptEngine *engineOf(const debugRequest *w) {
+    return scriptEngineFind(strSlice(&w->engine));
 }
 
-bool debugIsWanted(const ctx *c) { return unlikely(c->who->slots != NULL) && modeOf(c->who); }
+static void freeRequest(session *s, void *state) {
+    hotCheck(state);
+    (void)s; /* it does not matter whose it was */
+    debugRequest *w = state;
+    const scriptEngine *e = engineOf(w);
+    if (e && e->debug_disable) e->debug_disable(e);
+    strFree(&w->engine);
+    memFree(w);
+}
+
+static const sessionSlot request_slot = {.name = "script debugger", .free = freeRequest};
+
+static debugRequest *requestOf(const session *s) {
+    return sessionSlotGet(s, sessionSlotRegister(&request_slot));
+}
+
+/* `take` NULL: none. */
+static void setRequest(session *s, debugRequest *take) {
+    debugRequest *before = requestOf(s);
+    if (before) freeRequest(s, before);
+    sessionSlotSet(s, sessionSlotRegister(&request_slot), take);
+}
+
+bool debugIsWanted(const ctx *c) { return unlikely(c->who->slots != NULL) && requestOf(c->who); }
 
 void debugSessionEvent(session *s, sessionEvent e) {
-    if (e == SESSION_WAS_RESET && s->slots)
-        sessionSlotSet(s, sessionSlotRegister(&mode_slot), NULL);
+    if (e == SESSION_WAS_RESET && s->slots) setRequest(s, NULL);
+}
+
+/* False: the error was replied. */
+static bool enable(ctx *c, const scriptEngine *e) {
+    scriptDebugResult result = SCRIPT_DEBUG_ENABLED; /* Lua's is in this folder */
+    if (e != &luaEngine) result = e->debug_enable ? e->debug_enable(e) : SCRIPT_DEBUG_UNSUPPORTED;
+    if (result == SCRIPT_DEBUG_ENABLED) return true;
+    replyErrorFormat(c, "ERR The scripting engine '%s' %s", e->name,
+                     result == SCRIPT_DEBUG_FAILED
+                         ? "failed to initialize interactive script debugging"
+                         : "does not support interactive script debugging");
+    return false;
 }
 
 /* SCRIPT DEBUG YES | SYNC | NO [engine] */
@@ -82,22 +123,26 @@ void scriptDebugCommand(ctx *c) {
         replyError(c, SLICE("ERR SCRIPT DEBUG must be called outside a pipeline"));
         return;
     }
-    if (c->argc == 4 && !scriptEngineFind(c->argv[3])) {
+    slice name = c->argc == 4 ? c->argv[3] : sliceOf(luaEngine.name);
+    const scriptEngine *engine = scriptEngineFind(name);
+    bool forks = ctxArgIs(c, 2, "yes");
+    if (!engine) {
         replyErrorFormat(c, "ERR No scripting engine found with name '%.*s' to enable debug",
-                         (int)c->argv[3].len, c->argv[3].ptr);
-        return;
-    }
-    debugMode *mode = NULL;
-    if (ctxArgIs(c, 2, "yes")) {
-        mode = &modes[MODE_FORK];
-    } else if (ctxArgIs(c, 2, "sync")) {
-        mode = &modes[MODE_SYNC];
-    } else if (!ctxArgIs(c, 2, "no")) {
+                         (int)name.len, name.ptr);
+    } else if (ctxArgIs(c, 2, "no")) {
+        setRequest(c->who, NULL);
+        replyOk(c);
+    } else if (!forks && !ctxArgIs(c, 2, "sync")) {
         replyError(c, SLICE("ERR Use SCRIPT DEBUG YES/SYNC/NO"));
-        return;
+    } else {
+        setRequest(c->who, NULL);
+        if (!enable(c, engine)) return;
+        debugRequest *w = memNew(debugRequest);
+        w->mode = forks ? MODE_FORK : MODE_SYNC;
+        w->engine = strNew(sliceOf(engine->name));
+        setRequest(c->who, w);
+        replyOk(c);
     }
-    sessionSlotSet(c->who, sessionSlotRegister(&mode_slot), mode);
-    replyOk(c);
 }
 
 /* ------------------------------------------------------------------ lines for the client */
@@ -157,8 +202,7 @@ static void addTagged(debugSession *d, const char *tag, slice text, bool may_cut
     strFree(&line);
 }
 
-/* Sends the lines. False: the connection has failed. */
-static bool send(debugSession *d) {
+bool debugSend(debugSession *d) {
     str head = STR_EMPTY;
     strAppendFormat(&head, "*%d\r\n", d->out.count);
     outbufAppend(d->socket_out, head.ptr, head.len);
@@ -253,13 +297,22 @@ static void setBreakpoint(debugSession *d, slice arg) {
 
 /* ------------------------------------------------------------------ commands of the client */
 
-static void addHelp(debugSession *d) {
+void debugAddHelp(debugLines *to, const char *engine_name) {
+    hotCheck(engine_name);
     static const char *const lines[] = {
-        "LUA debugger help:",
         "[h]elp               Show this help.",
         "[max]len [len]       Trim logged replies to len. Specifying zero as",
         "                     <len> means unlimited. If no <len> is specified,",
-        "                     the current value is shown. Usage: maxlen [len]",
+        "                     the current value is shown. Usage: maxlen [len]"};
+    str title = STR_EMPTY;
+    strAppendFormat(&title, "%s debugger help:", engine_name);
+    debugAdd(to, strSlice(&title));
+    strFree(&title);
+    for (size_t i = 0; i < COUNT_OF(lines); i++) debugAdd(to, sliceOf(lines[i]));
+}
+
+static void addHelp(debugSession *d) {
+    static const char *const lines[] = {
         "[s]tep               Run current line and stop again.",
         "[n]ext               Alias for step.",
         "[c]ontinue           Run till next breakpoint.",
@@ -281,13 +334,15 @@ static void addHelp(debugSession *d) {
         "[v]alkey <cmd>       Execute a command.",
         "[a]bort              Stop the execution of the script. In sync mode",
         "                     dataset changes will be retained."};
+    debugAddHelp(&d->out, luaEngine.name);
     for (size_t i = 0; i < COUNT_OF(lines); i++) add(d, lines[i]);
 }
 
-static void setCut(debugSession *d, const slice *argv, int argc) {
+void debugSetMaxlen(debugLines *to, const slice *argv, int argc) {
     hotCheck(argc > 0);
+    debugSession *d = CONTAINER_OF(to, debugSession, out);
     if (argc == 1) {
-        addFormat(d, "Current maxlen is %zu", d->out.cut);
+        addFormat(d, "Current maxlen is %zu", to->cut);
         return;
     }
     int64_t len;
@@ -295,10 +350,10 @@ static void setCut(debugSession *d, const slice *argv, int argc) {
         add(d, "<error> Invalid maxlen value.");
         return;
     }
-    d->out.hinted = true; /* the client knows the command */
-    d->out.cut = len > 0 && len < CUT_MIN ? CUT_MIN : (size_t)len;
-    if (d->out.cut) {
-        addFormat(d, "<value> replies are truncated at %zu bytes.", d->out.cut);
+    to->hinted = true; /* the client knows the command */
+    to->cut = len > 0 && len < CUT_MIN ? CUT_MIN : (size_t)len;
+    if (to->cut) {
+        addFormat(d, "<value> replies are truncated at %zu bytes.", to->cut);
     } else {
         add(d, "<value> replies are not truncated.");
     }
@@ -398,7 +453,7 @@ static void runVerb(debugSession *d, verb what, const slice *argv, int argc,
     hotCheck(argc > 0);
     switch (what) {
     case VERB_TRACE: view->trace(view->state, &d->out); break;
-    case VERB_MAXLEN: setCut(d, argv, argc); break;
+    case VERB_MAXLEN: debugSetMaxlen(&d->out, argv, argc); break;
     case VERB_EVAL: evaluate(d, argv, argc, view); break;
     case VERB_LIST: listSource(d, argv, argc); break;
     case VERB_WHOLE: addLines(d, 1, INT32_MAX); break;
@@ -422,21 +477,22 @@ static void runVerb(debugSession *d, verb what, const slice *argv, int argc,
         view->command(view->state, argv + 1, argc - 1);
         d->step = false;
         break;
-    default: add(d, "<error> Unknown debugger command or wrong number of arguments.");
+    default: add(d, DEBUG_UNKNOWN_COMMAND);
     }
 }
 
-/* Reads until a command is complete. False: the connection was closed, or *invalid. */
-static bool nextCommand(debugSession *d, bool *invalid) {
-    *invalid = false;
+debugReadResult debugReadCommand(debugSession *d, const slice **argv, int *argc) {
     for (;;) {
         debugFrameState state = debugFrameNext(&d->in);
-        if (state == DEBUG_FRAME_READY) return true;
-        *invalid = state == DEBUG_FRAME_BAD;
-        if (*invalid) return false;
+        if (state == DEBUG_FRAME_BAD) return DEBUG_READ_BAD;
+        if (state == DEBUG_FRAME_READY) {
+            *argv = d->in.words;
+            *argc = d->in.count;
+            return DEBUG_READ_COMMAND;
+        }
         char *dst = strReserve(&d->in.bytes, DEBUG_READ_BYTES);
         size_t got = d->who->carrier->read_wait(d->who, dst, DEBUG_READ_BYTES);
-        if (!got) return false;
+        if (!got) return DEBUG_READ_CLOSED;
         strGrow(&d->in.bytes, got);
     }
 }
@@ -452,14 +508,17 @@ static debugOrder leave(debugSession *d) {
 
 static debugOrder converse(debugSession *d, const debugView *view) {
     for (;;) {
-        bool invalid;
-        if (!send(d)) return leave(d);
-        if (!nextCommand(d, &invalid)) return invalid ? DEBUG_PROTOCOL_ERROR : leave(d);
-        verb what = verbOf(d->in.words, d->in.count);
+        const slice *argv;
+        int argc;
+        if (!debugSend(d)) return leave(d);
+        debugReadResult read = debugReadCommand(d, &argv, &argc);
+        if (read != DEBUG_READ_COMMAND)
+            return read == DEBUG_READ_BAD ? DEBUG_PROTOCOL_ERROR : leave(d);
+        verb what = verbOf(argv, argc);
         if (what == VERB_ABORT) return DEBUG_ABORT;
         d->step = what == VERB_STEP;
         if (what == VERB_STEP || what == VERB_CONTINUE) return DEBUG_CONTINUE;
-        runVerb(d, what, d->in.words, d->in.count, view);
+        runVerb(d, what, argv, argc, view);
     }
 }
 
@@ -547,10 +606,31 @@ void debugCommandEnds(debugSession *d, bool rejected) {
     debugReplyClear(&d->reply);
 }
 
+static void dropEvent(void *state, const replyEvent *e) { (void)state, (void)e; }
+
+void debugAddReply(debugLines *to, slice bytes) {
+    hotCheck(threadIsMain());
+    replySink nowhere = {.take = dropEvent};
+    debugReply reply;
+    debugReplyInit(&reply, &nowhere, 2);
+    replyReader r;
+    replyReaderInit(&r);
+    size_t at = 0;
+    replyEvent e;
+    while (at < bytes.len) {
+        reply.proto = bytes.ptr[at] == '_' ? 3 : 2; /* the two protocols' nulls are shown so */
+        if (replyRead(&r, bytes.ptr, bytes.len, &at, &e) != REPLY_EVENT) break;
+        reply.sink.take(reply.sink.state, &e);
+    }
+    addTagged(CONTAINER_OF(to, debugSession, out), "<reply> ", strSlice(&reply.text), true);
+    debugReplyClear(&reply);
+}
+
 /* ------------------------------------------------------------------ sessions */
 
 typedef struct evalCall {
     ctx *c;
+    const scriptEngine *engine; /* that is debugged; the script may be one of another */
     bool read_only, is_child;
     debugRunProc *run;
 } evalCall;
@@ -566,12 +646,15 @@ static void runSession(const evalCall *call) {
     outbuf reply, *usual = c->out;
     outbufInit(&reply);
     c->out = &reply;
-    active = &d;
+    const scriptEngine *e = call->engine;
+    *(e == &luaEngine ? &active : &of_engine) = &d;
+    if (e->debug_begin) e->debug_begin(e, c->argv[1]);
     call->run(c, call->read_only);
-    active = NULL;
+    if (e->debug_end) e->debug_end(e);
+    active = of_engine = NULL;
     c->out = usual;
     add(&d, "<endsession>");
-    (void)send(&d); /* if it fails, the reply is not sent either */
+    (void)debugSend(&d); /* if it fails, the reply is not sent either */
     outbufMoveAll(usual, &reply);
     outbufClear(&reply);
     debugFramesClear(&d.in);
@@ -596,8 +679,10 @@ bool debugEval(ctx *c, bool read_only, debugRunProc *run) {
         replyError(c, SLICE("ERR a script cannot be debugged inside of MULTI"));
         return true;
     }
-    evalCall call = {.c = c, .read_only = read_only, .run = run};
-    if (*modeOf(c->who) == MODE_SYNC) {
+    const debugRequest *asked = requestOf(c->who);
+    evalCall call = {.c = c, .engine = engineOf(asked), .read_only = read_only, .run = run};
+    if (!call.engine) return false; /* it was removed */
+    if (asked->mode == MODE_SYNC) {
         logNotice("Valkey synchronous debugging eval session started");
         runSession(&call);
         logNotice("Valkey synchronous debugging eval session ended");

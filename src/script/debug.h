@@ -72,6 +72,31 @@ debugLines *debugLinesOf(debugSession *d);
  * not reach a line at which it can be stopped. */
 bool debugPoll(debugSession *d);
 
+/* ---- for engines with a debugger of their own ---- */
+
+/* The session of the script that such an engine runs; NULL: there is none. debugNow() is that of
+ * Lua alone. */
+debugSession *debugOfEngine(void);
+/* Adds a reply as text. */
+void debugAddReply(debugLines *to, slice bytes);
+/* Adds the begin of the list of commands: those that all engines have. */
+void debugAddHelp(debugLines *to, const char *engine_name);
+/* Sends the lines. False: the connection has failed. */
+bool debugSend(debugSession *d);
+typedef enum debugReadResult {
+    DEBUG_READ_COMMAND,
+    DEBUG_READ_CLOSED,
+    DEBUG_READ_BAD
+} debugReadResult;
+/* Waits for a command; the words are valid until the next one. */
+debugReadResult debugReadCommand(debugSession *d, const slice **argv, int *argc);
+/* The command maxlen. */
+void debugSetMaxlen(debugLines *to, const slice *argv, int argc);
+/* The text for what is no command. */
+#define DEBUG_UNKNOWN_COMMAND "<error> Unknown debugger command or wrong number of arguments."
+
+/* ---- commands of scripts ---- */
+
 /* A command of the script is going to be run: if the client makes single steps, it is shown, and
  * the reply that is taken by the returned sink, which passes it on to `sink`. */
 replySink *debugCommandBegins(debugSession *d, const slice *argv, int argc, replySink *sink);

@@ -30,6 +30,12 @@ typedef struct scriptFunctionInfo {
  * stays the engine's. */
 typedef status scriptRegisterProc(void *arg, const scriptFunctionInfo *info, str *error);
 
+typedef enum scriptDebugResult {
+    SCRIPT_DEBUG_ENABLED,
+    SCRIPT_DEBUG_UNSUPPORTED,
+    SCRIPT_DEBUG_FAILED
+} scriptDebugResult;
+
 typedef struct scriptEngine scriptEngine;
 struct scriptEngine {
     const char *name; /* "LUA", as it is listed */
@@ -54,6 +60,13 @@ struct scriptEngine {
     /* Frees unreachable memory for at most `budget_us` (in the background). True: there is more to
      * do. */
     bool (*collect)(void *vm, int64_t budget_us);
+    /* The debugger of its EVAL scripts, for engines that have one of their own (debug.h); NULL:
+     * this one has none. A session wants it, and does not any more; a debugged script begins, and
+     * has ended. */
+    scriptDebugResult (*debug_enable)(const scriptEngine *e);
+    void (*debug_disable)(const scriptEngine *e);
+    void (*debug_begin)(const scriptEngine *e, slice source);
+    void (*debug_end)(const scriptEngine *e);
 };
 
 /* Lua 5.1. */

@@ -1307,6 +1307,36 @@ static int checkedScanKey(ValkeyModuleKey *key, ValkeyModuleScanCursor *cursor, 
     return apiScanKey(key, cursor, fn, privdata);
 }
 
+static void checkedScriptingEngineDebuggerFlushLogs(void) {
+    CALL("ScriptingEngineDebuggerFlushLogs", false);
+    if (!checksEnter(&call)) return;
+    apiScriptingEngineDebuggerFlushLogs();
+}
+
+static void checkedScriptingEngineDebuggerLog(ValkeyModuleString *msg, int truncate) {
+    CALL("ScriptingEngineDebuggerLog", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, msg, true)) return;
+    apiScriptingEngineDebuggerLog(msg, truncate);
+}
+
+static void checkedScriptingEngineDebuggerLogRespReply(ValkeyModuleCallReply *reply) {
+    CALL("ScriptingEngineDebuggerLogRespReply", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_REPLY, reply, true)) return;
+    apiScriptingEngineDebuggerLogRespReply(reply);
+}
+
+static void checkedScriptingEngineDebuggerLogRespReplyStr(const char *reply) {
+    CALL("ScriptingEngineDebuggerLogRespReplyStr", false);
+    if (!checksEnter(&call) || !checkGiven("reply", reply != NULL)) return;
+    apiScriptingEngineDebuggerLogRespReplyStr(reply);
+}
+
+static void checkedScriptingEngineDebuggerProcessCommands(int *client_disconnected, ValkeyModuleString **err) {
+    CALL("ScriptingEngineDebuggerProcessCommands", false);
+    if (!checksEnter(&call)) return;
+    apiScriptingEngineDebuggerProcessCommands(client_disconnected, err);
+}
+
 static int checkedSelectDb(ValkeyModuleCtx *ctx, int newid) {
     CALL("SelectDb", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
@@ -1978,6 +2008,11 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedScanCursorDestroy,
     (apiProc *)checkedScanCursorRestart,
     (apiProc *)checkedScanKey,
+    (apiProc *)checkedScriptingEngineDebuggerFlushLogs,
+    (apiProc *)checkedScriptingEngineDebuggerLog,
+    (apiProc *)checkedScriptingEngineDebuggerLogRespReply,
+    (apiProc *)checkedScriptingEngineDebuggerLogRespReplyStr,
+    (apiProc *)checkedScriptingEngineDebuggerProcessCommands,
     (apiProc *)checkedSelectDb,
     (apiProc *)apiSendChildHeartbeat,
     (apiProc *)checkedSendClusterMessage,

@@ -943,6 +943,21 @@ static void tryScanKey(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_ScanKey(bad, bad, 0, 0);
 }
 
+static void tryScriptingEngineDebuggerLog(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ScriptingEngineDebuggerLog(bad, 0);
+}
+
+static void tryScriptingEngineDebuggerLogRespReply(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ScriptingEngineDebuggerLogRespReply(bad);
+}
+
+static void tryScriptingEngineDebuggerLogRespReplyStr(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ScriptingEngineDebuggerLogRespReplyStr(0);
+}
+
 static void trySelectDb(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_SelectDb(ctx, 0);
@@ -1457,6 +1472,9 @@ static const trial trials[] = {
     {"ScanCursorDestroy", tryScanCursorDestroy},
     {"ScanCursorRestart", tryScanCursorRestart},
     {"ScanKey", tryScanKey},
+    {"ScriptingEngineDebuggerLog", tryScriptingEngineDebuggerLog},
+    {"ScriptingEngineDebuggerLogRespReply", tryScriptingEngineDebuggerLogRespReply},
+    {"ScriptingEngineDebuggerLogRespReplyStr", tryScriptingEngineDebuggerLogRespReplyStr},
     {"SelectDb", trySelectDb},
     {"SendClusterMessage", trySendClusterMessage},
     {"ServerInfoGetField", tryServerInfoGetField},
