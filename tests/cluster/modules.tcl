@@ -46,6 +46,9 @@ start_cluster [list 2 1 [list overrides [list loadmodule [list [file normalize b
         }
         assert_equal OK [r nodes.call set $here 1]
         assert_error {ERR Attempted to access a non local key in a cluster node} {r nodes.call set $::there 1}
+        assert_error {ERR Attempted to access a non local key in a cluster node} {r nodes.dry set $::there 1}
+        assert_equal OK [r nodes.dry set $here 2]
+        assert_equal 1 [r get $here]
     }
 
     test {a module may end redirects} {

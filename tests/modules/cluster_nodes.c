@@ -7,6 +7,7 @@
  *     NODES.GOT                     sender, type and text of each message received
  *     NODES.SLOT key                its slot, and a name of that slot
  *     NODES.CALL command arg...     with errors as replies
+ *     NODES.DRY command arg...      the same without running it; OK
  *     NODES.FORBID flags */
 #include <errno.h>
 #include <string.h>
@@ -90,6 +91,19 @@ static int slot(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
                                       ValkeyModule_ClusterCanonicalKeyNameInSlot(16384) == NULL);
 }
 
+static int dry(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc < 2) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, ValkeyModule_StringPtrLen(argv[1], NULL),
+                                                     "DEv", argv + 2, (size_t)argc - 2);
+    if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_ERROR) {
+        ValkeyModule_ReplyWithCallReply(ctx, reply);
+    } else {
+        ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    }
+    ValkeyModule_FreeCallReply(reply);
+    return VALKEYMODULE_OK;
+}
+
 static int call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
     const char *name = ValkeyModule_StringPtrLen(argv[1], NULL);
@@ -115,8 +129,9 @@ static int forbid(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
-} commands[] = {{"nodes.list", list}, {"nodes.send", send}, {"nodes.got", gotAll},
-                {"nodes.slot", slot}, {"nodes.call", call}, {"nodes.forbid", forbid}};
+} commands[] = {{"nodes.list", list},    {"nodes.send", send}, {"nodes.got", gotAll},
+                {"nodes.slot", slot},    {"nodes.call", call}, {"nodes.dry", dry},
+                {"nodes.forbid", forbid}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

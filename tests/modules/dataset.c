@@ -10,7 +10,7 @@
  *     DATASET.REFER key field text  HashSetStringRef() with a buffer that lives on
  *     DATASET.REFERS key field      HashHasStringRef()
  *     DATASET.FREE                  the buffers are overwritten and freed
- *     DATASET.ADD key count         a value of its type: so many blocks
+ *     DATASET.ADD key count         a value of its type: so many blocks; 777: its rewrite fails
  *     DATASET.LENGTH key            the sum of its blocks
  *     DATASET.MOVES                 what its defrag callbacks have done: values, late calls,
  *                                   wrong keys, global calls
@@ -148,6 +148,8 @@ static int freeCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 
 /* ------------------------------------------------------------------ a type of blocks */
 
+enum { UNKNOWN_COMMAND = 777 }; /* a value of so many emits it */
+
 typedef struct blocks {
     size_t count;
     long long **items;
@@ -188,7 +190,9 @@ static void *blocksLoad(ValkeyModuleIO *io, int version) {
 }
 
 static void blocksRewrite(ValkeyModuleIO *io, ValkeyModuleString *key, void *value) {
-    ValkeyModule_EmitAOF(io, "DATASET.ADD", "sl", key, (long long)((blocks *)value)->count);
+    size_t count = ((blocks *)value)->count;
+    const char *name = count == UNKNOWN_COMMAND ? "dataset.unknown" : "dataset.add";
+    ValkeyModule_EmitAOF(io, name, "sl", key, (long long)count);
 }
 
 static size_t blocksEffort(ValkeyModuleString *key, const void *value) {

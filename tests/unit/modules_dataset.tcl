@@ -139,6 +139,22 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         r flushall
     }
 
+    test {a rewrite in which a module emits an unknown command fails} {
+        r config set aof-use-rdb-preamble no
+        r dataset.add good 5
+        r config set appendonly yes
+        wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+        r debug loadaof
+        assert_equal 15 [r dataset.length good]
+        assert_equal ok [info_field aof_last_bgrewrite_status]
+        r dataset.add bad 777
+        r bgrewriteaof
+        wait_for_condition 500 20 {[info_field aof_last_bgrewrite_status] eq {err}}
+        assert_match {*Fatal: AOF method for module data type 'test-blks' tried to emit unknown command 'dataset.unknown'*} [server_log]
+        r del bad
+        r config set appendonly no aof-use-rdb-preamble yes
+    }
+
     test {values of modules are defragmented: at once, or in steps with a cursor} {
         r debug populate 20000 key 100
         for {set i 0} {$i < 300} {incr i} {r dataset.add k$i 20}
@@ -176,5 +192,24 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal $before [r acl cat]
         r module load $module mine
         assert_equal mine [lindex [r acl cat] end]
+    }
+}
+
+# Bits of options: 1 handles errors of reading, 4 another dataset beside.
+start_server {tags {tls:skip} overrides {enable-module-command yes save {} repl-diskless-sync yes repl-diskless-sync-delay 0}} {
+    r set k v
+    foreach {options load skips} {0 flush-before-load {that don't handle read errors} 1 swapdb {that are not aware of async replication} 5 swapdb {}} {
+        start_server [list overrides [list enable-module-command yes save {} repl-diskless-load $load]] {
+            test "diskless load ($load) with a module of the options $options" {
+                r module load $module options $options
+                r replicaof 127.0.0.1 [srv -1 port]
+                wait_for_condition 500 20 {[r get k] eq {v}}
+                if {$skips eq {}} {
+                    assert {![string match {*Skipping diskless-load*} [server_log]]}
+                } else {
+                    assert_match "*Skipping diskless-load because there are modules $skips.*" [server_log]
+                }
+            }
+        }
     }
 }
