@@ -398,6 +398,18 @@ void fakeStop(fakeServer *s) {
     free(s);
 }
 
+void fakeEnd(fakeServer *s) {
+    size_t blocks = countingBlocks();
+    countingStop();
+    fakeStop(s);
+    assert_int_equal(blocks, 0);
+}
+
+int fakeTeardown(void **state) {
+    fakeEnd(*state);
+    return 0;
+}
+
 int fakeOpen(fakeServer *s) { return atomic_load(&s->open); }
 int fakePort(const fakeServer *s, int node) { return s->ports[node]; }
 int fakeAccepted(fakeServer *s) { return atomic_load(&s->accepted); }

@@ -60,6 +60,10 @@ fakeServer *fakeStart(int nodes, fakeProc *proc, void *arg);
 /* Listens on a Unix socket. */
 fakeServer *fakeStartUnix(const char *path, fakeProc *proc, void *arg);
 void fakeStop(fakeServer *s);
+/* Stops the server and countingStart(), whose count must be at 0 blocks: for the end of a test. */
+void fakeEnd(fakeServer *s);
+/* The same as a function of cmocka, with the server as the state. */
+int fakeTeardown(void **state);
 int fakePort(const fakeServer *s, int node);
 /* Number of connections accepted so far. */
 int fakeAccepted(fakeServer *s);

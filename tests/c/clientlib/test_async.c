@@ -143,14 +143,6 @@ static int setup(void **state) {
     return 0;
 }
 
-static int teardown(void **state) {
-    size_t blocks = countingBlocks();
-    countingStop();
-    fakeStop(*state);
-    assert_int_equal(blocks, 0);
-    return 0;
-}
-
 static valkeyAsyncContext *connectAsync(fakeServer *s, int options) {
     valkeyOptions o = {.options = options};
     VALKEY_OPTIONS_SET_TCP(&o, "127.0.0.1", fakePort(s, 0));
@@ -428,19 +420,19 @@ static void memoryExhaustedAtAnyPointIsAnError(void **state) {
 
 int test_async(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(repliesComeInOrder, setup, teardown),
-        cmocka_unit_test_setup_teardown(subscriptionsOfBothProtocols, setup, teardown),
-        cmocka_unit_test_setup_teardown(refusedSubscriptionsGetTheError, setup, teardown),
-        cmocka_unit_test_setup_teardown(pushesGoToTheirCallback, setup, teardown),
-        cmocka_unit_test_setup_teardown(monitorGetsItsLines, setup, teardown),
-        cmocka_unit_test_setup_teardown(callbacksMayDisconnectAndFree, setup, teardown),
-        cmocka_unit_test_setup_teardown(lostConnectionsCallEverything, setup, teardown),
-        cmocka_unit_test_setup_teardown(repliesMayBeKept, setup, teardown),
-        cmocka_unit_test_setup_teardown(connectionsThatFailSayWhy, setup, teardown),
-        cmocka_unit_test_setup_teardown(silenceIsLimitedInTime, setup, teardown),
-        cmocka_unit_test_setup_teardown(ourLoopIsAnAdapter, setup, teardown),
-        cmocka_unit_test_setup_teardown(writesThatWaitForAReadAreNotWatched, setup, teardown),
-        cmocka_unit_test_setup_teardown(memoryExhaustedAtAnyPointIsAnError, setup, teardown),
+        cmocka_unit_test_setup_teardown(repliesComeInOrder, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(subscriptionsOfBothProtocols, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(refusedSubscriptionsGetTheError, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(pushesGoToTheirCallback, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(monitorGetsItsLines, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(callbacksMayDisconnectAndFree, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(lostConnectionsCallEverything, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(repliesMayBeKept, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(connectionsThatFailSayWhy, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(silenceIsLimitedInTime, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(ourLoopIsAnAdapter, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(writesThatWaitForAReadAreNotWatched, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(memoryExhaustedAtAnyPointIsAnError, setup, fakeTeardown),
     };
     return cmocka_run_group_tests_name("async", tests, NULL, NULL);
 }

@@ -42,14 +42,6 @@ static int setup(void **state) {
     return 0;
 }
 
-static int teardown(void **state) {
-    size_t blocks = countingBlocks();
-    countingStop();
-    fakeStop(*state);
-    assert_int_equal(blocks, 0);
-    return 0;
-}
-
 static valkeyContext *connectTo(fakeServer *s) {
     valkeyContext *c = valkeyConnect("127.0.0.1", fakePort(s, 0));
     assert_non_null(c);
@@ -357,19 +349,20 @@ static void memoryExhaustedAtAnyPointIsAnError(void **state) {
 
 int test_context(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(commandsGiveReplies, setup, teardown),
-        cmocka_unit_test_setup_teardown(pipelinesKeepTheirOrder, setup, teardown),
-        cmocka_unit_test_setup_teardown(longRepliesAndRequests, setup, teardown),
-        cmocka_unit_test_setup_teardown(closedConnectionsAreReportedAndReconnect, setup, teardown),
-        cmocka_unit_test_setup_teardown(timeoutsEndACommand, setup, teardown),
-        cmocka_unit_test_setup_teardown(connectingIsLimitedInTime, setup, teardown),
-        cmocka_unit_test_setup_teardown(connectionsThatFailSayWhy, setup, teardown),
-        cmocka_unit_test_setup_teardown(unixSockets, setup, teardown),
-        cmocka_unit_test_setup_teardown(pushesGoToTheCallback, setup, teardown),
-        cmocka_unit_test_setup_teardown(nonBlockingContexts, setup, teardown),
-        cmocka_unit_test_setup_teardown(descriptorsAndOptions, setup, teardown),
-        cmocka_unit_test_setup_teardown(idleContextsAreSmall, setup, teardown),
-        cmocka_unit_test_setup_teardown(memoryExhaustedAtAnyPointIsAnError, setup, teardown),
+        cmocka_unit_test_setup_teardown(commandsGiveReplies, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(pipelinesKeepTheirOrder, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(longRepliesAndRequests, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(closedConnectionsAreReportedAndReconnect, setup,
+                                        fakeTeardown),
+        cmocka_unit_test_setup_teardown(timeoutsEndACommand, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(connectingIsLimitedInTime, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(connectionsThatFailSayWhy, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(unixSockets, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(pushesGoToTheCallback, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(nonBlockingContexts, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(descriptorsAndOptions, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(idleContextsAreSmall, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(memoryExhaustedAtAnyPointIsAnError, setup, fakeTeardown),
     };
     return cmocka_run_group_tests_name("context", tests, NULL, NULL);
 }

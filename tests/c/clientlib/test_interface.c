@@ -31,14 +31,6 @@ static int setup(void **state) {
     return 0;
 }
 
-static int teardown(void **state) {
-    size_t blocks = countingBlocks();
-    countingStop();
-    fakeStop(*state);
-    assert_int_equal(blocks, 0);
-    return 0;
-}
-
 static bool isOk(valkeyReply *r) {
     bool ok = r && r->type == VALKEY_REPLY_STATUS && strcmp(r->str, "OK") == 0;
     freeReplyObject(r);
@@ -337,19 +329,20 @@ static void memoryExhaustedInAPipelineIsSaid(void **state) {
 
 int test_interface(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(socketsOfContexts, setup, teardown),
-        cmocka_unit_test_setup_teardown(endpointsThatAreNotPossible, setup, teardown),
-        cmocka_unit_test_setup_teardown(limitsMayBeYears, setup, teardown),
-        cmocka_unit_test_setup_teardown(transportsMayLendTheirMemory, setup, teardown),
-        cmocka_unit_test_setup_teardown(optionsAttachTheEventLoop, setup, teardown),
-        cmocka_unit_test_setup_teardown(clusterOptionsAreInOrder, setup, teardown),
-        cmocka_unit_test_setup_teardown(theVariableIsTheAllocatorInUse, setup, teardown),
+        cmocka_unit_test_setup_teardown(socketsOfContexts, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(endpointsThatAreNotPossible, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(limitsMayBeYears, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(transportsMayLendTheirMemory, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(optionsAttachTheEventLoop, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(clusterOptionsAreInOrder, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(theVariableIsTheAllocatorInUse, setup, fakeTeardown),
         cmocka_unit_test_setup_teardown(asynchronousContextsTakeOnlyCompleteCommands, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(clustersTakeOnlyCompleteCommands, setup, teardown),
-        cmocka_unit_test_setup_teardown(vectorsAreSentToANode, setup, teardown),
-        cmocka_unit_test_setup_teardown(clustersRefuseOptionsOfSingleConnections, setup, teardown),
-        cmocka_unit_test_setup_teardown(memoryExhaustedInAPipelineIsSaid, setup, teardown),
+                                        fakeTeardown),
+        cmocka_unit_test_setup_teardown(clustersTakeOnlyCompleteCommands, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(vectorsAreSentToANode, setup, fakeTeardown),
+        cmocka_unit_test_setup_teardown(clustersRefuseOptionsOfSingleConnections, setup,
+                                        fakeTeardown),
+        cmocka_unit_test_setup_teardown(memoryExhaustedInAPipelineIsSaid, setup, fakeTeardown),
     };
     return cmocka_run_group_tests_name("interface", tests, NULL, NULL);
 }

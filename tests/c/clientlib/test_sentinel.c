@@ -68,14 +68,6 @@ static int setup(void **state) {
     return 0;
 }
 
-static int teardown(void **state) {
-    size_t blocks = countingBlocks();
-    countingStop();
-    fakeStop(*state);
-    assert_int_equal(blocks, 0);
-    return 0;
-}
-
 static char addrs[64];
 
 static valkeySentinelOptions options(void) {
@@ -233,7 +225,7 @@ static void without_memory_there_is_an_error(void **state) {
 }
 
 int test_sentinel(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fakeTeardown)
     const struct CMUnitTest tests[] = {
         TEST(the_primary_that_a_sentinel_names_is_used),
         TEST(a_server_with_another_role_is_not_used),
