@@ -135,7 +135,7 @@ def measure_memory(options):
 def measure_save(options):
     """Latencies of requests at a fixed rate, beside a save and without one."""
     options.keys, options.mixed, options.size = (2000000 if options.quick else 20000000), False, 64
-    options.rate, options.seconds = (10000, 5) if options.quick else (50000, 10)
+    options.rate, options.seconds = (10000, 5) if options.quick else (20000, 10)
     result = {"keys": options.keys, "value": options.size, "rate": options.rate, "rows": []}
     pinned = ("--server-cpulist", "0", "--bio-cpulist", "1", "--bgsave-cpulist", "1")
     for name in ("ours", "peer"):
@@ -144,11 +144,11 @@ def measure_save(options):
             for command, request in saving.REQUESTS:
                 for saves in (False, True):
                     rounds = [saving.one_round(server, options, "bgsave", request, [], saves)
-                              for _ in range(3 if options.quick else options.rounds)]
-                    seconds, p99, p999, longest, _, memory_mb, _ = (statistics.median(column) for column in zip(*rounds))
+                              for _ in range(rounds_of("save", options))]
+                    seconds, p99, p999, longest, _, peak_mb, copied_mb = (statistics.median(column) for column in zip(*rounds))
                     result["rows"].append({"server": name, "command": command, "saving": saves, "p99": round(p99),
                                            "p99.9": round(p999), "longest": round(longest), "seconds": round(seconds, 1),
-                                           "memory_mb": round(memory_mb)})
+                                           "memory_mb": round(peak_mb + copied_mb)})
                     say(f"save: {name} {command} {'saving' if saves else 'alone'}: p99.9 {p999:.0f} us, "
                         f"longest {longest:.0f} us")
     return result
@@ -173,13 +173,20 @@ def measure_sync(options):
         for server in servers.values():
             saving.fill(server, keys, 64, False)
         figures = {"ours": [], "peer": []}
-        for turn in range(3 if options.quick else options.rounds):
+        for turn in range(rounds_of("sync", options)):
             for name, server in in_turn(servers, turn):
                 figures[name].append(sync_once(server, getattr(options, name)))
         for name, rounds in figures.items():
             result[name], result[name + "_cpu"] = (round(statistics.median(column), 2) for column in zip(*rounds))
             say(f"sync: {name} {result[name]} s")
     return result
+
+
+def rounds_of(part, options):
+    """How often each figure of a part is measured."""
+    if part == "memory":
+        return 1
+    return options.rounds if part == "cpu" or not options.quick else 3
 
 
 PARTS = {"cpu": measure_cpu, "memory": measure_memory, "save": measure_save, "sync": measure_sync}
@@ -231,7 +238,7 @@ def measure(options):
     for part, measure_part in PARTS.items():
         if part in wanted:
             run = {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC", "quick": options.quick,
-                   "ours": version_of(options.ours), "peer": version_of(options.peer), "other_load": other_load()}
+                   "rounds": rounds_of(part, options), "ours": version_of(options.ours), "peer": version_of(options.peer), "other_load": other_load()}
             results[part] = {"run": run, "figures": measure_part(options)}
     os.makedirs(os.path.dirname(RESULTS), exist_ok=True)
     with open(RESULTS, "w", encoding="utf-8") as file:

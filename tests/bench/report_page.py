@@ -36,6 +36,16 @@ def legend(x, y, peer):
             text(x + 128, y + 11, peer)]
 
 
+def times(ours, theirs):
+    """How many times less. Large ratios, those of tails of latencies, are not the same twice."""
+    return f"{theirs / ours:.1f}" if theirs < 10 * ours else "over 10"
+
+
+def plain(figure):
+    """Three digits, or all before the point."""
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
+
+
 def bars_plot(title, peer, rows, scale, unit):
     """Pairs of bars: rows are (label, ours, peer); `scale` maps a row's figure to 0 .. 1."""
     width, left, room, step = 760, 150, 470, 46
@@ -45,9 +55,9 @@ def bars_plot(title, peer, rows, scale, unit):
         parts.append(text(left - 10, y + 20, label, "end"))
         for figure, colour, top in ((ours, OURS, y), (theirs, PEER, y + 17)):
             length = room * scale(figure, theirs)
-            parts += [bar(left, top, length, 15, colour), text(left + length + 6, top + 12, f"{figure:,.3g} {unit}", size=12)]
+            parts += [bar(left, top, length, 15, colour), text(left + length + 6, top + 12, f"{plain(figure)} {unit}", size=12)]
         if ours * 1.05 < theirs:
-            parts.append(text(width - 16, y + 20, f"{theirs / ours:.1f} times less", "end", 12, "bold"))
+            parts.append(text(width - 16, y + 20, times(ours, theirs) + " times less", "end", 12, "bold"))
     return svg(width, 72 + len(rows) * step, title, parts)
 
 
@@ -80,11 +90,7 @@ def us(figure):
 
 
 def ms(figure_us):
-    return f"{figure_us / 1000:.1f} ms"
-
-
-def times(ours, theirs):
-    return f"{theirs / ours:.1f}"
+    return f"{figure_us / 1000:,.{1 if figure_us < 100000 else 0}f} ms"
 
 
 def cpu_row(results, command, pipeline):
@@ -148,7 +154,8 @@ def is_noise(results):
 
 def how(results, part):
     run = results[part]["run"]
-    return f"Measured {run['date']}{' (quick form)' if run['quick'] else ''}{busy_words(run)}."
+    rounds = "1 round" if run["rounds"] == 1 else f"{run['rounds']} rounds"
+    return f"Measured {run['date']}{' (quick form)' if run['quick'] else ''}, {rounds}{busy_words(run)}."
 
 
 def cpu_section(results):
@@ -206,9 +213,9 @@ def save_section(results):
 
 {figures['keys']:,} keys with values of {figures['value']} bytes; {figures['rate']:,} requests a second of random keys from 50 clients,
 at times of their own, whatever the server does, so that a stall counts for every request that it delays. Microseconds,
-medians of the rounds; seconds of the save; memory that it takes for a time. The main thread has a processor of its own, the
-generator and what saves share another one. Both servers save as they do by default: this one without a fork
-([how](snapshots.md)).
+medians of the rounds; seconds of the save; memory that it takes for a time (of a fork: pages that were duplicated). The main
+thread has a processor of its own, the generator and what saves share another one. Both servers save as they do by default:
+this one without a fork ([how](snapshots.md)).
 
 {table(("server", "request", "", "p99", "p99.9", "longest", "seconds", "MB"), rows)}
 """

@@ -11,7 +11,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
 import report_page  # noqa: E402
 
-RUN = {"date": "2026-01-02 03:04 UTC", "quick": True, "ours": "v=9.1.2 sha=1", "peer": "v=9.1.0 sha=2", "other_load": 0.0}
+RUN = {"date": "2026-01-02 03:04 UTC", "quick": True, "rounds": 3, "ours": "v=9.1.2 sha=1", "peer": "v=9.1.0 sha=2", "other_load": 0.0}
 CPU = [{"command": command, "pipeline": p, "ours": 1.0, "ours_least": 1.0, "ours_most": 2.0, "peer": 3.0, "peer_least": 3.0,
         "peer_most": 4.0} for command in ("GET", "SET") for p in (1, 16, 100)]
 
