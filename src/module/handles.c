@@ -59,6 +59,17 @@ void handleUntrack(const void *address) {
     pthread_mutex_unlock(&handles.lock);
 }
 
+void handleMove(const void *from, const void *to) {
+    pthread_mutex_lock(&handles.lock);
+    handleRecord *r =
+        hashtableDelete(&handles.table, &record_type, hashAddress(from), from, sizeof(from));
+    if (r) {
+        r->address = to;
+        hashtableInsert(&handles.table, &record_type, hashAddress(to), r, 0);
+    }
+    pthread_mutex_unlock(&handles.lock);
+}
+
 void handleQuarantine(void *block) {
     pthread_mutex_lock(&handles.lock);
     void *oldest = handles.freed[handles.next];

@@ -40,6 +40,7 @@ typedef struct handleRecord {
 /* Called through the functions below. */
 void handleTrack(handleKind kind, const void *address, bool is_lent);
 void handleUntrack(const void *address);
+void handleMove(const void *from, const void *to);
 void handleQuarantine(void *block);
 
 /* A handle that the module has to free begins; one that the server frees. */
@@ -52,6 +53,10 @@ static inline void handleLent(handleKind kind, const void *address) {
 /* It ends. */
 static inline void handleEnded(const void *address) {
     if (unlikely(handlesChecked)) handleUntrack(address);
+}
+/* It has another address now; its kind and who has made it are the same. */
+static inline void handleMoved(const void *from, const void *to) {
+    if (unlikely(handlesChecked)) handleMove(from, to);
 }
 /* Frees the block of a handle; with checks later, so that its address is not used again soon. */
 static inline void handleFree(void *block) {
