@@ -83,6 +83,9 @@ static void envSend(void *arg, slice bytes) {
 
 /* ------------------------------------------------------------------ connecting */
 
+/* After what may have brought the link up or down: all that depends on it follows. */
+static void noteLink(void);
+
 static void handshakeReadable(conn *c) {
     enum { READ_BYTES = 16 * 1024 };
     char bytes[READ_BYTES];
@@ -91,6 +94,7 @@ static void handshakeReadable(conn *c) {
     if (n < 0 && errno == EAGAIN) return;
     if (n > 0) {
         linkReceived(&replica.link, sliceMake(bytes, (size_t)n), now_ms);
+        noteLink();
         return;
     }
     char why[REASON_MAX];
@@ -185,6 +189,7 @@ static void secondReadable(conn *c) {
     if (n < 0 && errno == EAGAIN) return;
     if (n > 0) {
         linkSecondReceived(&replica.link, sliceMake(bytes, (size_t)n), clockMonoMs());
+        noteLink();
         return;
     }
     snprintf(why, sizeof(why), "%s", connErrorText(c));
@@ -361,6 +366,10 @@ static void updateRules(void) {
     rulesUpdate(replicaIsOn(), up);
     replicasSetRole(replicaIsOn(), up);
     if (up != was_up) serverEventSignal(&(serverEvent){.kind = SERVER_LINK, .link = {up}});
+}
+
+static void noteLink(void) {
+    if (replicaIsConnected() != replica.was_up) updateRules();
 }
 
 static void signalRole(void) {
@@ -617,7 +626,7 @@ void replicaTick(int64_t budget_us) {
     }
     transferTick(now_ms);
     linkTick(&replica.link, now_ms);
-    if (replicaIsConnected() != replica.was_up) updateRules();
+    noteLink();
 }
 
 bool replicaIsBusy(void) { return replicaIsOn() || localExpiryCount(); }

@@ -194,3 +194,22 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         assert_equal PONG [r ping]
     }
 }
+
+start_server {tags {tls:skip} overrides {save {} appendonly no}} {
+    start_server {overrides {enable-module-command yes save {} appendonly no}} {
+        test {the link of a replica: told at once when it is up again, also by a part of the stream} {
+            r module load [file normalize build/modules/server_events.so]
+            r events.listen 7
+            r replicaof 127.0.0.1 [srv -1 port]
+            wait_for_condition 500 20 {[info_field master_link_status] eq {up}}
+            assert_equal {{7 0 }} [r events.log]
+            foreach time {1 2 3} {
+                r client kill type primary
+                set seen [r events.log]
+                wait_for_condition 500 1 {[info_field master_link_status] eq {up}}
+                assert_equal {{7 1 } {7 0 }} [concat $seen [r events.log]]
+            }
+            r replicaof no one
+        }
+    }
+}
