@@ -59,30 +59,44 @@ static inline const char *elementValuePlace(const void *element) {
     return field.ptr + field.len;
 }
 
-static inline bool isReference(const char *at) {
-    return unlikely(*(const uint8_t *)at == VALUE_REFERENCE);
+static inline bool isReference(const char *at) { return *(const uint8_t *)at == VALUE_REFERENCE; }
+
+/* The value at this place, if its length takes 9 bytes or it is a reference; the place after it. */
+static NO_INLINE slice largeValue(const char *at, const char **end) {
+    slice value;
+    if (isReference(at)) {
+        value = sliceMake((const char *)(uintptr_t)loadU64(at + 1), loadU64(at + 9));
+        *end = at + REFERENCE_BYTES;
+    } else {
+        value.len = objectReadLength(&at);
+        value.ptr = at;
+        *end = at + value.len;
+    }
+    return value;
 }
 
-/* A value whose length takes 9 bytes, or which is a reference. */
-static NO_INLINE slice largeValue(const char *at) {
-    if (isReference(at))
-        return sliceMake((const char *)(uintptr_t)loadU64(at + 1), loadU64(at + 9));
-    size_t len = objectReadLength(&at);
+ALWAYS_INLINE slice valueAt(const char *at, const char **end) {
+    size_t len = *(const uint8_t *)at;
+    if (likely(len < 128)) {
+        at++;
+    } else if (likely(len < OBJECT_LENGTH_LARGE)) {
+        len = objectReadLength(&at);
+    } else {
+        return largeValue(at, end);
+    }
+    *end = at + len;
     return sliceMake(at, len);
 }
 
 static inline slice elementValue(const void *element) {
-    const char *at = elementValuePlace(element);
-    if (unlikely(*(const uint8_t *)at >= OBJECT_LENGTH_LARGE)) return largeValue(at);
-    size_t len = objectReadLength(&at);
-    return sliceMake(at, len);
+    const char *end;
+    return valueAt(elementValuePlace(element), &end);
 }
 
 static size_t elementSize(const void *element) {
-    const char *at = elementValuePlace(element);
-    if (isReference(at)) return (size_t)(at - (const char *)element) + REFERENCE_BYTES;
-    slice value = elementValue(element);
-    return (size_t)(value.ptr + value.len - (const char *)element);
+    const char *end;
+    (void)valueAt(elementValuePlace(element), &end); /* where it ends is asked for */
+    return (size_t)(end - (const char *)element);
 }
 
 static void *elementNew(slice field, slice value, int64_t time_ms) {
