@@ -8,6 +8,7 @@
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
@@ -162,6 +163,7 @@ static void changeSlots(ctx *c, bool ranges, bool assign) {
         return;
     }
     if (!(ranges ? parseRanges : parseSlots)(c, &set, assign)) return;
+    if (assign) keyspaceDropAll();
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (set.bits[slot / 64] >> slot % 64 & 1)
             clusterMapSetOwner(&serverMap, slot, assign ? serverMap.myself : NULL);

@@ -13,6 +13,7 @@
 #include "cluster/server_slots.h"
 #include "cluster/set_slot.h"
 #include "cluster/slot_migration.h"
+#include "engine/keyspace.h"
 #include "engine/block.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
@@ -219,6 +220,7 @@ void clusterSetslotCommand(ctx *c) {
                          order.slot);
         return;
     }
+    keyspaceDropAll(); /* the slot may be served or imported here from now on */
     int replicas = countReplicas(0);
     if (!replicas) {
         execute(c, &order);

@@ -11,6 +11,7 @@
 #include "cluster/slot_migration.h"
 #include "cluster/slot_source.h"
 #include "cluster/slot_target.h"
+#include "engine/keyspace.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "net/net.h"
@@ -242,6 +243,7 @@ static bool parseEstablish(ctx *c, establishWords *out) {
 
 static bool mayImport(ctx *c, const establishWords *w) {
     reason why;
+    keyspaceDropAll();
     status st = slotTargetCheck(slotMigrationNow(), w->source, w->name, &w->ranges, w->owner, &why);
     if (st != OK) replyErrorFormat(c, "ERR %s", why.text);
     return st == OK;

@@ -20,6 +20,7 @@
 #include "cluster/slot_stats.h"
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
+#include "engine/keyspace.h"
 #include "engine/server_event.h"
 #include "engine/slot_imports.h"
 #include "repl/role.h"
@@ -31,7 +32,7 @@ int clusterDatabases(void) { return clusterConf.cluster_databases; }
 void clusterAfterLoad(void) {
     if (!clusterIsEnabled()) return;
     slotMigrationAfterLoad();
-    serverSlotsVerify();
+    serverRoleVerify();
 }
 
 static void printCluster(str *out) {
@@ -126,6 +127,7 @@ static void onChild(childEvent e, int kind, int exit_code, int signal) {
 }
 
 static void onDb(const dbEvent *e) {
+    if (e->kind == DB_LOAD_BEGINS) keyspaceDropForget();
     migrateDbEvent(e);
     slotMigrationDbEvent(e);
 }

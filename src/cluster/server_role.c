@@ -41,6 +41,11 @@ void serverRoleChanged(void) { pending.role = true; }
 bool serverRoleDeletes(void) { return pending.slots || pending.keys; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
 
+void serverRoleVerify(void) {
+    serverSlotsVerify();
+    pending.keys = true;
+}
+
 bool serverRoleServes(int slot) {
     const clusterNode *primary = clusterNodePrimary(serverMap.myself);
     return primary && clusterMapOwner(&serverMap, slot) == primary;
@@ -56,8 +61,9 @@ static void applyRole(void) {
         setDataset(myself);
         if (!replIsReplica()) return;
         replPromote();
-        serverSlotsVerify();
+        serverRoleVerify();
     } else if (primary && primary->ip.len && port > 0) { /* else its address follows */
+        keyspaceDropForget();
         redirectBlocked(); /* the others are told that the role has changed */
         if (hasDataOf(primary)) {
             (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */

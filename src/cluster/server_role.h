@@ -14,6 +14,8 @@ bool serverRoleServes(int slot);
 void serverRoleChanged(void);
 /* Slots have got other owners: the keys that this node has of them are to be deleted. */
 void serverRoleSlotsLost(void);
+/* serverSlotsVerify(), and what it begins. */
+void serverRoleVerify(void);
 /* True while keys of lost slots remain to be deleted. */
 bool serverRoleDeletes(void);
 /* True if the link to the primary that the map names is up. */

@@ -32,12 +32,13 @@ bool serverSlotsDeleteLost(void) {
     if (!decides()) return false;
     const clusterNode *myself = serverMap.myself;
     int64_t end_us = clockMonoUs() + BUDGET_US;
+    if (keyspaceDropStep(end_us)) return true;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (!clusterMapOwner(&serverMap, slot) || !isForeign(slot)) continue;
         logNotice("Deleting keys in dirty slot %d on node %s in shard %.40s", slot,
                   clusterNodeLabel(myself).text, myself->shard_id);
         keyspaceDropSlot(slot);
-        if (clockMonoUs() >= end_us) return true;
+        if (keyspaceDropStep(end_us)) return true;
     }
     return false;
 }

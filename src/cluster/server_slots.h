@@ -11,11 +11,12 @@
 
 /* The number of keys of a slot in all databases. */
 uint64_t serverSlotsCountKeys(int slot);
-/* After other nodes have got slots of this one: deletes their keys, for some 2 ms. True if there
- * are more. */
+/* After other nodes have got slots of this one: deletes their keys, for some 2 ms, and tells of
+ * those that were deleted before. True if there is more of either. */
 bool serverSlotsDeleteLost(void);
 /* After a load at the start, and when a replica has become the primary: takes unassigned slots of
- * which there are keys, and deletes the keys of slots of other nodes. */
+ * which there are keys, and deletes the keys of slots of other nodes, of which
+ * serverSlotsDeleteLost() tells. */
 void serverSlotsVerify(void);
 
 #endif

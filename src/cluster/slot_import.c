@@ -14,6 +14,7 @@
 #include "cluster/slot_target.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
@@ -131,14 +132,14 @@ bool slotImportClean(void *arg, slotJob *job) {
     check(job->state == JOB_CLEANING);
     int64_t end_us = clockMonoUs() + CLEANING_US;
     int *cleaned = &job->run.cleaned;
+    loopLimitSleep(engineLoop(), 0); /* the rest follows in the next turns */
+    if (keyspaceDropStep(end_us)) return false;
     while (*cleaned < SLOT_COUNT && clockMonoUs() < end_us) {
         int slot = (*cleaned)++;
         if (!slotRangesHave(&job->ranges, slot) || clusterMapIsMine(&serverMap, slot)) continue;
         if (!serverSlotsCountKeys(slot)) continue;
-        propagateUnitBegin();
-        propagateUnwrapped();
         keyspaceDropSlot(slot);
-        propagateUnitEnd();
+        if (keyspaceDropStep(end_us)) return false;
     }
     return *cleaned == SLOT_COUNT;
 }

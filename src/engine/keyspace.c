@@ -5,6 +5,7 @@
 #include "engine/keyspace.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
@@ -16,6 +17,7 @@
 #include "engine/propagate.h"
 #include "io/bio.h"
 #include "store/store.h"
+#include "store/taken.h"
 
 static bool active_expire = true;
 static bool importing; /* import mode */
@@ -109,22 +111,64 @@ static const storeListener listener = {.expired = keyExpired,
                                        .removing = hooksKeyRemoving,
                                        .removal_timed = keyRemovalTimed};
 
+/* ------------------------------------------------------------------ dropped slots */
+
+static struct {
+    takenKeys **items; /* the first one is being told */
+    size_t count, cap;
+} drops;
+
 static void tellDropped(void *arg, const robj *o) {
     db *d = arg;
     slice words[2] = {SLICE("UNLINK"), objectKey(o)};
-    propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), words[1]), 2, words);
     tellRemoved(d, words[1], NULL);
-    propagateUnitEnd();
 }
 
 void keyspaceDropSlot(int slot) {
     check(threadIsMain());
     check(!engineHot.current);
     for (int i = 0; i < storeDbCount(); i++) {
-        dbEach(storeDb(i), slot, tellDropped, storeDb(i));
-        engineHot.dirty += dbFlushSlot(storeDb(i), slot, true);
+        takenKeys *t = dbTakeSlot(storeDb(i), slot);
+        if (!t) continue;
+        engineHot.dirty += takenCount(t);
+        if (drops.count == drops.cap) {
+            drops.cap = drops.cap ? 2 * drops.cap : 16;
+            drops.items = memRealloc(drops.items, drops.cap * sizeof(takenKeys *));
+        }
+        drops.items[drops.count++] = t;
     }
+}
+
+static void dropSome(uint64_t buckets) {
+    check(drops.count > 0);
+    takenKeys *t = drops.items[0];
+    dbVisitProc *tell = engineHot.sinks || engineHot.observers ? tellDropped : NULL;
+    propagateUnitBegin();
+    propagateUnwrapped();
+    if (!takenStep(t, buckets, tell, takenDb(t)))
+        memmove(drops.items, drops.items + 1, --drops.count * sizeof(takenKeys *));
+    propagateUnitEnd();
+}
+
+bool keyspaceDropStep(int64_t end_us) {
+    enum { STEP_BUCKETS = 16 };
+    check(threadIsMain());
+    while (drops.count) {
+        dropSome(STEP_BUCKETS);
+        if (clockMonoUs() >= end_us) break;
+    }
+    return drops.count > 0;
+}
+
+void keyspaceDropAll(void) {
+    while (drops.count) dropSome(UINT64_MAX);
+}
+
+void keyspaceDropForget(void) {
+    check(threadIsMain());
+    for (size_t i = 0; i < drops.count; i++) takenFree(drops.items[i]);
+    drops.count = 0;
 }
 
 /* ------------------------------------------------------------------ visibility */

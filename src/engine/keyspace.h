@@ -20,10 +20,17 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 bool keyspaceRemovesAlone(void);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
 slice keyspaceDeleteCommandName(void);
-/* Deletes the keys of a slot of the main keyspace in all databases without a command: to AOF and
- * replicas as an UNLINK of each key; there are no keyspace events. Not while a command is
- * executed. */
+/* Deletes the keys of a slot of the main keyspace in all databases without a command. They are gone
+ * at once; the AOF, replicas and observers are told of each key, by UNLINK, in the steps that
+ * follow, before anything may be added to the slot again. There are no keyspace events. Not while a
+ * command is executed. */
 void keyspaceDropSlot(int slot);
+/* Tells until this time (clockMonoUs()); true: there is more. Not while a command is executed. */
+bool keyspaceDropStep(int64_t end_us);
+/* Tells all: keys are about to be added to slots that were dropped. */
+void keyspaceDropAll(void);
+/* Tells nothing more: this server follows another one, or loads other data. */
+void keyspaceDropForget(void);
 /* Import mode: expired keys are kept, and visible only to import sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);

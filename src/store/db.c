@@ -667,7 +667,7 @@ uint64_t dbFlush(db *d, bool later) {
         if (k->dbs[i] != d) others += kvstoreCountAll(k->dbs[i]->keys);
     }
     if (!savingDetach(d)) {
-        others += savingDetachedKeys();
+        others += savingDetachedKeys() + takenKeysLeft();
         freeStores(&d->keys, 1, others == 0, later);
     }
     dbMakeTables(d);
@@ -686,7 +686,7 @@ uint64_t storeFlush(keyspace *k, bool later) {
         if (!savingDetach(k->dbs[i])) stores[freed++] = k->dbs[i]->keys;
         dbMakeTables(k->dbs[i]);
     }
-    freeStores(stores, freed, savingDetachedKeys() == 0, later);
+    freeStores(stores, freed, savingDetachedKeys() + takenKeysLeft() == 0, later);
     memFree(stores);
     (void)keyspaceUse(before); /* it was this one */
     return count;

@@ -191,6 +191,8 @@ void freeRemoved(const db *d, robj *o, bool later, bool eviction);
 bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report);
 /* Gives up what it remembers of the keyspace. */
 void compactForget(keyspace *k);
+/* Keys of taken.h, which are in slabs of the keyspace but in none of its tables. */
+uint64_t takenKeysLeft(void);
 /* Frees one table of the keyspace likewise. */
 void freeTable(const db *d, hashtable table, bool later);
 

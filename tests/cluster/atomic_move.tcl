@@ -265,3 +265,26 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         assert_equal 1 [r -1 get "{1oh}y"]
     }
 }
+
+start_cluster {2 2 {tags {cluster large-memory} overrides {cluster-allow-replica-migration no save ""}}} {
+    test {the keys of a slot that has moved are gone at once, and replicas delete them before new ones arrive} {
+        set count [expr {[scaled 100000] < 2000 ? 2000 : [scaled 100000]}]
+        set slot [r cluster keyslot "{06S}"]
+        r eval {for i = 1, ARGV[1] do redis.call('rpush', KEYS[1] .. i, i) end} 1 "{06S}" $count
+        foreach {from to} {0 1 1 0 0 1} {
+            set name [move $from $to $slot $slot]
+            wait_job $from success $name
+            assert_equal 0 [r -$from dbsize]
+            assert_equal $count [r -$to dbsize]
+            assert_equal 0 [r -$from cluster countkeysinslot $slot]
+            # With the elements of a key that is not deleted yet a replica would have more of them.
+            r -$to rpush "{06S}7" more
+        }
+        assert_equal {7 more more more} [r -1 lrange "{06S}7" 0 -1]
+        foreach {primary replica} {0 2 1 3} {
+            wait_for_condition 1000 20 {[r -$primary debug digest] eq [r -$replica debug digest] && [r -$primary dbsize] == [r -$replica dbsize]} else {
+                fail "replica $replica: [r -$replica dbsize] of [r -$primary dbsize]"
+            }
+        }
+    }
+}

@@ -15,6 +15,7 @@ int test_removal(void);
 int test_saving(void);
 int test_slab(void);
 int test_slab_model(void);
+int test_taken(void);
 int test_type_hash(void);
 int test_type_list(void);
 int test_type_set(void);
@@ -36,6 +37,7 @@ int main(void) {
     failed += test_saving();
     failed += test_slab();
     failed += test_slab_model();
+    failed += test_taken();
     failed += test_type_hash();
     failed += test_type_list();
     failed += test_type_set();

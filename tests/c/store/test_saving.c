@@ -13,6 +13,7 @@
 #include "store/saving.h"
 #include "store/slab.h"
 #include "store/store.h"
+#include "store/taken.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
 #include "store/type_set.h"
@@ -521,14 +522,32 @@ static void compact(void) {
     storeTidy(100);
 }
 
+/* Keys of a slot that were taken out: the walk has passed them on, or is reading their values. */
+static takenKeys *taken;
+
+static void ignoreKey(void *arg, const robj *o) { (void)arg, (void)o; }
+
+static void stepTaken(void) {
+    if (!taken) return;
+    if (randomUniform(8) == 0) {
+        takenFree(taken);
+        taken = NULL;
+    } else if (!takenStep(taken, 1 + randomUniform(4), randomUniform(2) ? ignoreKey : NULL, NULL)) {
+        taken = NULL;
+    }
+}
+
 static void changeTables(db *d, uint64_t hash) {
-    switch (randomUniform(6)) {
+    switch (randomUniform(7)) {
     case 0: (void)dbFlush(d, randomUniform(2)); break; /* how many does not matter */
     case 1:
         if (randomUniform(10) == 0) (void)storeFlush(keyspaceMain(), false); /* likewise */
         break;
     case 2:
         if (storeIsSlotted()) (void)dbFlushSlot(d, storeHashSlot(hash), false); /* likewise */
+        break;
+    case 3:
+        if (storeIsSlotted() && !taken) taken = dbTakeSlot(d, storeHashSlot(hash));
         break;
     default: storeSwap(d, storeDb((int)randomUniform(DBS)));
     }
@@ -555,6 +574,7 @@ static void operate(void) {
     case 5: moveOrCopy(d, key, hash, false); break;
     case 6: moveOrCopy(d, key, hash, true); break;
     case 7:
+        stepTaken();
         if (randomUniform(10) == 0) passTime();
         break;
     case 8:
@@ -615,6 +635,8 @@ static void manyWalks(bool slotted, uint64_t rounds) {
     (void)storeSavingStep(1);
     (void)dbFlush(storeDb(0), true);
     dropParts();
+    if (taken) takenFree(taken);
+    taken = NULL;
     storeShutdown();
 }
 
