@@ -109,7 +109,11 @@ void busActOnManual(clusterBus *b, const manualActs *acts) {
     const clusterMap *m = b->map;
     if (acts->pause_ms) b->procs->pauseWrites(b->arg, b->now_ms + acts->pause_ms);
     if (acts->resume) b->procs->pauseWrites(b->arg, 0);
-    if (acts->ask_primary) busSendEmpty(b, m->myself->primary, MESSAGE_MANUAL_FAILOVER, 0);
+    if (acts->ask_primary) {
+        busSendEmpty(b, m->myself->primary, MESSAGE_MANUAL_FAILOVER, 0);
+        busPing(b, m->myself->primary);
+        manualFailoverAsked(&b->manual, busLinksOf(m->myself->primary)->pings);
+    }
     if (acts->ping) busPing(b, acts->ping);
     if (acts->promoted) becomePrimary(b);
     if (!acts->start_election) return;

@@ -76,6 +76,9 @@ typedef struct busLink {
     /* The last full PING or PONG that was sent: the hash of its slots. */
     bool has_told;
     uint64_t told_hash;
+    /* Outbound: numbers of nodeLinks.pings. The last PING before this link was opened; the last one
+     * that was answered on it, or an earlier one if a PONG was dropped. */
+    uint64_t first_ping, answered_ping;
 } busLink;
 
 /* The links of a node, and how they are opened. */
@@ -91,6 +94,7 @@ typedef struct nodeLinks {
      * other one does, until then. */
     bool wants_full;
     int64_t asked_full_ms, full_until_ms;
+    uint64_t pings; /* number of those sent to it; the answers on a link are in their order */
 } nodeLinks;
 
 /* What the owner decides; all of it can change at any time between two calls. */

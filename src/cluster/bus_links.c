@@ -112,6 +112,7 @@ void busOpened(clusterBus *b, busLink *l, int64_t now_ms) {
         return;
     }
     l->node->is_connected = true;
+    l->first_ping = l->answered_ping = busLinksOf(l->node)->pings;
     failureNotRefused(l->node);
     busPing(b, l->node);
 }

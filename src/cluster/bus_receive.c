@@ -86,6 +86,7 @@ static void takeOtherId(clusterBus *b, busLink *l, clusterNode *sender, const me
 /* A PONG on the link that this node has opened. False: nothing more of it is used. */
 static bool takePong(clusterBus *b, busLink *l, clusterNode **sender, const message *m) {
     clusterNode *n = l->node;
+    l->answered_ping++;
     if (n->flags & NODE_HANDSHAKE) {
         if (!completeHandshake(b, l, *sender, m)) return false;
         *sender = n;
@@ -119,7 +120,13 @@ static void takePing(clusterBus *b, busLink *l, clusterNode *sender, const messa
     }
 }
 
-static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
+/* Which PING of this node the message answers. */
+static manualReply replyOf(const busLink *l, const message *m) {
+    if (m->type != MESSAGE_PONG || l->is_inbound) return (manualReply){0};
+    return (manualReply){.ping = l->answered_ping, .link_began = l->first_ping};
+}
+
+static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
     topologyRules rules = busTopologyRules(b);
     failureRules failure = busFailureRules(b);
     gossipRules gossip = busGossipRules(b);
@@ -129,8 +136,8 @@ static void takeClaims(clusterBus *b, clusterNode *sender, const message *m) {
     if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
     if (acts.update) busUpdate(b, sender, acts.update);
     busApplyTopology(b, &acts);
-    manualActs manual =
-        manualFailoverHeader(&b->manual, b->map, sender, &m->header, busStreamOffset(b));
+    manualActs manual = manualFailoverHeader(&b->manual, b->map, sender, &m->header, replyOf(l, m),
+                                             busStreamOffset(b));
     busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
     gossipReadExtensions(b->map, sender, m, b->now_ms);
@@ -174,7 +181,7 @@ static void takeTopology(clusterBus *b, busLink *l, clusterNode *sender, const m
     if (m->type != MESSAGE_PONG) busPong(b, l, sender);
     if (!sender) return;
     if (m->type != MESSAGE_PONG && l->is_inbound) takePing(b, l, sender, m);
-    if (is_known) takeClaims(b, sender, &whole);
+    if (is_known) takeClaims(b, l, sender, &whole);
 }
 
 /* ------------------------------------------------------------------ others */

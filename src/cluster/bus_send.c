@@ -50,7 +50,10 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
 
 static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
     str bytes = STR_EMPTY;
-    if (to->links && to->links->to) write(b, &bytes, to->links->to, type, to);
+    if (to->links && to->links->to) {
+        write(b, &bytes, to->links->to, type, to);
+        if (to->links->to->is_open) to->links->pings++;
+    }
     logDebug("Sending %s packet to node %s on outbound link", messageTypeName(type),
              clusterNodeLabel(to).text);
     failurePinged(to, b->now_ms);

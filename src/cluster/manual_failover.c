@@ -61,6 +61,7 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
     if (order == MANUAL_TAKEOVER) return (manualActs){.promoted = topologyTakeOver(m)};
     begin(f, order == MANUAL_PLAIN ? MANUAL_ASKED : MANUAL_READY, primary, now_ms + timeout_ms);
     f->has_data = m->myself->offset != 0;
+    f->pinged_ms = now_ms;
     return (manualActs){.ask_primary = order == MANUAL_PLAIN,
                         .start_election = order != MANUAL_PLAIN};
 }
@@ -79,6 +80,12 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
     return (manualActs){.pause_ms = PAUSE_FACTOR * timeout_ms, .ping = from};
 }
 
+void manualFailoverAsked(manualFailover *f, uint64_t ping) {
+    check(f->step == MANUAL_ASKED);
+    check(ping > 0);
+    f->asked_ping = ping;
+}
+
 /* The end of the stream of the primary is known; what is missing of it is awaited. */
 static manualActs compareOffsets(manualFailover *f, int64_t offset) {
     check(f->step == MANUAL_WAITING);
@@ -90,9 +97,12 @@ static manualActs compareOffsets(manualFailover *f, int64_t offset) {
 }
 
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
-                                const messageHeader *h, int64_t offset) {
-    if (f->step != MANUAL_ASKED || !(h->flags & MESSAGE_PAUSED)) return (manualActs){0};
+                                const messageHeader *h, manualReply reply, int64_t offset) {
+    if (f->step != MANUAL_ASKED || !reply.ping) return (manualActs){0};
     if (from != m->myself->primary || from != peerOf(f, m)) return (manualActs){0};
+    /* The order may have got lost with the link on which it was sent. */
+    if (reply.link_began >= f->asked_ping) return (manualActs){.ask_primary = true};
+    if (reply.ping < f->asked_ping || !(h->flags & MESSAGE_PAUSED)) return (manualActs){0};
     logNotice("Received replication offset for paused primary manual failover: %llu",
               (unsigned long long)h->offset);
     f->step = MANUAL_WAITING;
@@ -121,8 +131,8 @@ manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, 
     bool wanted = isStillWanted(f, m);
     if (wanted && now_ms <= f->end_ms) {
         if (f->step == MANUAL_WAITING) return compareOffsets(f, offset);
-        if (f->step != MANUAL_PAUSED || now_ms - f->pinged_ms < PING_PERIOD_MS)
-            return (manualActs){0};
+        bool pings = f->step == MANUAL_PAUSED || f->step == MANUAL_ASKED;
+        if (!pings || now_ms - f->pinged_ms < PING_PERIOD_MS) return (manualActs){0};
         f->pinged_ms = now_ms;
         return (manualActs){.ping = peerOf(f, m)};
     }

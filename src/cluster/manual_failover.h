@@ -11,11 +11,17 @@
  *   any      the same with FORCE, or by order of the ready    starts an election
  *            primary that shuts down
  *   any      TAKEOVER                                idle     is the primary, without votes
- *   asked    header of the primary: it has paused    waiting  remembers its offset
+ *   asked    PONG of the primary: it has paused      waiting  remembers its offset
+ *   asked    PONG on a link that is newer            asked    MANUAL_FAILOVER to the primary
+ *   asked    every 100 ms                                     PING to the primary
  *   waiting  its own offset is equal                 ready    starts an election
  *   any      M has passed since the order            idle
  *   any      it is a primary, or follows another one idle
  *   any      the epoch of the paused primary changes idle    (it was replaced, and is back)
+ *
+ * The primary may have paused for an earlier order, and its messages about that may be late. So a
+ * PING follows MANUAL_FAILOVER on the same link, and only the PONG that answers it, or a later one,
+ * tells the offset: the primary, of Valkey, too, has got the order before.
  *
  * Each order ends an election and a manual failover that are under way. While the step is `ready`,
  * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes
@@ -54,8 +60,15 @@ typedef struct manualFailover {
     int64_t pinged_ms;       /* of the last PING for it */
     uint64_t primary_offset; /* at which the primary has paused */
     uint64_t primary_epoch;  /* its epoch then; 0: it has not told that it has paused */
+    uint64_t asked_ping;     /* asked: the PING that has followed the order */
     bool has_data;           /* the replica had data when it got the order */
 } manualFailover;
+
+/* Which PING of this node a message answers: pings to a node have ascending numbers from 1 on. */
+typedef struct manualReply {
+    uint64_t ping;       /* at most that one; 0: none */
+    uint64_t link_began; /* the last one before its link was opened */
+} manualReply;
 
 typedef enum manualOrder {
     MANUAL_PLAIN,
@@ -66,7 +79,7 @@ typedef enum manualOrder {
 
 /* What is to be done after a call, besides what the map notes as changed. */
 typedef struct manualActs {
-    bool ask_primary;    /* send MANUAL_FAILOVER to the primary */
+    bool ask_primary;    /* send MANUAL_FAILOVER and a PING to the primary, manualFailoverAsked() */
     bool start_election; /* call electionTick() now */
     bool promoted;       /* this node is the primary: send a PONG to all */
     bool resume;         /* end the pause of writes */
@@ -79,13 +92,15 @@ const char *manualFailoverRefusal(const clusterMap *m, manualOrder order);
 /* An order, which is not refused. `who` ordered it: a client as in logs. `timeout_ms`: M. */
 manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, manualOrder order,
                                slice who, int64_t timeout_ms, int64_t now_ms);
+/* The primary was asked, and then sent the PING of this number on the same link. */
+void manualFailoverAsked(manualFailover *f, uint64_t ping);
 /* A MANUAL_FAILOVER. `timeout_ms`: M. */
 manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
                                    int64_t timeout_ms, int64_t now_ms);
 /* The header of any message of a known node. `offset`: how far this node is in the stream of its
  * present primary; -1: it does not receive that. */
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
-                                const messageHeader *h, int64_t offset);
+                                const messageHeader *h, manualReply reply, int64_t offset);
 /* Every 100 ms, after a change of roles, and before the server sleeps while
  * manualFailoverAwaitsOffset(). */
 manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, int64_t now_ms);

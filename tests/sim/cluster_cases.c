@@ -289,8 +289,38 @@ static void movedSlots(void) {
         simFail("node %d has kept keys of slot %d, which it has lost", from->host, slot);
 }
 
+static void setManualTimeouts(const simNode *a, const simNode *b, int64_t ms) {
+    sim_nodes[a->host].bus.rules.manual_timeout_ms = ms;
+    sim_nodes[b->host].bus.rules.manual_timeout_ms = ms;
+}
+
+/* What the primary says of the pause for an order that has timed out arrives after the next order:
+ * it is not the offset at which the primary pauses for that. */
+static void secondOrder(void) {
+    enum { SHORT_MS = 200, LATE_MS = 700 };
+    simNode *p = anyWithReplica(), *r = p ? replicaOf(p) : NULL;
+    wire *asks = r ? wireBetween(r, p) : NULL, *tells = r ? wireBetween(p, r) : NULL;
+    if (!asks || !tells || !wireIsEstablished(asks) || !wireIsEstablished(tells)) return;
+    if (!simNodeActs(r) || !simNodeActs(p) || !seenBy(r, p)->is_connected) return;
+    asks->stalled_until_ms[WIRE_CONNECTOR] = tells->stalled_until_ms[WIRE_ACCEPTOR] =
+        sim_now_ms + LATE_MS;
+    setManualTimeouts(p, r, SHORT_MS);
+    operatorFailover(r, MANUAL_PLAIN);
+    pass(LATE_MS - SIM_NODE_STEP_MS);
+    setManualTimeouts(p, r, SIM_MANUAL_TIMEOUT_MS);
+    if (p->bus.manual.step != MANUAL_IDLE || r->bus.manual.step != MANUAL_IDLE) return finish();
+    for (int i = 0; i < 20; i++) dataWrite(p);
+    operatorFailover(r, MANUAL_PLAIN);
+    bool has_order = r->bus.manual.step != MANUAL_IDLE;
+    for (int64_t t = 0; t < SIM_MANUAL_TIMEOUT_MS && !isOwner(r); t += SIM_NODE_STEP_MS)
+        clusterStep();
+    if (has_order && !isOwner(r)) simFail("node %d does not replace node %d", r->host, p->host);
+    finish();
+}
+
 void casesRun(void) {
-    static void (*const cases[])(void) = {oldReport,  oldData,    forget,   newsByOthers,
-                                          oldMessage, copiedFile, minority, movedSlots};
+    static void (*const cases[])(void) = {oldReport,    oldData,    forget,
+                                          newsByOthers, oldMessage, copiedFile,
+                                          minority,     movedSlots, secondOrder};
     cases[randomUniform(COUNT_OF(cases))]();
 }

@@ -123,6 +123,13 @@ CLUSTER = [
     Fault("the primary resumes writes early", "manual_failover.c",
           "begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);",
           "begin(f, MANUAL_PAUSED, from, FAULT ? now_ms : now_ms + timeout_ms);"),
+    Fault("a late message of an earlier order counts", "manual_failover.c",
+          "if (reply.ping < f->asked_ping || !(h->flags",
+          "if ((reply.ping < f->asked_ping && !FAULT) || !(h->flags"),
+    Fault("any message of a paused primary counts", "manual_failover.c",
+          "if (f->step != MANUAL_ASKED || !reply.ping)",
+          "if (FAULT && !reply.ping) reply.ping = f->asked_ping;\n"
+          "    if (f->step != MANUAL_ASKED || !reply.ping)"),
     # ---- nodes
     Fault("a forgotten node comes back by MEET", "bus_receive.c",
           "if (clusterMapIsForbidden(b->map,", "if (!FAULT && clusterMapIsForbidden(b->map,"),

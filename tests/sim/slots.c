@@ -247,9 +247,7 @@ static void takeOver(const simNode *n) {
         simNode *replica = &sim_nodes[i];
         if (!replica->running || !replica->map.myself->primary) continue;
         if (simNodeOf(replica->map.myself->primary) != n) continue;
-        /* A message of an earlier order that is late would count for this one, too. */
-        bool again = replica->ordered_ms > sim_now_ms - 3 * SIM_MANUAL_TIMEOUT_MS;
-        operatorFailover(replica, again || oneIn(2) ? MANUAL_FORCE : MANUAL_PLAIN);
+        operatorFailover(replica, oneIn(2) ? MANUAL_FORCE : MANUAL_PLAIN);
         return;
     }
 }

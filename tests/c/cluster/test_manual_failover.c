@@ -12,6 +12,7 @@ static clusterNode *primary, *replica, *other;
 static manualFailover f;
 static election e;
 static electionRules rules;
+static uint64_t pings; /* of this node to the primary */
 
 static int setup(void **state) {
     clusterMapInit(&map, 0);
@@ -40,12 +41,15 @@ static void follow(void) {
 
 static manualActs order(manualOrder kind, int64_t now_ms) {
     assert_null(manualFailoverRefusal(&map, kind));
-    return manualFailoverOrder(&f, &e, &map, kind, SLICE("id=1"), M, now_ms);
+    manualActs acts = manualFailoverOrder(&f, &e, &map, kind, SLICE("id=1"), M, now_ms);
+    if (acts.ask_primary) manualFailoverAsked(&f, ++pings);
+    return acts;
 }
 
 static manualActs header(const clusterNode *from, uint8_t flags, uint64_t offset) {
     const messageHeader h = {.sender = from->id, .flags = flags, .offset = offset};
-    return manualFailoverHeader(&f, &map, from, &h, map.myself->offset);
+    const manualReply reply = {.ping = pings};
+    return manualFailoverHeader(&f, &map, from, &h, reply, map.myself->offset);
 }
 
 static electionActs elect(int64_t now_ms) {
@@ -91,13 +95,52 @@ static void plain_form_waits_for_the_end_of_the_stream(void **state) {
     assert_int_equal(e.epoch, 1);
 }
 
+/* The primary has paused for an earlier order, and its messages about that are late. */
+static void second_order_waits_for_the_answer_to_its_ping(void **state) {
+    follow();
+    (void)order(MANUAL_PLAIN, 1000);
+    (void)manualFailoverTick(&f, &map, map.myself->offset, 1001 + M);
+    uint64_t before = pings;
+    manualActs acts = order(MANUAL_PLAIN, 2000 + M);
+    assert_true(acts.ask_primary);
+    messageHeader h = {.sender = primary->id, .flags = MESSAGE_PAUSED, .offset = 100};
+    const manualReply none = {0}, late = {.ping = before}, newer = {.ping = pings};
+    acts = manualFailoverHeader(&f, &map, primary, &h, none, 100); /* a PING */
+    assert_false(acts.start_election);
+    acts = manualFailoverHeader(&f, &map, primary, &h, late, 100);
+    assert_false(acts.start_election);
+    assert_false(manualFailoverAwaitsOffset(&f));
+    acts = manualFailoverTick(&f, &map, 100, 2099 + M);
+    assert_null(acts.ping);
+    acts = manualFailoverTick(&f, &map, 100, 2100 + M);
+    assert_ptr_equal(acts.ping, primary); /* in case a PONG was dropped */
+    h.offset = 120;
+    assert_false(manualFailoverHeader(&f, &map, primary, &h, newer, 100).start_election);
+    assert_true(manualFailoverAwaitsOffset(&f));
+    assert_int_equal(f.primary_offset, 120);
+}
+
+static void an_order_that_may_have_got_lost_with_its_link_is_sent_again(void **state) {
+    follow();
+    (void)order(MANUAL_PLAIN, 1000);
+    const messageHeader h = {.sender = primary->id, .flags = MESSAGE_PAUSED, .offset = 100};
+    const manualReply other_link = {.ping = pings + 2, .link_began = pings};
+    manualActs acts = manualFailoverHeader(&f, &map, primary, &h, other_link, 100);
+    assert_true(acts.ask_primary);
+    assert_false(acts.start_election);
+    manualFailoverAsked(&f, pings + 3);
+    const manualReply reply = {.ping = pings + 3, .link_began = pings};
+    assert_true(manualFailoverHeader(&f, &map, primary, &h, reply, 100).start_election);
+}
+
 /* Both may be at 0 although the primary has data. */
 static void replica_without_data_does_not_start(void **state) {
     follow();
     map.myself->offset = 0;
     (void)order(MANUAL_PLAIN, 1000);
     const messageHeader h = {.sender = primary->id, .flags = MESSAGE_PAUSED};
-    assert_false(manualFailoverHeader(&f, &map, primary, &h, -1).start_election);
+    const manualReply reply = {.ping = pings};
+    assert_false(manualFailoverHeader(&f, &map, primary, &h, reply, -1).start_election);
     assert_false(manualFailoverTick(&f, &map, -1, 1100).start_election);
 }
 
@@ -235,6 +278,8 @@ int test_manual_failover(void) {
     const struct CMUnitTest tests[] = {
         CASE(refusals_are_in_the_order_of_the_released_server),
         CASE(plain_form_waits_for_the_end_of_the_stream),
+        CASE(second_order_waits_for_the_answer_to_its_ping),
+        CASE(an_order_that_may_have_got_lost_with_its_link_is_sent_again),
         CASE(replica_without_data_does_not_start),
         CASE(replica_of_a_stream_at_0_starts),
         CASE(force_starts_at_once_and_wins),
