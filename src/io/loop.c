@@ -65,8 +65,10 @@ struct loop {
 
     loopSleepProc *before_sleep, *after_sleep;
     void *before_arg, *after_arg;
+    loopSleepProc *leave, *enter; /* around the wait */
     int64_t sleep_limit_ms;
     int wake_only_ms;         /* of this turn's sleep; 0: look at all descriptors */
+    bool waits_specially;     /* `wake_only_ms` or `leave` is set */
     const loopReady *fetched; /* events of the turn that is dispatching them */
     int fetched_count;
     int depth;
@@ -401,7 +403,19 @@ void loopLimitSleep(loop *l, int64_t ms) {
     if (l->sleep_limit_ms == NO_LIMIT || ms < l->sleep_limit_ms) l->sleep_limit_ms = ms;
 }
 
-void loopSleepUntilWake(loop *l, int ms) { l->wake_only_ms = ms; }
+void loopSleepUntilWake(loop *l, int ms) {
+    hotCheck(ms > 0);
+    l->wake_only_ms = ms;
+    l->waits_specially = true;
+}
+
+void loopSetGuard(loop *l, loopSleepProc *leave, loopSleepProc *enter) {
+    hotCheck(leave);
+    hotCheck(enter);
+    l->leave = leave;
+    l->enter = enter;
+    l->waits_specially = true;
+}
 
 /* Timeout of the next wait; consumes the sleep limit. */
 static int sleepTimeout(loop *l, bool wait) {
@@ -418,13 +432,24 @@ static int sleepTimeout(loop *l, bool wait) {
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
 }
 
-/* Sleeps until a wake, at most as long as the loop would; descriptors are looked at afterwards,
- * without sleeping. */
-static NO_INLINE void sleepUntilWake(loop *l, int timeout_ms) {
-    int ms = l->wake_only_ms;
-    l->wake_only_ms = 0;
-    if (timeout_ms >= 0 && timeout_ms < ms) ms = timeout_ms;
-    if (ms) (void)awaitWake(l, ms); /* the reason does not matter */
+/* Waits as loopSleepUntilWake() and loopSetGuard() want. After a sleep until a wake, descriptors
+ * are looked at without sleeping. */
+static NO_INLINE int waitSpecially(loop *l, bool wait, int timeout_ms, loopReady *ready) {
+    hotCheck(l->depth > 0);
+    bool guarded = wait && l->depth == 1 && l->leave;
+    if (guarded) l->leave(l, NULL);
+    if (guarded && !l->backend->has_edge) l->enter(l, NULL);
+    if (l->wake_only_ms) {
+        int ms = l->wake_only_ms;
+        l->wake_only_ms = 0;
+        if (timeout_ms >= 0 && timeout_ms < ms) ms = timeout_ms;
+        if (ms) (void)awaitWake(l, ms); /* the reason does not matter */
+        timeout_ms = 0;
+    }
+    int count = l->backend->wait(l->state, timeout_ms, ready);
+    if (guarded && l->backend->has_edge) l->enter(l, NULL);
+    l->waits_specially = l->leave != NULL;
+    return count;
 }
 
 /* Calls the callbacks of a ready descriptor; returns their number. */
@@ -478,11 +503,8 @@ int loopTurn(loop *l, bool wait) {
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
     if (unlikely(l->fetched_count)) dispatchFetched(l);
     int timeout_ms = sleepTimeout(l, wait);
-    if (unlikely(l->wake_only_ms)) {
-        sleepUntilWake(l, timeout_ms);
-        timeout_ms = 0;
-    }
-    int ready_count = l->backend->wait(l->state, timeout_ms, ready);
+    int ready_count = unlikely(l->waits_specially) ? waitSpecially(l, wait, timeout_ms, ready)
+                                                   : l->backend->wait(l->state, timeout_ms, ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
     l->fetched = ready;
     l->fetched_count = ready_count;

@@ -54,6 +54,12 @@ void loopLimitSleep(loop *l, int64_t ms);
  * `ms`: what is reported then comes in one turn. For before-sleep; `ms` is at least 1. */
 void loopSleepUntilWake(loop *l, int ms);
 
+/* The outermost turns that wait call `leave` directly before they wait and `enter` directly after
+ * it: in between another thread may use the loop and all that belongs to its thread, and calls
+ * loopWake() afterwards. Without these functions turns cost nothing more. With the back end "poll"
+ * they are called one after the other, for its state must not change while it waits. */
+void loopSetGuard(loop *l, loopSleepProc *leave, loopSleepProc *enter);
+
 /* One turn: before-sleep, wait, after-sleep, events, timers. With `wait` false it does not sleep.
  * Returns the number of events handled. */
 int loopTurn(loop *l, bool wait);
