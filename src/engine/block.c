@@ -38,13 +38,16 @@ struct blockWait {
     size_t memory;
     blockKind kind;
     valueType type;
+    bool any_type;
     bool when_gone;
+    bool not_by_user;
     bool silent;      /* its reply is suppressed by CLIENT REPLY */
     bool again;       /* it ran again and still found nothing */
     bool over;        /* blockFinish() was called */
     bool ends;        /* its end, or its second run, is being executed */
     slice error;      /* the reply, while it ends with an error */
     uint64_t secrets; /* arguments that the command log must not show */
+    uint64_t work;    /* ticks that blockAddWork() was given */
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
@@ -68,6 +71,7 @@ static struct {
     bool any_notified;
     list waited, ready; /* lists of keys */
     uint64_t when_gone_keys;
+    bool ignores_changes;
     list released; /* list of sessions */
 } blocked;
 
@@ -213,6 +217,8 @@ void blockStart(ctx *c, const blockParams *params) {
     *w = (blockWait){.who = s,
                      .kind = params->kind,
                      .type = params->type,
+                     .any_type = params->any_type,
+                     .not_by_user = params->not_by_user,
                      .when_gone = params->when_gone,
                      .silent = c->out != &s->out && !(c->flags & CTX_MAY_BLOCK),
                      .secrets = ctxSecrets(c),
@@ -231,7 +237,21 @@ void blockStart(ctx *c, const blockParams *params) {
     s->flags |= SESSION_BLOCKED;
 }
 
-void *blockState(const ctx *c) { return c->who->blocked ? c->who->blocked->state : NULL; }
+void *blockStateOf(const session *s) { return s->blocked ? s->blocked->state : NULL; }
+
+void *blockState(const ctx *c) { return blockStateOf(c->who); }
+
+void blockSetState(const ctx *c, void *state) {
+    check(c->who->blocked);
+    check(c->flags & CTX_WOKEN);
+    c->who->blocked->state = state;
+}
+
+void blockAddWork(const ctx *c, uint64_t ticks) {
+    hotCheck(c->who->blocked);
+    hotCheck(c->who->blocked->ends);
+    c->who->blocked->work += ticks;
+}
 
 static void freeWait(blockWait *w) {
     hotCheck(w->kind < BLOCK_KINDS);
@@ -315,8 +335,9 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     ctxSetSecrets(&c, w->secrets);
     w->error = error;
-    executeLater(&c, error.len ? replyGivenError : reply);
-    executeAccount(s, c.cmd, error.len != 0);
+    uint64_t ticks = executeLater(&c, error.len ? replyGivenError : reply, &w->work);
+    bool rejected = error.len != 0;
+    executeAccount(s, c.cmd, rejected, !rejected && c.flags & CTX_FAILED, ticks);
     outbufClear(&silence);
     release(w);
 }
@@ -332,6 +353,10 @@ bool blockEnd(session *s, slice error) {
     if (!w || w->ends || (!error.len && !w->timed_out)) return false;
     end(w, w->timed_out, error);
     return true;
+}
+
+bool blockEndByUser(session *s, slice error) {
+    return s->blocked && !s->blocked->not_by_user && blockEnd(s, error);
 }
 
 bool blockFinish(session *s) {
@@ -375,7 +400,7 @@ static bool isReady(const indexedKey *k, const blockWait *w) {
     slice key = indexedKeyText(k);
     const robj *o =
         dbFindUncounted(storeDb(k->db_id), key, storeHash(key), lookAt(engineHot.now_ms));
-    if (!o || objectType(o) != w->type) return w->when_gone;
+    if (!w->any_type && (!o || objectType(o) != w->type)) return w->when_gone;
     if (!w->ready) return true;
     blockQuery q = queryOf(w);
     q.key = key;
@@ -392,6 +417,15 @@ static void continueWait(blockWait *w) {
         runAgain(w);
     }
     propagateUnitEnd();
+}
+
+bool blockFinishNow(session *s) {
+    check(!engineHot.current);
+    blockWait *w = s->blocked;
+    if (!w || w->ends || isClosing(w) || (!w->finish && w->kind != BLOCK_MODULE)) return false;
+    continueWait(w);
+    blockWake(); /* who waits for what it has changed */
+    return true;
 }
 
 /* Processes the sessions waiting for a key, each once. What one of them runs may end other
@@ -452,6 +486,7 @@ static void requestWake(void) {
 }
 
 void blockKeyChanged(indexedKey *k) {
+    if (blocked.ignores_changes) return;
     if (!listHas(&k->ready)) listAppend(&blocked.ready, &k->ready);
     requestWake();
 }
@@ -462,6 +497,12 @@ void blockNotifyKey(int db_id, slice key) {
     if (!blocked.waited.count) return;
     indexedKey *k = keyIndexFind(db_id, key);
     if (k && !listIsEmpty(&k->waits)) blockKeyChanged(k);
+}
+
+bool blockIgnoreChanges(bool on) {
+    bool before = blocked.ignores_changes;
+    blocked.ignores_changes = on;
+    return before;
 }
 
 void blockNotify(blockKind kind) {

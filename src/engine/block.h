@@ -59,6 +59,7 @@ typedef struct blockParams {
     const slice *keys; /* BLOCK_KEYS: as in the request */
     int key_count;
     valueType type; /* required type of the value */
+    bool any_type;  /* none is required: `ready` is asked about any value and a missing one */
     /* Also end the wait if the key is missing or of another type, e.g. to reply an error. */
     bool when_gone;
     blockReadyProc *ready; /* additional condition for a value of the type; NULL: none */
@@ -74,6 +75,7 @@ typedef struct blockParams {
     int argc;
     void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
+    bool not_by_user; /* CLIENT UNBLOCK does not end it */
 } blockParams;
 /* Blocks the session; the last call of a command, instead of a reply. Must not be called if
  * blocking is denied. If a command that runs again calls it, the existing wait continues and only
@@ -82,6 +84,13 @@ void blockStart(ctx *c, const blockParams *params);
 /* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL
  * otherwise. */
 void *blockState(const ctx *c);
+/* The `state` of a session's wait; NULL if it is not blocked. */
+void *blockStateOf(const session *s);
+/* Replaces it while the command runs again; the old one is the caller's. */
+void blockSetState(const ctx *c, void *state);
+/* For `timed_out` and `finish`: adds the time that others have worked for the wait, in ticks of the
+ * clock, to the duration of the command. */
+void blockAddWork(const ctx *c, uint64_t ticks);
 
 /* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready`
  * functions are called after the current command, or in stage WAKE. No effect if there are none. */
@@ -89,9 +98,15 @@ void blockNotify(blockKind kind);
 /* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the
  * waits for the key are checked as after a change. */
 void blockNotifyKey(int db_id, slice key);
+/* On: changes of keys do not end waits, for changes that may be none (a module has closed a key
+ * that it could have changed). Returns the state before. */
+bool blockIgnoreChanges(bool on);
 /* Ends a session's wait through its `finish`, or for BLOCK_MODULE through its second run: after the
  * current command, or in stage WAKE. False if it has no such wait. */
 bool blockFinish(session *s);
+/* The same at once, for what comes from outside: no command is being executed. False: it has no
+ * such wait, or is closing. */
+bool blockFinishNow(session *s);
 
 /* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one
  * slot (-1: any). `visit` may end any wait (a lost slot, a change of role). */
@@ -105,6 +120,8 @@ void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg);
 /* Ends a session's wait as if it had timed out, or with this error if it has text. False if it is
  * not blocked. */
 bool blockEnd(session *s, slice error);
+/* The same for CLIENT UNBLOCK, which some waits do not permit. */
+bool blockEndByUser(session *s, slice error);
 /* Runs the requests whose keys have become ready. */
 void blockWake(void);
 /* The next session that was unblocked and may continue; NULL if there is none. */

@@ -164,6 +164,18 @@ static inline void delivered(session *s, const outbuf *to) {
         s->carrier->output_grew(s);
 }
 
+void sessionCheckOutput(session *s) {
+    if (heldBy(&s->out) > OUTBLOCK_SIZE && s->carrier && s->carrier->output_grew)
+        s->carrier->output_grew(s);
+}
+
+char *sessionTakeReply(session *s, size_t *len) {
+    hotCheck(s->flags & SESSION_INTERNAL);
+    char *bytes = outbufCopy(&s->out, len);
+    outbufClear(&s->out);
+    return bytes;
+}
+
 void sessionDeliver(session *s, deliverKind kind, slice bytes) {
     hotCheck(threadIsMain());
     outbuf *to = outputOf(s, kind);

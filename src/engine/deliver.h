@@ -38,6 +38,13 @@ bool sessionIsExecuting(const session *s);
  * compared with. */
 size_t sessionOutputMemory(const session *s);
 
+/* A session has got much output for a request that came earlier: applies its output limits, so it
+ * may be closing afterwards. */
+void sessionCheckOutput(session *s);
+/* Takes the reply that an internal session has got after its wait: a block with a NUL at its end,
+ * for memFree(). */
+char *sessionTakeReply(session *s, size_t *len);
+
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);
 

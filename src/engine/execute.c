@@ -368,8 +368,8 @@ static inline void account(session *s, const command *cmd, int ran, int failed, 
     if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
 }
 
-void executeAccount(session *s, const command *cmd, bool rejected) {
-    account(s, cmd, 1, 0, rejected, 0);
+void executeAccount(session *s, const command *cmd, bool rejected, bool failed, uint64_t ticks) {
+    account(s, cmd, 1, failed, rejected, ticks);
 }
 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
@@ -597,14 +597,16 @@ static void endUnit(ctx *c, bool wakes) {
     if (c->flags & CTX_DELIVERS) deliverWaiting(c->who);
 }
 
-void executeLater(ctx *c, commandProc *part) {
+uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work) {
     beginUnit(c);
     size_t pending = outbufPending(c->out);
     uint64_t started = clockTicks();
     part(c);
-    measure(c, clockTicks() - started, pending);
+    uint64_t ticks = clockTicks() - started + *work;
+    measure(c, ticks, pending);
     finish(c);
     endUnit(c, false);
+    return ticks;
 }
 
 void executeUnit(session *s, executePartProc *part, void *arg) {

@@ -13,11 +13,12 @@
 void executeKept(ctx *outer, request *r, uint32_t flags);
 /* Runs a part of a command that was admitted earlier, such as its end after it was blocked, as a
  * unit: what it changes is propagated, and requests blocked on it run. `c` is from
- * ctxInitLater(). */
-void executeLater(ctx *c, commandProc *part);
-/* Counts a blocked command that was replied without running: as a call, and optionally as
- * rejected. */
-void executeAccount(session *s, const command *cmd, bool rejected);
+ * ctxInitLater(). Returns its duration in ticks, with those that are in `*work` when it has
+ * ended. */
+uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work);
+/* Counts a blocked command that was replied by executeLater(): as a call, and optionally as
+ * rejected or failed. */
+void executeAccount(session *s, const command *cmd, bool rejected, bool failed, uint64_t ticks);
 /* Sets the thresholds above which measureNote() is called. */
 void executeSetLimits(const measureLimits *limits);
 

@@ -194,6 +194,8 @@ static void noteChange(session *s) {
     }
 }
 
+void propagateNoteAll(session *s) { noteChange(s); }
+
 uint64_t propagateNumberOf(const session *s) {
     return (uint64_t)(uintptr_t)sessionSlotGet(s, changeSlot());
 }

@@ -33,17 +33,22 @@ static bool hasCode(slice text) {
     return false;
 }
 
+/* Errors of calls of modules count when the module passes them on. */
+static void count(const ctx *c, slice code) {
+    if (c->origin != ORIGIN_MODULE) statsCountError(code);
+}
+
 static void countAndSend(ctx *c, slice text) {
     if (hasCode(text)) {
         size_t code = (size_t)((const char *)memchr(text.ptr, ' ', text.len) - text.ptr);
-        statsCountError(sliceMake(text.ptr, code));
+        count(c, sliceMake(text.ptr, code));
         respError(c->out, text);
         return;
     }
     str with_code = STR_EMPTY;
     strAppendText(&with_code, "ERR ");
     strAppendSlice(&with_code, text);
-    statsCountError(SLICE("ERR"));
+    count(c, SLICE("ERR"));
     respError(c->out, strSlice(&with_code));
     strFree(&with_code);
 }

@@ -245,7 +245,7 @@ void clientUnblockCommand(ctx *c) {
     if (!ctxArgInt(c, 2, &id)) return;
     session *s = id > 0 ? netFindClient((uint64_t)id) : NULL;
     slice text = error ? SLICE("UNBLOCKED client unblocked via CLIENT UNBLOCK") : SLICE("");
-    replyInteger(c, s && blockEnd(s, text));
+    replyInteger(c, s && blockEndByUser(s, text));
 }
 
 /* ------------------------------------------------------------------ HELP */

@@ -114,9 +114,13 @@ static void confirm(ctx *c, int index, const char *word, slice name, channelKind
 
 /* ------------------------------------------------------------------ subscribing */
 
-static void subscribe(ctx *c, channelKind kind) {
+static void subscribe(ctx *c, channelKind kind, const char *name) {
     hotCheck(c->argc > 1);
     hotCheck(kind < CHANNEL_KINDS);
+    if (c->who->flags & SESSION_DENY_BLOCKING && !(c->flags & CTX_IN_MULTI)) {
+        replyErrorFormat(c, "ERR %s isn't allowed for a DENY BLOCKING client", name);
+        return;
+    }
     for (int i = 1; i < c->argc; i++) {
         (void)subscriptionAdd(c->who, kind, c->argv[i]); /* confirmed again if it exists */
         confirm(c, i - 1, words[kind].subscribed, c->argv[i], kind);
@@ -124,10 +128,10 @@ static void subscribe(ctx *c, channelKind kind) {
 }
 
 /* SUBSCRIBE channel [channel ...]. Reply: a confirmation for each. */
-void subscribeCommand(ctx *c) { subscribe(c, CHANNEL_PLAIN); }
+void subscribeCommand(ctx *c) { subscribe(c, CHANNEL_PLAIN, "SUBSCRIBE"); }
 
 /* PSUBSCRIBE pattern [pattern ...]. Reply: a confirmation for each. */
-void psubscribeCommand(ctx *c) { subscribe(c, CHANNEL_PATTERN); }
+void psubscribeCommand(ctx *c) { subscribe(c, CHANNEL_PATTERN, "PSUBSCRIBE"); }
 
 /* SSUBSCRIBE channel [channel ...]. Reply: a confirmation for each. */
 void ssubscribeCommand(ctx *c) {
@@ -135,7 +139,7 @@ void ssubscribeCommand(ctx *c) {
         replyError(c, SLICE("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
         return;
     }
-    subscribe(c, CHANNEL_SHARD);
+    subscribe(c, CHANNEL_SHARD, "SSUBSCRIBE");
 }
 
 /* Messages published before are sent before the confirmation; within EXEC after its reply. */

@@ -331,8 +331,11 @@ static void take(const propagated *p) {
     hotCheck(p->span_count > 0);
     primarySelect(&replicas.primary, p->db_id);
     primaryAppend(&replicas.primary, p->spans, p->span_count);
-    if (!engineHot.current) return;
-    session *s = engineHot.current->who;
+    if (engineHot.current) replNoteOffset(engineHot.current->who);
+}
+
+void replNoteOffset(session *s) {
+    if (!replicas.primary.stream) return;
     int index = offsetSlot();
     void *offset = (void *)(intptr_t)replicas.primary.stream->history.offset;
     if (likely(s->slots != NULL) && likely(index < s->slots->count)) {

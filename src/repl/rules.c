@@ -178,6 +178,7 @@ void rulesStreamError(slice command, slice error) {
 
 static void endWait(session *s, void *arg) {
     (void)arg;
+    if (s->flags & SESSION_INTERNAL) return; /* a call of a module, which is told of its client */
     /* The command of a client that reads from replicas can be served here, too. */
     if (s->flags & SESSION_READONLY && !(blockCommand(s)->flags & CMD_WRITE)) return;
     if (s->flags & SESSION_CAPA_REDIRECT) {
