@@ -8,11 +8,12 @@
 #include "engine/propagate.h"
 #include "module/generated/api.h"
 #include "module/key.h"
+#include "module/thread_context.h"
 
 int apiGetOpenKeyModesAll(void) { return _VALKEYMODULE_OPEN_KEY_ALL; }
 
 ValkeyModuleKey *apiOpenKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname, int mode) {
-    if (unlikely(!ctx || !ctx->run || !keyname)) {
+    if (unlikely(!ctx || !ctx->run || !keyname || !contextUse(ctx))) {
         if (ctx) contextMisuse(ctx, "ValkeyModule_OpenKey() without a key or a locked server");
         return NULL;
     }
@@ -24,7 +25,7 @@ ValkeyModuleKey *apiOpenKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname, i
 }
 
 int apiKeyExists(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
-    if (!ctx->run || !keyname) return 0;
+    if (!ctx->run || !keyname || !contextUse(ctx)) return 0;
     slice name = moduleStringSlice(keyname);
     const robj *o = dbFindQuiet(ctx->run->db, name, storeHash(name), ctx->run->look);
     if (!o) keysMayHaveChanged(); /* it may have expired now */

@@ -9,6 +9,7 @@
 #include "engine/reply.h"
 #include "engine/stats.h"
 #include "module/checks.h"
+#include "module/block_client.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 
@@ -22,15 +23,23 @@ int apiWrongArity(ValkeyModuleCtx *ctx) {
 
 /* ------------------------------------------------------------------ errors */
 
-/* The text is sent as it is. Its first word is what errorstats count; one without a blank counts as
- * ERR. The errors of a thread are counted when the client gets them. */
+/* Its first word is counted; one without a blank counts as ERR. The errors of a thread are counted
+ * when the client gets them. */
+void contextNoteError(ValkeyModuleCtx *x, slice text) {
+    const char *blank = memchr(text.ptr, ' ', text.len);
+    slice code = blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR");
+    if (x->run && x->run->out == x->out) {
+        statsCountError(code);
+        x->run->flags |= CTX_FAILED;
+    } else if (x->flags & CONTEXT_THREAD) {
+        blockClientNoteError(x->blocked, code);
+    }
+}
+
+/* The text is sent as it is. */
 static void replyText(ValkeyModuleCtx *x, slice text) {
     if (!outOf(x)) return;
-    if (x->run && x->run->out == x->out) {
-        const char *blank = memchr(text.ptr, ' ', text.len);
-        statsCountError(blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR"));
-        x->run->flags |= CTX_FAILED;
-    }
+    contextNoteError(x, text);
     respError(x->out, text);
 }
 

@@ -20,7 +20,10 @@ static void freeCollected(ValkeyModuleCtx *x, void *what) {
     moduleStringRelease(what);
 }
 
-void moduleStringsStart(void) { contextSetFree(GARBAGE_STRING, freeCollected); }
+void moduleStringsStart(void) {
+    contextSetFree(GARBAGE_STRING, freeCollected);
+    argArraysStart();
+}
 
 ValkeyModuleString *apiCreateString(ValkeyModuleCtx *ctx, const char *ptr, size_t len) {
     return made(ctx, moduleStringNew(sliceMake(ptr ? ptr : "", ptr ? len : 0)));

@@ -9,6 +9,7 @@
 #include "engine/reply.h"
 #include "engine/session_slot.h"
 #include "engine/user.h"
+#include "module/block_client.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 #include "module/server_events.h"
@@ -18,6 +19,7 @@
 typedef struct authCallback {
     struct authCallback *next;
     module *owner;
+    uint64_t id; /* grows */
     ValkeyModuleAuthCallback func;
 } authCallback;
 
@@ -121,7 +123,8 @@ int apiDeauthenticateAndCloseClient(ValkeyModuleCtx *ctx, uint64_t client_id) {
 void apiRegisterAuthCallback(ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback cb) {
     if (!ctx->module || !cb) return;
     authCallback *c = memNew(authCallback);
-    *c = (authCallback){.next = callbacks, .owner = ctx->module, .func = cb};
+    static uint64_t last_id;
+    *c = (authCallback){.next = callbacks, .owner = ctx->module, .id = ++last_id, .func = cb};
     callbacks = c;
 }
 
@@ -136,45 +139,75 @@ static void replyDenied(ctx *c, ValkeyModuleString *why) {
     moduleStringRelease(why);
 }
 
-/* Asks one callback. */
-static authVerdict askOne(const authCallback *callback, ctx *c, slice name, slice password,
-                          user **who) {
-    hotCheck(callback->func);
+/* Asks one callback, for whose wait `b` the client has waited if that is not NULL. */
+static authVerdict ask(module *owner, ValkeyModuleAuthCallback func, ctx *c, slice name,
+                       slice password, user **who, blockedClient **b) {
+    hotCheck(func);
     hotCheck(c->who);
     ValkeyModuleCtx x;
-    contextInit(&x, callback->owner, c);
-    x.flags = CONTEXT_HAS_CLIENT;
+    contextInit(&x, owner, c);
+    x.flags = CONTEXT_HAS_CLIENT | CONTEXT_AUTH;
+    x.blocked = *b;
+    if (*b) x.flags |= CONTEXT_REPLY;
     ValkeyModuleString *given = moduleStringNew(name), *secret = moduleStringNew(password);
     ValkeyModuleString *why = NULL;
     bool before = sessionIsAuthenticated(c->who);
     const user *user_before = c->who->user;
     c->who->flags &= ~SESSION_AUTHENTICATED; /* who sets a user sets it again */
-    int result = callback->func(&x, given, secret, &why);
+    int result = func(&x, given, secret, &why);
     bool granted = sessionIsAuthenticated(c->who);
     if (!granted && before && c->who->user == user_before) c->who->flags |= SESSION_AUTHENTICATED;
     moduleStringRelease(given);
     moduleStringRelease(secret);
+    *b = x.blocked;
+    bool replied = x.flags & CONTEXT_AUTH_REPLIED;
     contextClear(&x);
     if (granted) *who = c->who->user;
-    if (result == VALKEYMODULE_AUTH_HANDLED)
-        serverEventsTellLogin(callback->owner, c->who, name, granted);
-    if (result == VALKEYMODULE_AUTH_HANDLED && !granted && why) {
+    if (result == VALKEYMODULE_AUTH_HANDLED) serverEventsTellLogin(owner, c->who, name, granted);
+    if (result == VALKEYMODULE_AUTH_HANDLED && !granted && why && !replied) {
         replyDenied(c, why);
         return AUTH_REPLIED;
     }
     if (why) moduleStringRelease(why);
+    if (replied) return AUTH_REPLIED;
     if (result != VALKEYMODULE_AUTH_HANDLED) return AUTH_NOT_MINE;
     return granted ? AUTH_GRANTED : AUTH_DENIED;
 }
 
+/* Asks a callback; it may block the client. `newest` and `below`: those between were asked. */
+static authVerdict askOne(const authCallback *callback, ctx *c, slice name, slice password,
+                          user **who, uint64_t newest) {
+    blockedClient *b = NULL;
+    uint64_t id = callback->id;
+    authVerdict verdict = ask(callback->owner, callback->func, c, name, password, who, &b);
+    if (!b || !b->who) return verdict;
+    b->auth_newest = newest;
+    b->auth_below = id;
+    return AUTH_BLOCKED;
+}
+
+/* Asks the module that has blocked the client, now that it has unblocked it. */
+static authVerdict askBlocker(blockedClient *b, ctx *c, slice name, slice password, user **who) {
+    hotCheck(b->on_auth);
+    hotCheck(b->who == c->who);
+    b->replied = true;
+    if (!b->auth_reply) return AUTH_DENIED;
+    return ask(b->module, b->auth_reply, c, name, password, who, &b);
+}
+
 authVerdict authAsk(ctx *c, slice name, slice password, user **who) {
-    if (likely(!callbacks)) return AUTH_NOT_MINE;
+    blockedClient *b = unlikely(c->flags & CTX_WOKEN) ? blockState(c) : NULL;
+    if (likely(!callbacks && !b)) return AUTH_NOT_MINE;
     if (!name.ptr) name = SLICE("default");
-    for (const authCallback *at = callbacks; at; at = at->next) {
-        authVerdict verdict = askOne(at, c, name, password, who);
-        if (verdict != AUTH_NOT_MINE) return verdict;
+    /* Those with ids from `below` to `newest` have been asked. */
+    uint64_t newest = b ? b->auth_newest : 0, below = b ? b->auth_below : UINT64_MAX;
+    authVerdict verdict = b ? askBlocker(b, c, name, password, who) : AUTH_NOT_MINE;
+    uint64_t latest = callbacks ? callbacks->id : 0;
+    for (const authCallback *at = callbacks; at && verdict == AUTH_NOT_MINE; at = at->next) {
+        if (at->id >= below && at->id <= newest) continue;
+        verdict = askOne(at, c, name, password, who, latest);
     }
-    return AUTH_NOT_MINE;
+    return verdict;
 }
 
 void authRemove(module *m) {

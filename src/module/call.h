@@ -5,7 +5,8 @@
  *     c  a C string          b  bytes and a size_t     l  a long long
  *     s  a string            v  an array of strings and a size_t
  *
- * Other characters are modifiers (VALKEYMODULE_CALL_ARGV_). Main thread only. */
+ * Other characters are modifiers (VALKEYMODULE_CALL_ARGV_). Main thread, or a thread that has the
+ * lock. */
 #ifndef MODULE_CALL_H
 #define MODULE_CALL_H
 
@@ -29,5 +30,17 @@ bool callArgsTake(callArgs *a, const char *cmd, const char *format, va_list valu
 void callArgsClear(callArgs *a);
 /* The targets of propagation that the modifiers leave of `targets`. */
 uint32_t callTargets(unsigned flags, uint32_t targets);
+
+/* What became of a call. */
+typedef struct callResult {
+    char *bytes; /* of memAlloc(), for its owner; NULL: none */
+    size_t len;
+    int proto; /* of the bytes */
+    bool has_reply;
+    int error;                                      /* of errno; an error can also be a reply */
+    struct ValkeyModuleAsyncRMCallPromise *promise; /* it waits; for its owner. NULL: it does not */
+} callResult;
+/* Runs a command for the module of the context. */
+void callRun(ValkeyModuleCtx *x, const callArgs *args, callResult *out);
 
 #endif

@@ -19,6 +19,7 @@ typedef struct replyRoot {
     bool exact;
     pool nodes;
     ValkeyModuleCtx *collector; /* whose auto memory frees it */
+    promise *promise;           /* NULL: it is a reply */
 } replyRoot;
 
 struct ValkeyModuleCallReply {
@@ -73,12 +74,23 @@ static void endParts(ValkeyModuleCallReply *r) {
     endParts(r->attribute);
 }
 
+ValkeyModuleCallReply *callReplyNewPromise(ValkeyModuleCtx *x, promise *p) {
+    ValkeyModuleCallReply *r = callReplyNew(x, NULL, 0, 2, false);
+    r->root->promise = p;
+    r->type = VALKEYMODULE_REPLY_PROMISE;
+    r->is_read = true;
+    return r;
+}
+
+promise *callReplyPromise(const ValkeyModuleCallReply *r) { return r ? r->root->promise : NULL; }
+
 void callReplyFree(ValkeyModuleCallReply *r) {
     if (!r || r->is_part) return;
     replyRoot *root = r->root;
     if (root->collector) (void)contextForget(root->collector, GARBAGE_REPLY, r);
     if (unlikely(handlesChecked)) endParts(r);
     handleEnded(r);
+    if (root->promise) promiseRelease(root->promise);
     poolFree(&root->nodes);
     memFree(root->bytes);
     memFree(root);
@@ -309,8 +321,9 @@ int apiReplyWithCallReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply) {
     if (!reply) return VALKEYMODULE_ERR;
     if (reply->root->proto > ctx->proto) return VALKEYMODULE_ERR;
     if (!ctx->out) return VALKEYMODULE_OK;
-    /* The error was counted when the command replied it. */
-    if (reply->bytes.len && reply->bytes.ptr[0] == '-' && ctx->run) ctx->run->flags |= CTX_FAILED;
+    /* Errors of calls count when clients get them. */
+    if (reply->bytes.len && reply->bytes.ptr[0] == '-')
+        contextNoteError(ctx, sliceMake(reply->bytes.ptr + 1, reply->bytes.len - 1));
     outbufAppend(ctx->out, reply->bytes.ptr, reply->bytes.len);
     return VALKEYMODULE_OK;
 }

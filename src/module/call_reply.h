@@ -11,6 +11,7 @@
 
 #include "base/slice.h"
 #include "module/context.h"
+#include "module/promise.h"
 
 /* Before the first one is made. */
 void callRepliesStart(void);
@@ -19,6 +20,10 @@ void callRepliesStart(void);
  * it. */
 ValkeyModuleCallReply *callReplyNew(ValkeyModuleCtx *x, char *bytes, size_t len, int proto,
                                     bool exact);
+/* The reply that is to come; takes over a reference. */
+ValkeyModuleCallReply *callReplyNewPromise(ValkeyModuleCtx *x, promise *p);
+/* The promise of such a reply; else NULL. */
+promise *callReplyPromise(const ValkeyModuleCallReply *r);
 /* Its type; VALKEYMODULE_REPLY_UNKNOWN for NULL. */
 int callReplyType(ValkeyModuleCallReply *r);
 slice callReplyBytes(const ValkeyModuleCallReply *r);

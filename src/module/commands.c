@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/propagate.h"
+#include "module/block_client.h"
 
 static struct {
     moduleCommand **by_id; /* by command.id; NULL: of no module */
@@ -23,11 +24,13 @@ static void runCommand(ctx *c) {
     moduleCommand *m = commandsOf(c->cmd);
     check(m);
     hotCheck(m->func);
+    if (unlikely(c->flags & CTX_WOKEN) && blockClientContinue(c)) return;
     ValkeyModuleCtx x;
     contextInit(&x, m->owner, c);
     x.flags = CONTEXT_HAS_CLIENT;
     x.args = argArrayNew(c->argv, c->argc);
     (void)m->func(&x, x.args->argv, c->argc); /* its result has no meaning */
+    blockClientKeepArgs(&x);
     contextClear(&x);
     ctxPropagateNothing(c); /* what the module wants propagated has been queued */
 }

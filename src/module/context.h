@@ -24,7 +24,9 @@ enum contextFlag {
     CONTEXT_REPLY = 1u << 4,   /* called back to reply for a blocked client */
     CONTEXT_TIMEOUT = 1u << 5, /* the same because it has timed out */
     CONTEXT_DISCONNECTED = 1u << 6,
-    CONTEXT_THREAD = 1u << 7, /* belongs to a thread, which locks and unlocks the server */
+    CONTEXT_THREAD = 1u << 7,       /* belongs to a thread, which locks and unlocks the server */
+    CONTEXT_AUTH = 1u << 8,         /* called to authenticate the client */
+    CONTEXT_AUTH_REPLIED = 1u << 9, /* and has replied why that is impossible */
 };
 
 /* Of the same field: keys are not changed, because one is being removed. */
@@ -85,6 +87,9 @@ void contextCollect(ValkeyModuleCtx *x, garbageKind kind, void *what);
 bool contextForget(ValkeyModuleCtx *x, garbageKind kind, const void *what);
 /* How a kind is freed; registered by the file that makes them. */
 void contextSetFree(garbageKind kind, void (*proc)(ValkeyModuleCtx *x, void *what));
+
+/* Counts an error that the context replies, whose text has no line end. Its `out` is not NULL. */
+void contextNoteError(ValkeyModuleCtx *x, slice text);
 
 /* Logs that the module has used a function wrongly. */
 void contextMisuse(const ValkeyModuleCtx *x, const char *format, ...)

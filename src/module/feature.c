@@ -120,7 +120,7 @@ static void addBuiltIn(void) {
 
 void modulesAppendInfo(str *out) { registryAppendInfo(out); }
 
-static const gate *const gates[] = {&moduleGate, NULL};
+static const gate *const gates[] = {&moduleGate, &moduleBusyGate, NULL};
 
 /* The gate is always armed: it selects MODULE only, so other commands are not affected. */
 static status init(reason *why) {

@@ -133,7 +133,9 @@ static void tellChange(ValkeyModuleKey *k) {
     }
     db *before = c->db;
     c->db = k->db;
+    bool ignored = blockIgnoreChanges(!k->changed);
     ctxTellObservers(c, keyName(k), NULL);
+    (void)blockIgnoreChanges(ignored);
     c->db = before;
 }
 

@@ -20,8 +20,10 @@
 #include "module/shared_api.h"
 #include "module/timers.h"
 #include "module/filters.h"
+#include "module/thread_lock.h"
 #include "module/types.h"
 #include "module/key_events.h"
+#include "module/promise.h"
 #include "module/server_events.h"
 #include "net/net.h"
 #include "script/engines.h"
@@ -39,6 +41,7 @@ static void removeRegistered(module *m) {
     filtersRemove(m);
     keyEventsRemove(m);
     serverEventsRemove(m);
+    promisesRemove(m);
     authRemove(m);
     defragRemove(m);
     forksRemove(m);
@@ -146,6 +149,7 @@ status moduleLoad(const char *path, const moduleLoadArgs *given, reason *why) {
     if (st != OK) goto failed;
     int categories = commandCategoryCount();
     mainQueueStart();
+    threadLockStart();
     settingsQueue(given->settings, given->setting_count);
     contextRun(NULL, 0, callOnLoad, &call);
     bool all_taken = settingsQueueEnd();
@@ -197,6 +201,10 @@ status moduleUnload(slice name, reason *why) {
         return reasonSet(why, ERR_DENIED,
                          "the module exports APIs used by other modules. Please unload them first "
                          "and try again");
+    if (m->blocked_clients)
+        return reasonSet(why, ERR_AGAIN,
+                         "the module has blocked clients. Please wait for them to be unblocked and "
+                         "try again");
     if (timersExist(m))
         return reasonSet(why, ERR_AGAIN,
                          "the module holds timer that is not fired. Please stop the timer or wait "

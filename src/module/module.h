@@ -11,7 +11,8 @@
 #include "engine/hooks.h"
 
 extern const feature moduleFeature;
-extern const gate moduleGate; /* enable-module-command */
+extern const gate moduleGate;     /* enable-module-command */
+extern const gate moduleBusyGate; /* while a module serves others during long work */
 
 /* Appends INFO's lines of the section `modules`. */
 void modulesAppendInfo(str *out);

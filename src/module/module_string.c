@@ -14,6 +14,11 @@ static struct {
     int count;
 } spare; /* main thread */
 
+/* Threads of modules act for the main thread at times, but have no part in the spares. */
+static __thread bool has_spares;
+
+void argArraysStart(void) { has_spares = true; }
+
 ValkeyModuleString *moduleStringNew(slice bytes) {
     ValkeyModuleString *s = memNew(ValkeyModuleString);
     s->bytes = strNew(bytes);
@@ -53,7 +58,7 @@ void moduleStringKeep(ValkeyModuleString *s) {
 static void arrayRelease(argArray *a) {
     hotCheck(a->live > 0);
     if (--a->live) return;
-    bool is_spare = a->count <= SPARE_ARGS && spare.count < SPARES && threadIsMain();
+    bool is_spare = a->count <= SPARE_ARGS && spare.count < SPARES && has_spares;
     if (is_spare && !handlesChecked) {
         spare.arrays[spare.count++] = a;
     } else {
@@ -80,7 +85,7 @@ argArray *argArrayNew(const slice *argv, int argc) {
     hotCheck(threadIsMain());
     hotCheck(argc >= 0);
     argArray *a;
-    if (argc <= SPARE_ARGS && spare.count) {
+    if (argc <= SPARE_ARGS && has_spares && spare.count) {
         a = spare.arrays[--spare.count];
     } else {
         size_t room = argc <= SPARE_ARGS ? SPARE_ARGS : (size_t)argc;

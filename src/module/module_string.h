@@ -56,6 +56,8 @@ static inline void moduleStringRef(ValkeyModuleString *s) {
 void moduleStringKeep(ValkeyModuleString *s);
 void moduleStringRelease(ValkeyModuleString *s);
 
+/* Before the first one is made. */
+void argArraysStart(void);
 /* The strings of a call with these arguments, which are borrowed. Main thread. */
 argArray *argArrayNew(const slice *argv, int argc);
 /* The call ends: strings that nobody keeps are freed. */

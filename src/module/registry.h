@@ -29,6 +29,7 @@ struct module {
     moduleCommand *commands;
     int filters;               /* command filters */
     ValkeyModuleInfoFunc info; /* adds to INFO; NULL: none */
+    int blocked_clients;       /* handles of clients that it has blocked */
     int in_call;               /* depth of commands that it runs with Call() */
 };
 

@@ -265,6 +265,8 @@ static slice busyText(const scriptRun *run) {
                        "SHUTDOWN NOSAVE.");
 }
 
+int64_t scriptBusyReplyThreshold(void) { return scriptConf.busy_reply_threshold; }
+
 static bool isShutdown(const commandSpec *spec) { return !strcmp(spec->name, "shutdown"); }
 
 static bool selectsOthers(const commandSpec *spec) {

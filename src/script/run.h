@@ -52,6 +52,8 @@ struct scriptRun {
  * run now; the error was replied. */
 bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count);
 void scriptRunEnd(scriptRun *run);
+/* busy-reply-threshold: ms after which clients are told that the server is busy; 0: never. */
+int64_t scriptBusyReplyThreshold(void);
 /* The script that is being executed, NULL if there is none. */
 const scriptRun *scriptRunNow(void);
 

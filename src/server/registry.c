@@ -80,6 +80,7 @@ const gate *const serverGateOrder[] = {
     &loadingGate,
     &asyncLoadingGate,
     &scriptBusyGate,
+    &moduleBusyGate,
     &memoryGate,
     &scriptRulesGate,
     &snapshotErrorGate,

@@ -89,6 +89,48 @@ static int checkedAvoidReplicaTraffic(void) {
     return apiAvoidReplicaTraffic();
 }
 
+static ValkeyModuleBlockedClient *checkedBlockClient(ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply_callback, ValkeyModuleCmdFunc timeout_callback, void (*free_privdata)(ValkeyModuleCtx *, void *), long long timeout_ms) {
+    CALL("BlockClient", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiBlockClient(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms);
+}
+
+static ValkeyModuleBlockedClient *checkedBlockClientOnAuth(ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_callback, void (*free_privdata)(ValkeyModuleCtx *, void *)) {
+    CALL("BlockClientOnAuth", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiBlockClientOnAuth(ctx, reply_callback, free_privdata);
+}
+
+static ValkeyModuleBlockedClient *checkedBlockClientOnKeys(ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply_callback, ValkeyModuleCmdFunc timeout_callback, void (*free_privdata)(ValkeyModuleCtx *, void *), long long timeout_ms, ValkeyModuleString **keys, int numkeys, void *privdata) {
+    CALL("BlockClientOnKeys", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiBlockClientOnKeys(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, keys, numkeys, privdata);
+}
+
+static ValkeyModuleBlockedClient *checkedBlockClientOnKeysWithFlags(ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply_callback, ValkeyModuleCmdFunc timeout_callback, void (*free_privdata)(ValkeyModuleCtx *, void *), long long timeout_ms, ValkeyModuleString **keys, int numkeys, void *privdata, int flags) {
+    CALL("BlockClientOnKeysWithFlags", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiBlockClientOnKeysWithFlags(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, keys, numkeys, privdata, flags);
+}
+
+static int checkedBlockedClientDisconnected(ValkeyModuleCtx *ctx) {
+    CALL("BlockedClientDisconnected", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return 0;
+    return apiBlockedClientDisconnected(ctx);
+}
+
+static int checkedCallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags, const ValkeyModuleReplyHandlers *resp_handlers, void *reply_ctx) {
+    CALL("CallArgv", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false) || !checkStrings(argv, argc)) return VALKEYMODULE_ERR;
+    return apiCallArgv(ctx, argv, argc, flags, resp_handlers, reply_ctx);
+}
+
+static int checkedCallArgvAbort(ValkeyModuleCallArgvBlockedHandle *handle) {
+    CALL("CallArgvAbort", false);
+    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    return apiCallArgvAbort(handle);
+}
+
 static ValkeyModuleCallReply *checkedCallReplyArrayElement(ValkeyModuleCallReply *reply, size_t idx) {
     CALL("CallReplyArrayElement", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_REPLY, reply, true)) return NULL;
@@ -141,6 +183,18 @@ static int checkedCallReplyMapElement(ValkeyModuleCallReply *reply, size_t idx, 
     CALL("CallReplyMapElement", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_REPLY, reply, true)) return VALKEYMODULE_ERR;
     return apiCallReplyMapElement(reply, idx, key, val);
+}
+
+static int checkedCallReplyPromiseAbort(ValkeyModuleCallReply *reply, void **private_data) {
+    CALL("CallReplyPromiseAbort", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_REPLY, reply, true)) return VALKEYMODULE_ERR;
+    return apiCallReplyPromiseAbort(reply, private_data);
+}
+
+static void checkedCallReplyPromiseSetUnblockHandler(ValkeyModuleCallReply *reply, ValkeyModuleOnUnblocked on_unblock, void *private_data) {
+    CALL("CallReplyPromiseSetUnblockHandler", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_REPLY, reply, true)) return;
+    apiCallReplyPromiseSetUnblockHandler(reply, on_unblock, private_data);
 }
 
 static const char *checkedCallReplyProto(ValkeyModuleCallReply *reply, size_t *len) {
@@ -533,10 +587,34 @@ static void checkedFreeString(ValkeyModuleCtx *ctx, ValkeyModuleString *str) {
     apiFreeString(ctx, str);
 }
 
+static void checkedFreeThreadSafeContext(ValkeyModuleCtx *ctx) {
+    CALL("FreeThreadSafeContext", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return;
+    apiFreeThreadSafeContext(ctx);
+}
+
 static mstime_t checkedGetAbsExpire(ValkeyModuleKey *key) {
     CALL("GetAbsExpire", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_KEY, key, true)) return 0;
     return apiGetAbsExpire(key);
+}
+
+static ValkeyModuleBlockedClient *checkedGetBlockedClientHandle(ValkeyModuleCtx *ctx) {
+    CALL("GetBlockedClientHandle", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiGetBlockedClientHandle(ctx);
+}
+
+static void *checkedGetBlockedClientPrivateData(ValkeyModuleCtx *ctx) {
+    CALL("GetBlockedClientPrivateData", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiGetBlockedClientPrivateData(ctx);
+}
+
+static ValkeyModuleString *checkedGetBlockedClientReadyKey(ValkeyModuleCtx *ctx) {
+    CALL("GetBlockedClientReadyKey", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
+    return apiGetBlockedClientReadyKey(ctx);
 }
 
 static ValkeyModuleString *checkedGetClientCertificate(ValkeyModuleCtx *ctx, uint64_t id) {
@@ -645,6 +723,12 @@ static int checkedGetDbIdFromOptCtx(ValkeyModuleKeyOptCtx *ctx) {
     CALL("GetDbIdFromOptCtx", false);
     if (!checksEnter(&call)) return VALKEYMODULE_ERR;
     return apiGetDbIdFromOptCtx(ctx);
+}
+
+static ValkeyModuleCtx *checkedGetDetachedThreadSafeContext(ValkeyModuleCtx *ctx) {
+    CALL("GetDetachedThreadSafeContext", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return NULL;
+    return apiGetDetachedThreadSafeContext(ctx);
 }
 
 static mstime_t checkedGetExpire(ValkeyModuleKey *key) {
@@ -813,6 +897,18 @@ static int checkedInfoEndDictField(ValkeyModuleInfoCtx *ctx) {
     CALL("InfoEndDictField", false);
     if (!checksEnter(&call)) return VALKEYMODULE_ERR;
     return apiInfoEndDictField(ctx);
+}
+
+static int checkedIsBlockedReplyRequest(ValkeyModuleCtx *ctx) {
+    CALL("IsBlockedReplyRequest", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return 0;
+    return apiIsBlockedReplyRequest(ctx);
+}
+
+static int checkedIsBlockedTimeoutRequest(ValkeyModuleCtx *ctx) {
+    CALL("IsBlockedTimeoutRequest", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return 0;
+    return apiIsBlockedTimeoutRequest(ctx);
 }
 
 static int checkedIsChannelsPositionRequest(ValkeyModuleCtx *ctx) {
@@ -1095,6 +1191,12 @@ static int checkedReplicateVerbatim(ValkeyModuleCtx *ctx) {
     CALL("ReplicateVerbatim", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
     return apiReplicateVerbatim(ctx);
+}
+
+static int checkedReplyRaw(ValkeyModuleCtx *ctx, const char *proto, size_t proto_len) {
+    CALL("ReplyRaw", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
+    return apiReplyRaw(ctx, proto, proto_len);
 }
 
 static void checkedReplySetArrayLength(ValkeyModuleCtx *ctx, long len) {
@@ -1457,6 +1559,12 @@ static int checkedSetModuleUserACLString(ValkeyModuleCtx *ctx, ValkeyModuleUser 
     return apiSetModuleUserACLString(ctx, user, acl, error);
 }
 
+static void checkedSignalKeyAsReady(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
+    CALL("SignalKeyAsReady", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false) || !checkHandle(HANDLE_STRING, key, false)) return;
+    apiSignalKeyAsReady(ctx, key);
+}
+
 static int checkedSignalModifiedKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
     CALL("SignalModifiedKey", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false) || !checkHandle(HANDLE_STRING, keyname, false)) return VALKEYMODULE_ERR;
@@ -1607,6 +1715,24 @@ static int checkedSubscribeToServerEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent
     return apiSubscribeToServerEvent(ctx, event, callback);
 }
 
+static void checkedThreadSafeContextLock(ValkeyModuleCtx *ctx) {
+    CALL("ThreadSafeContextLock", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return;
+    apiThreadSafeContextLock(ctx);
+}
+
+static int checkedThreadSafeContextTryLock(ValkeyModuleCtx *ctx) {
+    CALL("ThreadSafeContextTryLock", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return VALKEYMODULE_ERR;
+    return apiThreadSafeContextTryLock(ctx);
+}
+
+static void checkedThreadSafeContextUnlock(ValkeyModuleCtx *ctx) {
+    CALL("ThreadSafeContextUnlock", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return;
+    apiThreadSafeContextUnlock(ctx);
+}
+
 static void checkedTrimStringAllocation(ValkeyModuleString *str) {
     CALL("TrimStringAllocation", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, str, true)) return;
@@ -1647,6 +1773,12 @@ static int checkedWrongArity(ValkeyModuleCtx *ctx) {
     CALL("WrongArity", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return VALKEYMODULE_ERR;
     return apiWrongArity(ctx);
+}
+
+static void checkedYield(ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
+    CALL("Yield", false);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return;
+    apiYield(ctx, flags, busy_reply);
 }
 
 static int checkedZsetAdd(ValkeyModuleKey *key, double score, ValkeyModuleString *ele, int *flagsptr) {
@@ -1741,6 +1873,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedACLCheckKeyPermissions,
     (apiProc *)checkedACLCheckKeyPrefixPermissions,
     (apiProc *)checkedACLCheckPermissions,
+    (apiProc *)apiAbortBlock,
     (apiProc *)checkedAddACLCategory,
     (apiProc *)checkedAddPostNotificationJob,
     (apiProc *)apiAlloc,
@@ -1748,8 +1881,19 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedAuthenticateClientWithUser,
     (apiProc *)checkedAutoMemory,
     (apiProc *)checkedAvoidReplicaTraffic,
+    (apiProc *)checkedBlockClient,
+    (apiProc *)apiBlockClientGetPrivateData,
+    (apiProc *)checkedBlockClientOnAuth,
+    (apiProc *)checkedBlockClientOnKeys,
+    (apiProc *)checkedBlockClientOnKeysWithFlags,
+    (apiProc *)apiBlockClientSetPrivateData,
+    (apiProc *)checkedBlockedClientDisconnected,
+    (apiProc *)apiBlockedClientMeasureTimeEnd,
+    (apiProc *)apiBlockedClientMeasureTimeStart,
     (apiProc *)apiCachedMicroseconds,
     (apiProc *)apiCall,
+    (apiProc *)checkedCallArgv,
+    (apiProc *)checkedCallArgvAbort,
     (apiProc *)checkedCallReplyArrayElement,
     (apiProc *)checkedCallReplyAttribute,
     (apiProc *)checkedCallReplyAttributeElement,
@@ -1759,6 +1903,8 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedCallReplyInteger,
     (apiProc *)checkedCallReplyLength,
     (apiProc *)checkedCallReplyMapElement,
+    (apiProc *)checkedCallReplyPromiseAbort,
+    (apiProc *)checkedCallReplyPromiseSetUnblockHandler,
     (apiProc *)checkedCallReplyProto,
     (apiProc *)checkedCallReplySetElement,
     (apiProc *)checkedCallReplyStringPtr,
@@ -1836,7 +1982,11 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedFreeModuleUser,
     (apiProc *)checkedFreeServerInfo,
     (apiProc *)checkedFreeString,
+    (apiProc *)checkedFreeThreadSafeContext,
     (apiProc *)checkedGetAbsExpire,
+    (apiProc *)checkedGetBlockedClientHandle,
+    (apiProc *)checkedGetBlockedClientPrivateData,
+    (apiProc *)checkedGetBlockedClientReadyKey,
     (apiProc *)checkedGetClientCertificate,
     (apiProc *)checkedGetClientId,
     (apiProc *)checkedGetClientInfoById,
@@ -1859,6 +2009,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)apiGetDbIdFromIO,
     (apiProc *)checkedGetDbIdFromModuleKey,
     (apiProc *)checkedGetDbIdFromOptCtx,
+    (apiProc *)checkedGetDetachedThreadSafeContext,
     (apiProc *)checkedGetExpire,
     (apiProc *)checkedGetFunctionExecutionState,
     (apiProc *)checkedGetKeyNameFromDefragCtx,
@@ -1881,6 +2032,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedGetServerInfo,
     (apiProc *)apiGetServerVersion,
     (apiProc *)checkedGetSharedAPI,
+    (apiProc *)apiGetThreadSafeContext,
     (apiProc *)checkedGetTimerInfo,
     (apiProc *)checkedGetToDbIdFromOptCtx,
     (apiProc *)checkedGetToKeyNameFromOptCtx,
@@ -1899,6 +2051,8 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedInfoAddSection,
     (apiProc *)checkedInfoBeginDictField,
     (apiProc *)checkedInfoEndDictField,
+    (apiProc *)checkedIsBlockedReplyRequest,
+    (apiProc *)checkedIsBlockedTimeoutRequest,
     (apiProc *)checkedIsChannelsPositionRequest,
     (apiProc *)apiIsIOError,
     (apiProc *)checkedIsKeysPositionRequest,
@@ -1965,6 +2119,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedRegisterUnsignedNumericConfig,
     (apiProc *)apiReplicate,
     (apiProc *)checkedReplicateVerbatim,
+    (apiProc *)checkedReplyRaw,
     (apiProc *)checkedReplySetArrayLength,
     (apiProc *)checkedReplySetAttributeLength,
     (apiProc *)checkedReplySetMapLength,
@@ -2027,6 +2182,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedSetCommandACLCategories,
     (apiProc *)checkedSetCommandInfo,
     (apiProc *)checkedSetContextUser,
+    (apiProc *)apiSetDisconnectCallback,
     (apiProc *)checkedSetExpire,
     (apiProc *)checkedSetLFU,
     (apiProc *)checkedSetLRU,
@@ -2034,6 +2190,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedSetModuleOptions,
     (apiProc *)checkedSetModuleUserACL,
     (apiProc *)checkedSetModuleUserACLString,
+    (apiProc *)checkedSignalKeyAsReady,
     (apiProc *)checkedSignalModifiedKey,
     (apiProc *)checkedStopTimer,
     (apiProc *)checkedStrdup,
@@ -2059,16 +2216,21 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedStringTruncate,
     (apiProc *)checkedSubscribeToKeyspaceEvents,
     (apiProc *)checkedSubscribeToServerEvent,
+    (apiProc *)checkedThreadSafeContextLock,
+    (apiProc *)checkedThreadSafeContextTryLock,
+    (apiProc *)checkedThreadSafeContextUnlock,
     (apiProc *)checkedTrimStringAllocation,
     (apiProc *)apiTryAlloc,
     (apiProc *)apiTryCalloc,
     (apiProc *)apiTryRealloc,
+    (apiProc *)apiUnblockClient,
     (apiProc *)checkedUnlinkKey,
     (apiProc *)checkedUnregisterCommandFilter,
     (apiProc *)checkedUnregisterScriptingEngine,
     (apiProc *)checkedUpdateRuntimeArgs,
     (apiProc *)checkedValueLength,
     (apiProc *)checkedWrongArity,
+    (apiProc *)checkedYield,
     (apiProc *)checkedZsetAdd,
     (apiProc *)checkedZsetFirstInLexRange,
     (apiProc *)checkedZsetFirstInScoreRange,

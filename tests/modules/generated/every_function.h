@@ -63,6 +63,36 @@ static void tryAutoMemory(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_AutoMemory(ctx);
 }
 
+static void tryBlockClient(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_BlockClient(ctx, 0, 0, 0, 0);
+}
+
+static void tryBlockClientOnAuth(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_BlockClientOnAuth(ctx, 0, 0);
+}
+
+static void tryBlockClientOnKeys(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_BlockClientOnKeys(ctx, 0, 0, 0, 0, 0, 0, 0);
+}
+
+static void tryBlockClientOnKeysWithFlags(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_BlockClientOnKeysWithFlags(ctx, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+static void tryBlockedClientDisconnected(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_BlockedClientDisconnected(ctx);
+}
+
+static void tryCallArgv(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CallArgv(ctx, (ValkeyModuleString **)&bad, 1, 0, 0, 0);
+}
+
 static void tryCallReplyArrayElement(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_CallReplyArrayElement(bad, 0);
@@ -106,6 +136,16 @@ static void tryCallReplyLength(ValkeyModuleCtx *ctx, void *bad) {
 static void tryCallReplyMapElement(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_CallReplyMapElement(bad, 0, 0, 0);
+}
+
+static void tryCallReplyPromiseAbort(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CallReplyPromiseAbort(bad, 0);
+}
+
+static void tryCallReplyPromiseSetUnblockHandler(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CallReplyPromiseSetUnblockHandler(bad, 0, 0);
 }
 
 static void tryCallReplyProto(ValkeyModuleCtx *ctx, void *bad) {
@@ -378,9 +418,29 @@ static void tryFreeString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_FreeString(ctx, bad);
 }
 
+static void tryFreeThreadSafeContext(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_FreeThreadSafeContext(ctx);
+}
+
 static void tryGetAbsExpire(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_GetAbsExpire(bad);
+}
+
+static void tryGetBlockedClientHandle(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetBlockedClientHandle(ctx);
+}
+
+static void tryGetBlockedClientPrivateData(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetBlockedClientPrivateData(ctx);
+}
+
+static void tryGetBlockedClientReadyKey(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetBlockedClientReadyKey(ctx);
 }
 
 static void tryGetClientCertificate(ValkeyModuleCtx *ctx, void *bad) {
@@ -451,6 +511,11 @@ static void tryGetCurrentUserName(ValkeyModuleCtx *ctx, void *bad) {
 static void tryGetDbIdFromModuleKey(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_GetDbIdFromModuleKey(bad);
+}
+
+static void tryGetDetachedThreadSafeContext(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetDetachedThreadSafeContext(ctx);
 }
 
 static void tryGetExpire(ValkeyModuleCtx *ctx, void *bad) {
@@ -546,6 +611,16 @@ static void tryInfoAddFieldULongLong(ValkeyModuleCtx *ctx, void *bad) {
 static void tryInfoBeginDictField(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_InfoBeginDictField(0, 0);
+}
+
+static void tryIsBlockedReplyRequest(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_IsBlockedReplyRequest(ctx);
+}
+
+static void tryIsBlockedTimeoutRequest(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_IsBlockedTimeoutRequest(ctx);
 }
 
 static void tryIsChannelsPositionRequest(ValkeyModuleCtx *ctx, void *bad) {
@@ -776,6 +851,11 @@ static void tryRegisterUnsignedNumericConfig(ValkeyModuleCtx *ctx, void *bad) {
 static void tryReplicateVerbatim(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_ReplicateVerbatim(ctx);
+}
+
+static void tryReplyRaw(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ReplyRaw(ctx, 0, 0);
 }
 
 static void tryReplySetArrayLength(ValkeyModuleCtx *ctx, void *bad) {
@@ -1053,6 +1133,11 @@ static void trySetModuleUserACLString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_SetModuleUserACLString(ctx, bad, 0, 0);
 }
 
+static void trySignalKeyAsReady(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SignalKeyAsReady(ctx, bad);
+}
+
 static void trySignalModifiedKey(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_SignalModifiedKey(ctx, bad);
@@ -1178,6 +1263,21 @@ static void trySubscribeToServerEvent(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_SubscribeToServerEvent(ctx, (ValkeyModuleEvent){0}, 0);
 }
 
+static void tryThreadSafeContextLock(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ThreadSafeContextLock(ctx);
+}
+
+static void tryThreadSafeContextTryLock(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ThreadSafeContextTryLock(ctx);
+}
+
+static void tryThreadSafeContextUnlock(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_ThreadSafeContextUnlock(ctx);
+}
+
 static void tryTrimStringAllocation(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_TrimStringAllocation(bad);
@@ -1211,6 +1311,11 @@ static void tryValueLength(ValkeyModuleCtx *ctx, void *bad) {
 static void tryWrongArity(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_WrongArity(ctx);
+}
+
+static void tryYield(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_Yield(ctx, 0, 0);
 }
 
 static void tryZsetAdd(ValkeyModuleCtx *ctx, void *bad) {
@@ -1296,6 +1401,12 @@ static const trial trials[] = {
     {"AuthenticateClientWithACLUser", tryAuthenticateClientWithACLUser},
     {"AuthenticateClientWithUser", tryAuthenticateClientWithUser},
     {"AutoMemory", tryAutoMemory},
+    {"BlockClient", tryBlockClient},
+    {"BlockClientOnAuth", tryBlockClientOnAuth},
+    {"BlockClientOnKeys", tryBlockClientOnKeys},
+    {"BlockClientOnKeysWithFlags", tryBlockClientOnKeysWithFlags},
+    {"BlockedClientDisconnected", tryBlockedClientDisconnected},
+    {"CallArgv", tryCallArgv},
     {"CallReplyArrayElement", tryCallReplyArrayElement},
     {"CallReplyAttribute", tryCallReplyAttribute},
     {"CallReplyAttributeElement", tryCallReplyAttributeElement},
@@ -1305,6 +1416,8 @@ static const trial trials[] = {
     {"CallReplyInteger", tryCallReplyInteger},
     {"CallReplyLength", tryCallReplyLength},
     {"CallReplyMapElement", tryCallReplyMapElement},
+    {"CallReplyPromiseAbort", tryCallReplyPromiseAbort},
+    {"CallReplyPromiseSetUnblockHandler", tryCallReplyPromiseSetUnblockHandler},
     {"CallReplyProto", tryCallReplyProto},
     {"CallReplySetElement", tryCallReplySetElement},
     {"CallReplyStringPtr", tryCallReplyStringPtr},
@@ -1359,7 +1472,11 @@ static const trial trials[] = {
     {"FreeModuleUser", tryFreeModuleUser},
     {"FreeServerInfo", tryFreeServerInfo},
     {"FreeString", tryFreeString},
+    {"FreeThreadSafeContext", tryFreeThreadSafeContext},
     {"GetAbsExpire", tryGetAbsExpire},
+    {"GetBlockedClientHandle", tryGetBlockedClientHandle},
+    {"GetBlockedClientPrivateData", tryGetBlockedClientPrivateData},
+    {"GetBlockedClientReadyKey", tryGetBlockedClientReadyKey},
     {"GetClientCertificate", tryGetClientCertificate},
     {"GetClientId", tryGetClientId},
     {"GetClientNameById", tryGetClientNameById},
@@ -1374,6 +1491,7 @@ static const trial trials[] = {
     {"GetCurrentCommandName", tryGetCurrentCommandName},
     {"GetCurrentUserName", tryGetCurrentUserName},
     {"GetDbIdFromModuleKey", tryGetDbIdFromModuleKey},
+    {"GetDetachedThreadSafeContext", tryGetDetachedThreadSafeContext},
     {"GetExpire", tryGetExpire},
     {"GetKeyNameFromModuleKey", tryGetKeyNameFromModuleKey},
     {"GetLFU", tryGetLFU},
@@ -1393,6 +1511,8 @@ static const trial trials[] = {
     {"InfoAddFieldString", tryInfoAddFieldString},
     {"InfoAddFieldULongLong", tryInfoAddFieldULongLong},
     {"InfoBeginDictField", tryInfoBeginDictField},
+    {"IsBlockedReplyRequest", tryIsBlockedReplyRequest},
+    {"IsBlockedTimeoutRequest", tryIsBlockedTimeoutRequest},
     {"IsChannelsPositionRequest", tryIsChannelsPositionRequest},
     {"IsKeysPositionRequest", tryIsKeysPositionRequest},
     {"IsModuleNameBusy", tryIsModuleNameBusy},
@@ -1439,6 +1559,7 @@ static const trial trials[] = {
     {"RegisterStringConfig", tryRegisterStringConfig},
     {"RegisterUnsignedNumericConfig", tryRegisterUnsignedNumericConfig},
     {"ReplicateVerbatim", tryReplicateVerbatim},
+    {"ReplyRaw", tryReplyRaw},
     {"ReplySetArrayLength", tryReplySetArrayLength},
     {"ReplySetAttributeLength", tryReplySetAttributeLength},
     {"ReplySetMapLength", tryReplySetMapLength},
@@ -1494,6 +1615,7 @@ static const trial trials[] = {
     {"SetModuleOptions", trySetModuleOptions},
     {"SetModuleUserACL", trySetModuleUserACL},
     {"SetModuleUserACLString", trySetModuleUserACLString},
+    {"SignalKeyAsReady", trySignalKeyAsReady},
     {"SignalModifiedKey", trySignalModifiedKey},
     {"StopTimer", tryStopTimer},
     {"Strdup", tryStrdup},
@@ -1519,6 +1641,9 @@ static const trial trials[] = {
     {"StringTruncate", tryStringTruncate},
     {"SubscribeToKeyspaceEvents", trySubscribeToKeyspaceEvents},
     {"SubscribeToServerEvent", trySubscribeToServerEvent},
+    {"ThreadSafeContextLock", tryThreadSafeContextLock},
+    {"ThreadSafeContextTryLock", tryThreadSafeContextTryLock},
+    {"ThreadSafeContextUnlock", tryThreadSafeContextUnlock},
     {"TrimStringAllocation", tryTrimStringAllocation},
     {"UnlinkKey", tryUnlinkKey},
     {"UnregisterCommandFilter", tryUnregisterCommandFilter},
@@ -1526,6 +1651,7 @@ static const trial trials[] = {
     {"UpdateRuntimeArgs", tryUpdateRuntimeArgs},
     {"ValueLength", tryValueLength},
     {"WrongArity", tryWrongArity},
+    {"Yield", tryYield},
     {"ZsetAdd", tryZsetAdd},
     {"ZsetFirstInLexRange", tryZsetFirstInLexRange},
     {"ZsetFirstInScoreRange", tryZsetFirstInScoreRange},
