@@ -47,6 +47,27 @@ static uint32_t setsNamed(const ctx *c) {
     return sets;
 }
 
+typedef struct sectionSearch {
+    slice name;
+    bool found;
+} sectionSearch;
+
+static void compareName(const infoSection *section, void *arg) {
+    sectionSearch *s = arg;
+    s->found |= sliceIs(s->name, section->name);
+}
+
+/* True if a name is no section of the server: what prints more is asked only then. */
+static bool asksForMore(const ctx *c) {
+    for (int i = 1; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "default") || ctxArgIs(c, i, "all")) continue;
+        sectionSearch s = {c->argv[i], false};
+        hooksEachInfoSection(compareName, &s);
+        if (!s.found) return true;
+    }
+    return false;
+}
+
 /* INFO [section ...]. Reply: "name:value" lines under section titles; unknown sections print
  * nothing. */
 void infoCommand(ctx *c) {
@@ -54,7 +75,7 @@ void infoCommand(ctx *c) {
     hooksEachInfoSection(printSection, &q);
     bool all = q.sets & INFO_IN_EVERYTHING;
     for (int i = 1; i < c->argc; i++) all |= ctxArgIs(c, i, "modules");
-    hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all);
+    if (all || asksForMore(c)) hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all);
     replyVerbatim(c, strSlice(&q.text), "txt");
     strFree(&q.text);
 }

@@ -20,6 +20,7 @@
 #include "module/context.h"
 #include "module/generated/api.h"
 #include "module/module.h"
+#include "module/thread_context.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "repl/role.h"
@@ -154,7 +155,7 @@ int apiGetSelectedDb(ValkeyModuleCtx *ctx) {
 
 int apiSelectDb(ValkeyModuleCtx *ctx, int newid) {
     session *s = sessionOf(ctx);
-    if (!s || sessionSelect(s, newid) != OK) return VALKEYMODULE_ERR;
+    if (!s || !contextUse(ctx) || sessionSelect(s, newid) != OK) return VALKEYMODULE_ERR;
     hotCheck(s->db_id == newid);
     ctx->run->db = s->db;
     return VALKEYMODULE_OK;

@@ -65,7 +65,7 @@ const ValkeyModuleString *apiGetKeyNameFromModuleKey(ValkeyModuleKey *key) {
 int apiGetDbIdFromModuleKey(ValkeyModuleKey *key) { return key ? dbId(key->db) : -1; }
 
 int apiSignalModifiedKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
-    if (!ctx->run || !keyname) return VALKEYMODULE_ERR;
+    if (!ctx->run || !keyname || !contextUse(ctx)) return VALKEYMODULE_ERR;
     engineHot.dirty++;
     if (engineHot.observers) ctxTellObservers(ctx->run, moduleStringSlice(keyname), NULL);
     keysMayHaveChanged();
@@ -137,10 +137,12 @@ int apiGetLFU(ValkeyModuleKey *key, long long *lfu_freq) {
 
 /* ------------------------------------------------------------------ databases */
 
-unsigned long long apiDbSize(ValkeyModuleCtx *ctx) { return ctx->run ? dbSize(ctx->run->db) : 0; }
+unsigned long long apiDbSize(ValkeyModuleCtx *ctx) {
+    return ctx->run && contextUse(ctx) ? dbSize(ctx->run->db) : 0;
+}
 
 ValkeyModuleString *apiRandomKey(ValkeyModuleCtx *ctx) {
-    const robj *o = ctx->run ? dbRandom(ctx->run->db, ctx->run->look) : NULL;
+    const robj *o = ctx->run && contextUse(ctx) ? dbRandom(ctx->run->db, ctx->run->look) : NULL;
     keysMayHaveChanged(); /* expired ones may have been removed */
     if (!o) return NULL;
     slice name = objectKey(o);

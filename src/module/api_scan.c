@@ -8,6 +8,7 @@
 #include "module/generated/api.h"
 #include "module/handles.h"
 #include "module/key.h"
+#include "module/thread_context.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"
@@ -80,7 +81,7 @@ static void addScored(void *arg, const zsetPair *pair) {
 
 int apiScan(ValkeyModuleCtx *ctx, ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
             void *privdata) {
-    if (!ctx->run || cursor->done) {
+    if (!ctx->run || cursor->done || !contextUse(ctx)) {
         errno = ENOENT;
         return 0;
     }

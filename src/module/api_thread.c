@@ -74,7 +74,7 @@ static threadContext *newContext(module *m) {
     t->run = (ctx){.who = &t->who, .out = &t->who.out, .proto = 2, .origin = ORIGIN_MODULE};
     t->x = (ValkeyModuleCtx){
         .get_api = apiGet, .module = m, .run = &t->run, .proto = 2, .flags = CONTEXT_THREAD};
-    handleMade(HANDLE_CONTEXT, &t->x);
+    handleLent(HANDLE_CONTEXT, &t->x);
     threadLockOffer();
     return t;
 }
@@ -103,14 +103,18 @@ static void freeContext(void *arg) {
     hotCheck(t->x.flags & CONTEXT_THREAD);
     contextClear(&t->x);
     if (t->is_ready) sessionClear(&t->who);
-    handleFree(t);
+    memFree(t);
     if (b) blockClientRelease(b);
 }
 
 void apiFreeThreadSafeContext(ValkeyModuleCtx *ctx) {
     if (!ctx) return;
+    if (!(ctx->flags & CONTEXT_THREAD)) {
+        contextMisuse(ctx,
+                      "ValkeyModule_FreeThreadSafeContext() of a context that is no thread's.");
+        return;
+    }
     threadContext *t = threadContextOf(ctx);
-    handleEnded(ctx);
     bool needs_lock = t->is_ready || ctx->garbage_count;
     if (needs_lock && !threadLockIsMine()) {
         mainQueueAdd(freeContext, t);

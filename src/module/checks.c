@@ -5,21 +5,13 @@
 #include "module/checks.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "module/key.h"
+#include "module/thread_lock.h"
 
 static _Thread_local checkedCall *innermost;
-static pthread_t main_thread;
-
-void checksStart(void) {
-    hotCheck(threadIsMain());
-    main_thread = pthread_self();
-}
-
-static bool mayUseServer(void) { return pthread_equal(pthread_self(), main_thread); }
 
 /* ------------------------------------------------------------------ the log */
 
@@ -73,7 +65,7 @@ static void report(const char *format, ...) {
     va_end(args);
     strAppendFormat(&text, ", called at ");
     appendPlace(&text, innermost->caller);
-    const module *m = mayUseServer() ? moduleAt(innermost->caller) : NULL;
+    const module *m = threadLockIsMine() ? moduleAt(innermost->caller) : NULL;
     logWarning("API misuse detected in %s%s: ValkeyModule_%s: %s", m ? "module " : "a module",
                m ? m->name : "", innermost->function, strText(&text));
     strFree(&text);
@@ -85,7 +77,7 @@ bool checksEnter(checkedCall *call) {
     hotCheck(call->function);
     call->outer = innermost;
     innermost = call;
-    if (call->any_thread || mayUseServer()) return true;
+    if (call->any_thread || threadLockIsMine()) return true;
     report("this thread has not locked the server");
     return false;
 }

@@ -19,9 +19,6 @@
 /* The directive, see options.c. */
 extern const configOption moduleOptions[];
 
-/* Called by the main thread before a module is loaded. */
-void checksStart(void);
-
 /* A call of a function of the interface by a module; those that it leads to are nested. */
 typedef struct checkedCall {
     const char *function; /* without prefix */

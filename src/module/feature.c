@@ -125,7 +125,6 @@ static const gate *const gates[] = {&moduleGate, &moduleBusyGate, NULL};
 /* The gate is always armed: it selects MODULE only, so other commands are not affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
-    checksStart();
     moduleStringsStart();
     callRepliesStart();
     dictsStart();

@@ -13,6 +13,7 @@
 #include "module/context.h"
 #include "module/generated/api.h"
 #include "module/owned.h"
+#include "module/thread_context.h"
 #include "pubsub/pubsub.h"
 #include "repl/repl.h"
 #include "store/store.h"
@@ -116,7 +117,7 @@ int apiGetKeyspaceNotificationFlagsAll(void) {
 
 int apiNotifyKeyspaceEvent(ValkeyModuleCtx *ctx, int type, const char *event,
                            ValkeyModuleString *key) {
-    if (!ctx || !ctx->run || !event || !key) return VALKEYMODULE_ERR;
+    if (!ctx || !ctx->run || !event || !key || !contextUse(ctx)) return VALKEYMODULE_ERR;
     keyEvent e = {event, (uint32_t)type};
     ctxKeyEvent(ctx->run, moduleStringSlice(key), &e);
     return VALKEYMODULE_OK;

@@ -3,11 +3,15 @@
  * A module for tests: sections of INFO, and reading INFO.
  *
  *     INFOS.READ section field   the field as text, as signed and unsigned number, as double;
- *                                NULL and "error" where that fails */
+ *                                NULL and "error" where that fails
+ *     INFOS.CALLS                how often the module was asked for its sections */
 #include "valkeymodule.h"
+
+static long long calls;
 
 static void addInfo(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
     (void)for_crash_report;
+    calls++;
     ValkeyModule_InfoAddFieldLongLong(ctx, "too_early", 1); /* there is no section: an error */
     if (ValkeyModule_InfoAddSection(ctx, "") == VALKEYMODULE_OK) {
         ValkeyModule_InfoAddFieldLongLong(ctx, "signed", -5);
@@ -49,10 +53,17 @@ static int readCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
                                               : ValkeyModule_CreateStringPrintf(ctx, "%g", real));
 }
 
+static int callsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    return ValkeyModule_ReplyWithLongLong(ctx, calls);
+}
+
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "infos", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     if (ValkeyModule_RegisterInfoFunc(ctx, addInfo) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    if (ValkeyModule_CreateCommand(ctx, "infos.calls", callsCommand, "", 0, 0, 0))
+        return VALKEYMODULE_ERR;
     return ValkeyModule_CreateCommand(ctx, "infos.read", readCommand, "", 0, 0, 0);
 }

@@ -29,6 +29,18 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal {{} error error error} [r infos.read memory maxmem]
     }
 
+    test {a module is not asked if only sections of the server are wanted} {
+        set before [r infos.calls]
+        r info
+        r info all
+        r info memory
+        r info server default
+        r infos.read clients connected_clients
+        assert_equal $before [r infos.calls]
+        r info memory infos_texts
+        assert_equal [expr {$before + 1}] [r infos.calls]
+    }
+
     test {after it was unloaded it has no sections} {
         r module unload infos
         assert_equal {} [r info infos]
