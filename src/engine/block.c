@@ -378,6 +378,7 @@ static void runAgain(blockWait *w) {
     w->ends = true;
     s->flags &= ~SESSION_BLOCKED;
     executeKept(&c, &w->kept, CTX_WOKEN);
+    s->flags &= ~SESSION_REPARSE; /* what follows is parsed when the session continues */
     s->flags |= SESSION_BLOCKED;
     w->ends = false;
     outbufClear(&silence);

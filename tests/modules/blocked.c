@@ -231,6 +231,28 @@ static int seenCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
     return ValkeyModule_ReplyWithLongLong(ctx, disconnected);
 }
 
+/* The user `later` is asked for its password when the client is unblocked, which is at once. */
+static int authReply(ValkeyModuleCtx *ctx, ValkeyModuleString *user, ValkeyModuleString *password,
+                     ValkeyModuleString **error) {
+    (void)user, (void)error;
+    size_t len;
+    const char *text = ValkeyModule_StringPtrLen(password, &len);
+    if (len != 3 || memcmp(text, "yes", len) != 0) return VALKEYMODULE_AUTH_NOT_HANDLED;
+    ValkeyModule_AuthenticateClientWithACLUser(ctx, "default", 7, NULL, NULL, NULL);
+    return VALKEYMODULE_AUTH_HANDLED;
+}
+
+static int authBlocking(ValkeyModuleCtx *ctx, ValkeyModuleString *user,
+                        ValkeyModuleString *password, ValkeyModuleString **error) {
+    (void)password, (void)error;
+    size_t len;
+    const char *name = ValkeyModule_StringPtrLen(user, &len);
+    if (len != 5 || memcmp(name, "later", len) != 0) return VALKEYMODULE_AUTH_NOT_HANDLED;
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClientOnAuth(ctx, authReply, NULL);
+    ValkeyModule_UnblockClient(bc, NULL);
+    return VALKEYMODULE_AUTH_HANDLED;
+}
+
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
@@ -248,5 +270,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
+    ValkeyModule_RegisterAuthCallback(ctx, authBlocking); /* two in a row */
+    ValkeyModule_RegisterAuthCallback(ctx, authBlocking);
     return VALKEYMODULE_OK;
 }

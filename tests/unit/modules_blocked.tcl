@@ -128,6 +128,14 @@ start_server {overrides {enable-module-command yes latency-tracking yes}} {
         assert_equal 1 [r get arrived]
     }
 
+    test {a client whose login was blocked goes on} {
+        set c [connect]
+        assert_equal OK [$c auth later yes]
+        assert_equal PONG [$c ping]
+        assert_error {WRONGPASS*} {$c auth later no}
+        assert_equal PONG [$c ping]
+    }
+
     test {the module can be unloaded when no handle is left} {
         assert_equal OK [r module unload blocked]
     }
