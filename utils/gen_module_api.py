@@ -263,6 +263,9 @@ class Function:
                 values.append("(ValkeyModuleString **)&bad")
             elif number and pairs[number - 1][1] == "argv":
                 values.append("1")
+            elif kind in ("const char *", "void *") and number + 1 < len(pairs) and \
+                    pairs[number + 1][0] in ("size_t", "uint32_t"):
+                values.append(f'({kind})""')
             elif kind == "ValkeyModuleEvent":
                 values.append("(ValkeyModuleEvent){0}")
             else:

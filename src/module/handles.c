@@ -17,6 +17,7 @@ bool handlesChecked;
 static struct {
     pthread_mutex_t lock;
     hashtable table;
+    list all;
     void *freed[QUARANTINE_BLOCKS]; /* a ring */
     int next;
     size_t counts[HANDLE_KINDS];
@@ -36,7 +37,9 @@ static const hashtableType record_type = {.hash_of = hashOfRecord, .match = reco
 static void removeRecord(const void *address) {
     handleRecord *r = hashtableDelete(&handles.table, &record_type, hashAddress(address), address,
                                       sizeof(address));
-    if (r) handles.counts[r->kind]--;
+    if (!r) return;
+    handles.counts[r->kind]--;
+    listRemove(&handles.all, &r->node);
     memFree(r);
 }
 
@@ -49,6 +52,8 @@ void handleTrack(handleKind kind, const void *address, bool is_lent) {
     pthread_mutex_lock(&handles.lock);
     removeRecord(address); /* of a stack frame that was left without an end */
     handles.counts[kind]++;
+    if (!handles.all.head.next) listInit(&handles.all);
+    listAppend(&handles.all, &r->node);
     hashtableInsert(&handles.table, &record_type, hashAddress(address), r, 0);
     pthread_mutex_unlock(&handles.lock);
 }
@@ -96,24 +101,10 @@ handleKind handleKindOf(const void *address) {
     return kind;
 }
 
-typedef struct visit {
-    handleVisitProc *proc;
-    void *arg;
-} visit;
-
-static void visitRecord(void *context, void *entry, unsigned flags) {
-    const visit *v = context;
-    (void)flags; /* none are used */
-    v->proc(entry, v->arg);
-}
-
-void handlesEach(handleVisitProc *proc, void *arg) {
-    hotCheck(proc);
-    visit v = {proc, arg};
+void handlesEach(handleVisitProc *visit, void *arg) {
+    hotCheck(visit);
     pthread_mutex_lock(&handles.lock);
-    uint64_t cursor = 0;
-    do {
-        cursor = hashtableScan(&handles.table, &record_type, cursor, visitRecord, &v);
-    } while (cursor);
+    listNode *n = handles.all.head.next ? listFirst(&handles.all) : NULL;
+    for (; n; n = listNext(&handles.all, n)) visit(LIST_OWNER(n, handleRecord, node), arg);
     pthread_mutex_unlock(&handles.lock);
 }

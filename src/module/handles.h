@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/base.h"
+#include "ds/list.h"
 
 typedef enum handleKind {
     HANDLE_CONTEXT,
@@ -29,6 +30,7 @@ extern bool handlesChecked;
 
 /* What is known of a handle. */
 typedef struct handleRecord {
+    listNode node; /* private */
     const void *address;
     handleKind kind;
     bool is_lent;       /* belongs to the server: arguments, contexts */

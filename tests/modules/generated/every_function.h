@@ -30,7 +30,7 @@ static void tryACLCheckKeyPermissions(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryACLCheckKeyPrefixPermissions(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ACLCheckKeyPrefixPermissions(bad, 0, 0, 0);
+    (void)ValkeyModule_ACLCheckKeyPrefixPermissions(bad, (const char *)"", 0, 0);
 }
 
 static void tryACLCheckPermissions(ValkeyModuleCtx *ctx, void *bad) {
@@ -50,7 +50,7 @@ static void tryAddPostNotificationJob(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryAuthenticateClientWithACLUser(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_AuthenticateClientWithACLUser(ctx, 0, 0, 0, 0, 0);
+    (void)ValkeyModule_AuthenticateClientWithACLUser(ctx, (const char *)"", 0, 0, 0, 0);
 }
 
 static void tryAuthenticateClientWithUser(ValkeyModuleCtx *ctx, void *bad) {
@@ -220,7 +220,7 @@ static void tryCreateModuleUser(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryCreateString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_CreateString(ctx, 0, 0);
+    (void)ValkeyModule_CreateString(ctx, (const char *)"", 0);
 }
 
 static void tryCreateStringFromCallReply(ValkeyModuleCtx *ctx, void *bad) {
@@ -295,7 +295,7 @@ static void tryDictCompare(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictCompareC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictCompareC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictCompareC(bad, 0, (void *)"", 0);
 }
 
 static void tryDictDel(ValkeyModuleCtx *ctx, void *bad) {
@@ -305,7 +305,7 @@ static void tryDictDel(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictDelC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictDelC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictDelC(bad, (void *)"", 0, 0);
 }
 
 static void tryDictGet(ValkeyModuleCtx *ctx, void *bad) {
@@ -315,7 +315,7 @@ static void tryDictGet(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictGetC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictGetC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictGetC(bad, (void *)"", 0, 0);
 }
 
 static void tryDictIteratorReseek(ValkeyModuleCtx *ctx, void *bad) {
@@ -325,7 +325,7 @@ static void tryDictIteratorReseek(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictIteratorReseekC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictIteratorReseekC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictIteratorReseekC(bad, 0, (void *)"", 0);
 }
 
 static void tryDictIteratorStart(ValkeyModuleCtx *ctx, void *bad) {
@@ -335,7 +335,7 @@ static void tryDictIteratorStart(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictIteratorStartC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictIteratorStartC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictIteratorStartC(bad, 0, (void *)"", 0);
 }
 
 static void tryDictIteratorStop(ValkeyModuleCtx *ctx, void *bad) {
@@ -370,7 +370,7 @@ static void tryDictReplace(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictReplaceC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictReplaceC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictReplaceC(bad, (void *)"", 0, 0);
 }
 
 static void tryDictSet(ValkeyModuleCtx *ctx, void *bad) {
@@ -380,7 +380,7 @@ static void tryDictSet(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryDictSetC(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_DictSetC(bad, 0, 0, 0);
+    (void)ValkeyModule_DictSetC(bad, (void *)"", 0, 0);
 }
 
 static void tryDictSize(ValkeyModuleCtx *ctx, void *bad) {
@@ -575,7 +575,7 @@ static void tryHashHasStringRef(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryHashSetStringRef(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_HashSetStringRef(bad, bad, 0, 0);
+    (void)ValkeyModule_HashSetStringRef(bad, bad, (const char *)"", 0);
 }
 
 static void tryHoldString(ValkeyModuleCtx *ctx, void *bad) {
@@ -855,7 +855,7 @@ static void tryReplicateVerbatim(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryReplyRaw(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ReplyRaw(ctx, 0, 0);
+    (void)ValkeyModule_ReplyRaw(ctx, (const char *)"", 0);
 }
 
 static void tryReplySetArrayLength(ValkeyModuleCtx *ctx, void *bad) {
@@ -895,7 +895,7 @@ static void tryReplyWithAttribute(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryReplyWithBigNumber(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ReplyWithBigNumber(ctx, 0, 0);
+    (void)ValkeyModule_ReplyWithBigNumber(ctx, (const char *)"", 0);
 }
 
 static void tryReplyWithBool(ValkeyModuleCtx *ctx, void *bad) {
@@ -975,17 +975,17 @@ static void tryReplyWithString(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryReplyWithStringBuffer(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ReplyWithStringBuffer(ctx, 0, 0);
+    (void)ValkeyModule_ReplyWithStringBuffer(ctx, (const char *)"", 0);
 }
 
 static void tryReplyWithVerbatimString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ReplyWithVerbatimString(ctx, 0, 0);
+    (void)ValkeyModule_ReplyWithVerbatimString(ctx, (const char *)"", 0);
 }
 
 static void tryReplyWithVerbatimStringType(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_ReplyWithVerbatimStringType(ctx, 0, 0, 0);
+    (void)ValkeyModule_ReplyWithVerbatimStringType(ctx, (const char *)"", 0, 0);
 }
 
 static void tryRetainString(ValkeyModuleCtx *ctx, void *bad) {
@@ -1045,7 +1045,7 @@ static void trySelectDb(ValkeyModuleCtx *ctx, void *bad) {
 
 static void trySendClusterMessage(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_SendClusterMessage(ctx, 0, 0, 0, 0);
+    (void)ValkeyModule_SendClusterMessage(ctx, 0, 0, (const char *)"", 0);
 }
 
 static void tryServerInfoGetField(ValkeyModuleCtx *ctx, void *bad) {
@@ -1200,7 +1200,7 @@ static void tryStreamTrimByLength(ValkeyModuleCtx *ctx, void *bad) {
 
 static void tryStringAppendBuffer(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_StringAppendBuffer(ctx, bad, 0, 0);
+    (void)ValkeyModule_StringAppendBuffer(ctx, bad, (const char *)"", 0);
 }
 
 static void tryStringCompare(ValkeyModuleCtx *ctx, void *bad) {
