@@ -167,7 +167,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         r del {*}$names
         r config set active-defrag-ignore-bytes 1 active-defrag-threshold-lower 0 active-defrag-cycle-min 50 active-defrag-cycle-max 75
         r config set activedefrag yes
-        wait_for_condition 500 20 {[lindex [r dataset.moves] 1] > 10 && [lindex [r dataset.moves] 3] > 0} else {fail "[r dataset.moves] [r info everything]"}
+        wait_for_condition 2500 20 {[lindex [r dataset.moves] 1] > 10 && [lindex [r dataset.moves] 3] > 0} else {fail "[r dataset.moves] [r info everything]"}
         r config set activedefrag no
         lassign [r dataset.moves] moved late wrong global
         assert {$moved > 0}
