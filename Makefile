@@ -165,7 +165,7 @@ test_flags := -Wno-missing-prototypes -Wno-unused-parameter
 valkey-cli_libs := $(libedit_LIBS)
 link_libs := $(foreach dep,$(filter-out libedit,$(deps_used)),$($(dep)_LIBS)) -lm -ldl -pthread
 # Warnings of link-time optimisation depend on heuristics, so they are not errors.
-link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o $@
+link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list -Wl,-z,relro,-z,now $(LDFLAGS) -o $@
 
 # ---- targets -------------------------------------------------------------------------------------
 

@@ -67,19 +67,11 @@ static void callOnLoad(ValkeyModuleCtx *x, void *arg) {
     call->made = x->module;
 }
 
-/* A module's own functions come before those of the program with the same names. Sanitizers, which
- * replace functions of the C library, do not permit that. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Not RTLD_DEEPBIND: its malloc() and free() would be those of the C library, but what strdup() and
+ * others return there is memory of the allocator that this program is linked with. A module has
+ * functions of its own before those of the program with the same names all the same, as the program
+ * exports none but exported.list. */
 enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL };
-#else
-enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND };
-#endif
-#else
-enum { OPEN_FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND };
-#endif
 
 static status openLibrary(const char *path, void **library, onLoadProc **on_load, reason *why) {
     struct stat st;

@@ -6,10 +6,8 @@
  *
  * Invariant: `slot.tid` is the thread that may write to the slot, 0 if none. Called from signal
  * handlers: allocates nothing, except in opendir(). */
-#define _GNU_SOURCE /* for dladdr(), tgkill() */
 #include "server/trace.h"
 
-#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +17,7 @@
 
 #include "base/base.h"
 #include "io/file.h"
+#include "server/symbols.h"
 
 enum { FRAMES_MAX = 100, TRACE_WAIT_US = 100 * 1000, LINE_BYTES = 1024 };
 
@@ -29,25 +28,19 @@ static struct {
     void *frames[FRAMES_MAX];
 } slot;
 
-/* Address and name of the main program: the process title overwrites the name known to the
- * loader. */
-static const void *program_base;
-static const char *program_name;
-
 int traceOwnTid(void) { return (int)syscall(SYS_gettid); }
 
 /* `is_return`: a return address, which may be in the next function if the call never returns. */
 static void printFrame(void *address, bool is_return) {
     char line[LINE_BYTES];
-    Dl_info info;
-    bool known = dladdr((char *)address - is_return, &info) != 0;
-    if (known && info.dli_fbase == program_base) info.dli_fname = program_name;
-    if (known && info.dli_sname) {
-        snprintf(line, sizeof(line), "%s(%s+0x%zx) [%p]\n", info.dli_fname, info.dli_sname,
-                 (size_t)((char *)address - (char *)info.dli_saddr), address);
+    symbol found;
+    bool known = symbolFind((char *)address - is_return, &found);
+    if (known && found.name) {
+        snprintf(line, sizeof(line), "%s(%s+0x%zx) [%p]\n", found.object, found.name,
+                 (size_t)((const char *)address - (const char *)found.start), address);
     } else if (known) {
-        snprintf(line, sizeof(line), "%s(+0x%zx) [%p]\n", info.dli_fname,
-                 (size_t)((char *)address - (char *)info.dli_fbase), address);
+        snprintf(line, sizeof(line), "%s(+0x%zx) [%p]\n", found.object,
+                 (size_t)((const char *)address - (const char *)found.base), address);
     } else {
         snprintf(line, sizeof(line), "[%p]\n", address);
     }
@@ -84,9 +77,7 @@ void traceFreeze(void) {
 
 void traceInit(const char *program) {
     void *frame;
-    Dl_info info;
-    program_name = program;
-    if (dladdr((void *)traceInit, &info)) program_base = info.dli_fbase;
+    symbolsInit(program);
     (void)backtrace(&frame, 1); /* loads its library */
     struct sigaction action = {.sa_handler = onTraceRequest, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);

@@ -3,14 +3,14 @@
  * Prints the processor state of a signal context: registers, top of the stack, code around the
  * instruction. Memory is read with process_vm_readv(), so that an invalid pointer is an error
  * instead of another crash. */
-#define _GNU_SOURCE /* for register names, process_vm_readv(), dladdr() */
-#include <dlfcn.h>
+#define _GNU_SOURCE /* for register names, process_vm_readv() */
 #include <stdio.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "server/symbols.h"
 #include "server/trace.h"
 
 enum { STACK_WORDS = 16, CODE_BEFORE = 64, CODE_AFTER = 64, LINE_BYTES = 256 };
@@ -101,15 +101,14 @@ void tracePrintRegisters(const void *context, bool show_stack) {
 
 void tracePrintCode(const void *context) {
     uintptr_t pc = pcOf(context), from = pc - CODE_BEFORE;
-    Dl_info info;
-    bool known = dladdr((void *)pc, &info) != 0;
-    if (known && info.dli_saddr && (uintptr_t)info.dli_saddr > from)
-        from = (uintptr_t)info.dli_saddr;
+    symbol found;
+    bool named = symbolFind((void *)pc, &found) && found.name;
+    if (named && (uintptr_t)found.start > from) from = (uintptr_t)found.start;
     uint8_t code[CODE_BEFORE + CODE_AFTER];
     size_t size = (size_t)(pc - from) + CODE_AFTER;
     char line[2 * sizeof(code) + 2];
     if (!readMemory(from, code, size)) return;
-    snprintf(line, sizeof(line), "Symbol: %s\n", known && info.dli_sname ? info.dli_sname : "?");
+    snprintf(line, sizeof(line), "Symbol: %s\n", named ? found.name : "?");
     logRaw(line);
     for (size_t i = 0; i < size; i++) snprintf(line + 2 * i, 3, "%02x", code[i]);
     logRaw(line);

@@ -76,6 +76,18 @@ start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} 
     }
 }
 
+start_server {overrides {enable-module-command yes}} {
+    r module load [hello_module symbols]
+
+    test {a module frees what the C library has allocated for it} {
+        assert_equal {copied {1 printed} written grown /} [r symbols.free]
+    }
+
+    test {functions of a module with names of the server's functions are the module's own} {
+        assert_equal {1 2 3} [r symbols.own]
+    }
+}
+
 start_server [list overrides [list enable-module-command no loadmodule [list [hello_module hello_command] one]]] {
     test {loadmodule loads a module at start, MODULE LOAD needs enable-module-command} {
         assert_equal {1} [r hello.greet start]
