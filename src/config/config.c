@@ -646,6 +646,16 @@ typedef struct change {
     bool differs;
 } change;
 
+static struct {
+    uint64_t number; /* of CONFIG SET so far */
+    int depth;       /* a module's function may use it, too */
+    const configOption *blamed;
+} configSetNow;
+
+uint64_t configSetNumber(void) { return configSetNow.number; }
+
+void configSetBlame(const configOption *o) { configSetNow.blamed = o; }
+
 static status refuseName(const configEntry *entry, slice name, unsigned allowed, str *error) {
     const char *words = NULL;
     if (!entry || entry->option->kind == CONFIG_KIND_FILE_ONLY) {
@@ -690,15 +700,15 @@ static status findChanges(const slice *pairs, int count, unsigned allowed, chang
     return OK;
 }
 
-static void refuseChange(const change *c, const reason *why, str *error) {
-    strAppendFormat(error, "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
-                    c->entry->name, why->text);
+static void refuseChange(const char *name, const reason *why, str *error) {
+    strAppendFormat(error, "ERR CONFIG SET failed (possibly related to argument '%s') - %s", name,
+                    why->text);
 }
 
-/* Restores the values of changes[0..count) in reverse order. */
+/* Restores the values of changes[0..count), in the order in which they were set. */
 static void restoreValues(change *changes, int count) {
     hotCheck(count >= 0);
-    for (int i = count - 1; i >= 0; i--) {
+    for (int i = 0; i < count; i++) {
         reason why;
         status st =
             configAssignText(changes[i].entry->option, strSlice(&changes[i].old), false, &why);
@@ -716,8 +726,13 @@ static status assignChanges(change *changes, int count, str *error) {
         reason why = {""};
         status st = configAssignText(o, c->value, false, &why);
         if (st != OK) {
-            refuseChange(c, &why, error);
-            restoreValues(changes, i);
+            refuseChange(c->entry->name, &why, error);
+            /* A module may have taken the value, and have refused it afterwards. */
+            str now = STR_EMPTY;
+            configGet(o, &now);
+            bool was_taken = !sliceEqual(strSlice(&now), strSlice(&c->old));
+            strFree(&now);
+            restoreValues(changes, i + was_taken);
             return st;
         }
         str now = STR_EMPTY;
@@ -745,11 +760,14 @@ static status applyChanges(change *changes, int count, str *error) {
     for (int i = 0; i < count; i++) {
         if (!isFirstOfEffect(changes, i)) continue;
         reason why = {""};
+        configSetNow.blamed = NULL;
         status st = changes[i].entry->option->apply(&why);
         if (st == OK) continue;
-        refuseChange(&changes[i], &why, error);
+        const configOption *blamed = configSetNow.blamed;
+        refuseChange(blamed ? blamed->name : changes[i].entry->name, &why, error);
         restoreValues(changes, count);
-        for (int j = 0; j < i; j++) {
+        /* That of `i` as well: it may have done a part, and options of modules share it. */
+        for (int j = 0; j <= i; j++) {
             if (!isFirstOfEffect(changes, j)) continue;
             if (changes[j].entry->option->apply(&why) == OK) continue;
             logWarning("Can't undo the effect of %s after a failed CONFIG SET: %s",
@@ -771,6 +789,7 @@ void configPreset(const char *name, const char *text) {
 status configSet(const slice *pairs, int count, unsigned allowed, str *error) {
     hotCheck(threadIsMain());
     change *changes = memNewArray(change, (size_t)count + 1);
+    if (configSetNow.depth++ == 0) configSetNow.number++;
     status st = findChanges(pairs, count, allowed, changes, error);
     if (st == OK) st = assignChanges(changes, count, error);
     if (st == OK) st = applyChanges(changes, count, error);
@@ -778,6 +797,7 @@ status configSet(const slice *pairs, int count, unsigned allowed, str *error) {
         if (st == OK) changes[i].entry->main->origin = (configOrigin){.kind = CONFIG_FROM_SET};
         strFree(&changes[i].old);
     }
+    configSetNow.depth--;
     memFree(changes);
     return st;
 }

@@ -244,6 +244,10 @@ enum { CONFIG_ALLOW_PROTECTED = 1, CONFIG_ALLOW_NOT_WHILE_LOADING = 2, CONFIG_AL
  * ERR_NOT_FOUND: unknown name; ERR_DENIED: not permitted now; others: a value was invalid or could
  * not be applied. */
 status configSet(const slice *pairs, int count, unsigned allowed, str *error) MUST_USE;
+/* How often it was called; a call within another one is not counted. */
+uint64_t configSetNumber(void);
+/* For an `apply` that several options share, before it fails: names this one in the error. */
+void configSetBlame(const configOption *o);
 /* True if values of that option must not be shown in logs and MONITOR. */
 bool configIsSensitive(slice name);
 /* Appends "name value" lines of the options shown in crash reports. */

@@ -54,12 +54,18 @@ struct setting {
     char **words; /* of enums */
     int *values;
     int word_count;
-    bool is_listed;  /* the configuration has it */
-    bool is_changed; /* its apply() is to be called */
-    setting *next;   /* in the order of registration */
+    bool is_listed;        /* the configuration has it */
+    setting *next;         /* in the order of registration */
+    setting *next_changed; /* in the order of CONFIG SET */
 };
 
 static setting *settings;
+
+/* Those whose apply() is to be called at the end of a CONFIG SET. */
+static struct {
+    uint64_t set_number; /* of configSetNumber(): those of an earlier one were refused */
+    setting *first;
+} changed;
 
 /* ------------------------------------------------------------------ values as text */
 
@@ -236,6 +242,17 @@ static bool isValueNow(const setting *s, slice text) {
     return is;
 }
 
+static void noteChange(setting *s) {
+    hotCheck(threadIsMain());
+    if (changed.set_number != configSetNumber()) changed.first = NULL;
+    changed.set_number = configSetNumber();
+    setting **end = &changed.first;
+    while (*end && *end != s) end = &(*end)->next_changed;
+    if (*end) return;
+    s->next_changed = NULL;
+    *end = s;
+}
+
 static status setText(const configOption *o, slice text, reason *why) {
     hotCheck(settingOf(o)->is_listed);
     setting *s = (setting *)settingOf(o); /* the rows are this file's */
@@ -243,7 +260,7 @@ static status setText(const configOption *o, slice text, reason *why) {
     status st = parse(s, text, &v, why);
     if (st != OK || isValueNow(s, text)) return st;
     st = give(s, &v, why);
-    if (st == OK) s->is_changed = true;
+    if (st == OK) noteChange(s);
     return st;
 }
 
@@ -283,23 +300,31 @@ static void callApply(ValkeyModuleCtx *x, void *arg) {
     call->result = call->of->apply(x, call->of->private, &call->error);
 }
 
+static status applyOne(const setting *s, reason *why) {
+    hotCheck(s->apply);
+    applyCall call = {.of = s};
+    contextRun(s->owner, 0, callApply, &call);
+    slice text = call.error ? moduleStringSlice(call.error) : SLICE("it cannot be applied");
+    status st = OK;
+    if (call.result != VALKEYMODULE_OK) {
+        configSetBlame(s->rows);
+        st = reasonSet(why, ERR_DENIED, "%.*s", (int)sizeMin(text.len, ERROR_SHOWN_MAX), text.ptr);
+    }
+    if (call.error) moduleStringRelease(call.error);
+    return st;
+}
+
 /* After CONFIG SET: once for each pair of a function and its data. */
 static status applyChanged(reason *why) {
     hotCheck(threadIsMain());
     status st = OK;
-    for (setting *s = settings; s; s = s->next) {
-        if (!s->is_changed) continue;
-        for (setting *same = s; same; same = same->next) {
-            if (same->apply == s->apply && same->private == s->private) same->is_changed = false;
-        }
-        if (!s->apply || st != OK) continue;
-        applyCall call = {.of = s};
-        contextRun(s->owner, 0, callApply, &call);
-        slice text = call.error ? moduleStringSlice(call.error) : SLICE("it cannot be applied");
-        if (call.result != VALKEYMODULE_OK)
-            st = reasonSet(why, ERR_DENIED, "%.*s", (int)sizeMin(text.len, ERROR_SHOWN_MAX),
-                           text.ptr);
-        if (call.error) moduleStringRelease(call.error);
+    const setting *first = changed.first;
+    changed.first = NULL;
+    for (const setting *s = first; s && st == OK; s = s->next_changed) {
+        const setting *same = first; /* a function that was called may change the list */
+        while (same && (same->apply != s->apply || same->private != s->private))
+            same = same->next_changed;
+        if (s->apply && (!same || same == s)) st = applyOne(s, why);
     }
     return st;
 }
@@ -534,6 +559,7 @@ static void freeSetting(setting *s) {
 
 void settingsRemove(module *m) {
     hotCheck(m);
+    changed.first = NULL;
     for (setting **at = &settings; *at;) {
         setting *s = *at;
         if (s->owner != m) {

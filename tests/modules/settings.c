@@ -3,11 +3,14 @@
  * A module for tests: settings of each kind, and a function for other modules.
  *
  *     SETTINGS.CALLS      how often a value was set, and how often changes were applied
+ *     SETTINGS.TRACE      the values given since the last time, refused ones included, and `apply`
  *     SETTINGS.LATE name  0: a setting could be registered after the load, else errno
  *
  * The argument `unloaded` of the load omits LoadConfigs(); `twice` registers a name twice;
  * `name` one with a blank. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "valkeymodule.h"
@@ -18,6 +21,17 @@ static long long number, memory;
 static unsigned long long large;
 static long long sets, applies;
 
+static char trace[2000];
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...) {
+    size_t len = strlen(trace);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(trace + len, sizeof(trace) - len, format, args);
+    va_end(args);
+}
+
 static ValkeyModuleString *getText(const char *name, void *privdata) {
     (void)name, (void)privdata;
     return greeting;
@@ -25,7 +39,8 @@ static ValkeyModuleString *getText(const char *name, void *privdata) {
 
 static int setText(const char *name, ValkeyModuleString *value, void *privdata,
                    ValkeyModuleString **err) {
-    (void)name, (void)privdata;
+    (void)privdata;
+    note("%s=%s ", name, ValkeyModule_StringPtrLen(value, NULL));
     if (!strcmp(ValkeyModule_StringPtrLen(value, NULL), "bad")) {
         *err = ValkeyModule_CreateString(NULL, "no bad greetings", 16);
         return VALKEYMODULE_ERR;
@@ -43,7 +58,8 @@ static int getInt(const char *name, void *privdata) {
 }
 
 static int setInt(const char *name, int value, void *privdata, ValkeyModuleString **err) {
-    (void)name, (void)err;
+    (void)err;
+    note("%s=%d ", name, value);
     *(int *)privdata = value;
     sets++;
     return VALKEYMODULE_OK;
@@ -55,12 +71,16 @@ static long long getNumber(const char *name, void *privdata) {
 }
 
 static int setNumber(const char *name, long long value, void *privdata, ValkeyModuleString **err) {
-    (void)name;
+    note("%s=%lld ", name, value);
     if (value == 13) {
         *err = ValkeyModule_CreateString(NULL, "not thirteen", 12);
         return VALKEYMODULE_ERR;
     }
     *(long long *)privdata = value;
+    if (value == 14) { /* too late */
+        *err = ValkeyModule_CreateString(NULL, "not fourteen", 12);
+        return VALKEYMODULE_ERR;
+    }
     sets++;
     return VALKEYMODULE_OK;
 }
@@ -72,15 +92,26 @@ static unsigned long long getLarge(const char *name, void *privdata) {
 
 static int setLarge(const char *name, unsigned long long value, void *privdata,
                     ValkeyModuleString **err) {
-    (void)name, (void)err;
+    (void)err;
+    note("%s=%llu ", name, value);
     *(unsigned long long *)privdata = value;
     sets++;
     return VALKEYMODULE_OK;
 }
 
 static int apply(ValkeyModuleCtx *ctx, void *privdata, ValkeyModuleString **err) {
-    (void)ctx, (void)privdata, (void)err;
+    (void)ctx;
     applies++;
+    note("apply ");
+    if (privdata != &number || number != 99) return VALKEYMODULE_OK;
+    *err = ValkeyModule_CreateString(NULL, "cannot be applied", 17);
+    return VALKEYMODULE_ERR;
+}
+
+static int readTrace(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithCString(ctx, trace);
+    trace[0] = '\0';
     return VALKEYMODULE_OK;
 }
 
@@ -131,6 +162,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         return VALKEYMODULE_ERR;
     const char *word = argc ? ValkeyModule_StringPtrLen(argv[0], NULL) : "";
     if (ValkeyModule_CreateCommand(ctx, "settings.calls", calls, "", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "settings.trace", readTrace, "", 0, 0, 0) ||
         ValkeyModule_CreateCommand(ctx, "settings.late", late, "", 0, 0, 0) || registerAll(ctx))
         return VALKEYMODULE_ERR;
     errno = 0;

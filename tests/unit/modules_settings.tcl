@@ -44,6 +44,39 @@ start_server {overrides {enable-module-command yes}} {
         }
     }
 
+    test {a refused CONFIG SET gives the module the former values again, in the order of the request} {
+        r config set settings.memory 1024 settings.colour green settings.large 1 settings.bits none settings.number 7 settings.on yes
+        foreach {pairs calls} {
+            {memory 4096 colour red large 5 bits read greeting bad}
+            {memory=4096 colour=1 large=5 bits=1 greeting=bad memory=1024 colour=2 large=1 bits=0}
+            {memory 4096 number 13 on no} {memory=4096 number=13 memory=1024}
+            {memory 4096 number 101} {memory=4096 memory=1024}
+            {number 7 colour green greeting bad} {greeting=bad}
+            {memory 4096 number 14 on no} {memory=4096 number=14 memory=1024 number=7}
+        } {
+            r settings.trace
+            set words {}
+            foreach {name value} $pairs {lappend words settings.$name $value}
+            assert_error {ERR CONFIG SET failed *} {r config set {*}$words}
+            assert_equal $calls [string trim [r settings.trace]]
+        }
+    }
+
+    test {what cannot be applied is applied again with the former values, in the order of the request} {
+        foreach {pairs calls} {
+            {memory 4096 number 99 on no} {memory=4096 number=99 on=0 apply memory=1024 number=7 on=1 apply apply}
+            {on no number 99} {on=0 number=99 apply apply on=1 number=7 apply apply}
+            {number 99} {number=99 apply number=7 apply}
+        } {
+            r settings.trace
+            set words {}
+            foreach {name value} $pairs {lappend words settings.$name $value}
+            assert_error {ERR CONFIG SET failed (possibly related to argument 'settings.number') - cannot be applied} \
+                {r config set {*}$words}
+            assert_equal $calls [string trim [r settings.trace]]
+        }
+    }
+
     test {MODULE LOADEX gives first values} {
         r module unload settings
         assert_equal {} [r config get settings.*]
