@@ -35,7 +35,7 @@ def help_options(path):
     text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', source(path))).replace("\\n", "\n").replace('\\"', '"')
     options = []
     for line in text.split("\n"):
-        found = re.fullmatch(r" {1,2}(--?[\w-]+)(?: <([^>]+)>)?(?: \[[^\]]+\])* +(\S.*)", line)
+        found = re.fullmatch(r" {1,2}(--?[\w-]+)(?: <([^>]+)>)?(?: <[^>]+>)*(?: \[[^\]]+\])* +(\S.*)", line)
         if found:
             options.append(Option(*found.groups()))
         elif options and line.startswith(" " * 15):
@@ -53,7 +53,7 @@ def compare(program, helped, parsed):
 
 def cli_options():
     options = help_options("cli/usage.c")
-    rows = re.findall(r'^    \{"(-[^"]+)", (KIND_\w+), (?:FIELD\([\w.]+\)|0), (\w+)\}', source("cli/options.c"), flags=re.M)
+    rows = re.findall(r'^    \{"(-[^"]+)", (KIND_\w+), (?:FIELD\([\w.\[\]]+\)|0), (\w+)\}', source("cli/options.c"), flags=re.M)
     compare("valkey-cli", {o.name for o in options}, {name for name, *_ in rows})
     takes = {name for name, kind, value in rows
              if kind in ("KIND_TEXT", "KIND_INT64", "KIND_MODE_INT64", "KIND_MODE_TEXT") or (kind == "KIND_OTHER" and value != "0")}

@@ -155,6 +155,10 @@ void connectionQueue(connection *c, const char *format, ...) {
     va_end(args);
 }
 
+void connectionQueueArgv(connection *c, int argc, const char **argv, const size_t *lengths) {
+    if (valkeyAppendCommandArgv(c->context, argc, argv, lengths) != VALKEY_OK) stop(c);
+}
+
 valkeyReply *connectionNext(connection *c) {
     void *reply = NULL;
     if (valkeyGetReply(c->context, &reply) != VALKEY_OK) stop(c);

@@ -40,6 +40,7 @@ valkeyReply *connectionCommand(connection *c, const char *format, ...);
 /* Sends commands without waiting: queue them, then take their replies in order. Ends the program as
  * above. */
 void connectionQueue(connection *c, const char *format, ...);
+void connectionQueueArgv(connection *c, int argc, const char **argv, const size_t *lengths);
 valkeyReply *connectionNext(connection *c);
 /* As connectionCommand(), for commands that must not fail: ends the program, naming `what`, if the
  * reply is an error. */

@@ -126,6 +126,10 @@ int main(int argc, char **argv) {
         status = hintCheckFile(options.test_hint_file);
     } else if (options.mode == MODE_CLUSTER) {
         status = modeCluster(&options, argc - first, argv + first);
+    } else if (options.mode == MODE_DIFF) {
+        status = modeDiff(&options);
+    } else if (options.mode == MODE_MIGRATE_CHECK) {
+        status = modeMigrateCheck(&options);
     } else if (options.mode != MODE_COMMANDS) {
         status = runMode(&c);
     } else if (options.eval_file) {

@@ -23,6 +23,11 @@ int modeLruTest(connection *c);
 /* --rdb and --functions-rdb. */
 int modeRdb(connection *c);
 int modeReplica(connection *c);
+/* Compares two servers. 0: they are equal. */
+int modeDiff(const cliOptions *options);
+/* Says what would change if this server replaced another one. 0: nothing that is used is
+ * missing. */
+int modeMigrateCheck(const cliOptions *options);
 /* --cluster; the words after the options are its arguments if none followed its command. */
 int modeCluster(const cliOptions *options, int argc, char **argv);
 

@@ -89,6 +89,9 @@ static const optionRow rows[] = {
     {"--scan", KIND_MODE, 0, MODE_SCAN},
     {"--top", KIND_MODE, 0, MODE_TOP},
     {"--sentinel-view", KIND_MODE, 0, MODE_SENTINEL_VIEW},
+    {"--diff", KIND_MODE_TEXT, FIELD(diff_uris[0]), MODE_DIFF},
+    {"--migrate-check", KIND_MODE_TEXT, FIELD(check_uri), MODE_MIGRATE_CHECK},
+    {"--diff-sample", KIND_INT64, FIELD(diff_sample), 0},
     {"--pattern", KIND_TEXT, FIELD(pattern), 0},
     {"--count", KIND_INT64, FIELD(count), 0},
     {"--eval", KIND_TEXT, FIELD(eval_file), 0},
@@ -195,6 +198,15 @@ static void takeUri(cliOptions *o, const char *text) {
     if (uri.host) o->host = cliOptionsKeep(o, uri.host);
     if (uri.port >= 0) o->port = uri.port;
     if (uri.db >= 0) o->db = uri.db;
+}
+
+void cliOptionsForUri(cliOptions *o, const cliOptions *from, const char *uri) {
+    *o = *from;
+    o->owned = NULL;
+    o->owned_count = 0;
+    o->unix_socket = NULL;
+    o->db = -1;
+    takeUri(o, uri);
 }
 
 static void setPort(cliOptions *o, const char *value) {
@@ -334,6 +346,10 @@ int cliOptionsParse(cliOptions *o, int argc, char **argv) {
             exit(1);
         }
         take(o, row, takesArgument(row) ? argv[++i] : NULL);
+        if (!strcmp(name, "--diff")) {
+            if (i + 1 == argc) fail("--diff needs two URIs: valkey://host:port valkey://host:port");
+            o->diff_uris[1] = argv[++i];
+        }
     }
     bool password_given = o->password != NULL;
     takeEnvironment(o);

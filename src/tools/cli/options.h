@@ -36,6 +36,8 @@ typedef enum cliMode {
     MODE_SCAN,
     MODE_TOP,
     MODE_SENTINEL_VIEW,
+    MODE_DIFF,
+    MODE_MIGRATE_CHECK,
     MODE_CLUSTER,
 } cliMode;
 
@@ -68,6 +70,8 @@ typedef struct cliOptions {
     const char *pattern;
     int64_t pattern_len; /* bytes of a quoted pattern; -1: as long as the text */
     int64_t count, lru_keys, intrinsic_s, memkeys_samples, hotkeys_count, pipe_timeout_s;
+    const char *diff_uris[2], *check_uri; /* --diff, --migrate-check */
+    int64_t diff_sample;                  /* random keys of each server; 0: all */
     const char *test_hint, *test_hint_file;
     /* The arguments of --cluster: its command and what follows up to the next option. */
     int cluster_argc;
@@ -81,6 +85,9 @@ typedef struct cliOptions {
  * --version. Returns the index of the first word of the command, `argc` if there is none. */
 int cliOptionsParse(cliOptions *o, int argc, char **argv);
 void cliOptionsClear(cliOptions *o);
+/* Options for another server: those of `from` with what the URI says; `db` is -1 if it names none.
+ * Ends the program if the URI is wrong. To be cleared before `from`. */
+void cliOptionsForUri(cliOptions *o, const cliOptions *from, const char *uri);
 /* Takes a text of memAlloc(), which lives as long as the options; returns it. */
 const char *cliOptionsKeep(cliOptions *o, char *take);
 /* True if standard output is a terminal, or is to be treated as one (environment variable

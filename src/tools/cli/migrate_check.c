@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * --migrate-check (modes.h): asks a running Valkey or Redis what it is, what is used of it and how
+ * it is set, and says what of that would not work here, what differs and what is gained. It only
+ * reads. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/build_info.h"
+#include "base/number.h"
+#include "tools/cli/help.h"
+#include "tools/cli/info.h"
+#include "tools/cli/migrate_priv.h"
+#include "tools/cli/modes.h"
+
+enum { SAMPLE = 2000 };
+
+typedef enum finding {
+    FINDING_MISSING,
+    FINDING_DIFFERS,
+    FINDING_GAINED,
+    FINDINGS,
+} finding;
+
+static const char *const titles[FINDINGS] = {
+    [FINDING_MISSING] = "Would not work",
+    [FINDING_DIFFERS] = "Differs, or needs something",
+    [FINDING_GAINED] = "Gained",
+};
+
+typedef struct migrateJob {
+    connection c;
+    valkeyReply *info; /* of INFO everything */
+    bool redis;        /* not Valkey */
+    str texts[FINDINGS];
+    str directives; /* names that are unknown here, with blanks */
+} migrateJob;
+
+static void note(migrateJob *job, finding kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void note(migrateJob *job, finding kind, const char *format, ...) {
+    va_list args;
+    str *to = &job->texts[kind];
+    strAppendText(to, "  - ");
+    va_start(args, format);
+    strAppendFormatV(to, format, args);
+    va_end(args);
+    strAppendByte(to, '\n');
+}
+
+/* A reply that has to be an array; NULL, with a note, if the server refuses. */
+static valkeyReply *ask(migrateJob *job, const char *command) {
+    valkeyReply *reply = connectionCommand(&job->c, command);
+    if (reply->type == VALKEY_REPLY_ARRAY) return reply;
+    note(job, FINDING_DIFFERS, "%s could not be asked: %s", command,
+         reply->str ? reply->str : "unexpected reply");
+    freeReplyObject(reply);
+    return NULL;
+}
+
+static int64_t number(const migrateJob *job, const char *field) {
+    return infoNumber(job->info->str, field);
+}
+
+/* Copies the value of a field of INFO; "" if it is missing. */
+static const char *text(const migrateJob *job, const char *field, char *out, size_t size) {
+    size_t len = strlen(field), end = 0;
+    const char *at = job->info->str;
+    while ((at = strstr(at, field)) && !(at[-1] == '\n' && at[len] == ':')) at += len;
+    if (at) {
+        at += len + 1;
+        end = strcspn(at, "\r\n");
+        if (end >= size) end = size - 1;
+        memcpy(out, at, end);
+    }
+    out[end] = '\0';
+    return out;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static bool isKnownCommand(slice name) {
+    str line = STR_EMPTY;
+    strAppendSlice(&line, name);
+    for (size_t i = 0; i < line.len; i++) {
+        if (line.ptr[i] == '|') line.ptr[i] = ' ';
+    }
+    words command = {0};
+    int used = 0;
+    bool known = wordsSplit(strSlice(&line), &command) && command.count > 0 &&
+                 helpFind(&command, &used) && used == command.count;
+    wordsClear(&command);
+    strFree(&line);
+    return known;
+}
+
+/* Goes through the lines cmdstat_name:calls=N,... */
+static void checkCommands(migrateJob *job) {
+    static const char prefix[] = "\ncmdstat_";
+    int used = 0;
+    for (const char *at = job->info->str; (at = strstr(at, prefix)); at++) {
+        const char *name = at + strlen(prefix);
+        slice command = sliceMake(name, strcspn(name, ":\r\n"));
+        uint64_t calls = strtoull(name + command.len + strlen(":calls="), NULL, 10);
+        used++;
+        if (isKnownCommand(command)) continue;
+        note(job, FINDING_MISSING, "command %.*s: %" PRIu64 " calls, unless a module brings it",
+             (int)command.len, command.ptr, calls);
+    }
+    if (!used)
+        note(job, FINDING_DIFFERS,
+             "no command was counted since the start or CONFIG RESETSTAT: check again later");
+}
+
+/* ------------------------------------------------------------------ directives */
+
+static const knownDirective *findDirective(const char *name) {
+    for (int i = 0; i < knownDirectiveCount; i++) {
+        if (!strcmp(knownDirectives[i].name, name)) return &knownDirectives[i];
+    }
+    return NULL;
+}
+
+static void checkDirectives(migrateJob *job) {
+    valkeyReply *reply = ask(job, "CONFIG GET *");
+    for (size_t i = 0; reply && i + 1 < reply->elements; i += 2) {
+        const char *name = reply->element[i]->str, *value = reply->element[i + 1]->str;
+        const knownDirective *known = name ? findDirective(name) : NULL;
+        if (!name || !value || strchr(name, '.')) continue; /* with a dot: of a module */
+        if (!known) {
+            strAppendFormat(&job->directives, " %s", name);
+        } else if (known->no_effect && known->fallback && strcmp(known->fallback, value) != 0) {
+            note(job, FINDING_DIFFERS, "%s %s has no effect: %s", name, value, known->no_effect);
+        }
+    }
+    freeReplyObject(reply);
+    if (job->directives.len)
+        note(job, FINDING_DIFFERS,
+             "directives that are unknown here, to be removed from the file:%s",
+             strText(&job->directives));
+}
+
+/* ------------------------------------------------------------------ modules, engines, users */
+
+/* The text after a name in a flat list of names and values; "" if it is not there. */
+static const char *valueOf(const valkeyReply *map, const char *name) {
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        if (map->element[i]->str && !strcmp(map->element[i]->str, name))
+            return map->element[i + 1]->str ? map->element[i + 1]->str : "";
+    }
+    return "";
+}
+
+static void checkModules(migrateJob *job) {
+    valkeyReply *modules = ask(job, "MODULE LIST");
+    for (size_t i = 0; modules && i < modules->elements; i++) {
+        const valkeyReply *module = modules->element[i];
+        const char *name = valueOf(module, "name"), *path = valueOf(module, "path");
+        if (!strcmp(name, "lua")) continue; /* the engine that every Valkey has */
+        if (job->redis && !*path) {
+            note(job, FINDING_MISSING, "module %s is a part of Redis, not a file to be loaded",
+                 name);
+        } else {
+            note(job, FINDING_DIFFERS, "module %s: load the same file here (loadmodule %s)", name,
+                 *path ? path : "PATH");
+        }
+    }
+    freeReplyObject(modules);
+}
+
+static void checkFunctions(migrateJob *job) {
+    valkeyReply *libraries = connectionCommand(&job->c, "FUNCTION LIST");
+    for (size_t i = 0; i < libraries->elements; i++) {
+        const char *engine = valueOf(libraries->element[i], "engine");
+        if (strcmp(engine, "LUA") != 0)
+            note(job, FINDING_MISSING, "function library %s needs the module of engine %s",
+                 valueOf(libraries->element[i], "library_name"), engine);
+    }
+    freeReplyObject(libraries);
+}
+
+static void checkUsers(migrateJob *job) {
+    char file[1024] = "";
+    valkeyReply *reply = connectionCommand(&job->c, "CONFIG GET aclfile");
+    if (reply->elements == 2 && reply->element[1]->str)
+        snprintf(file, sizeof(file), "%s", reply->element[1]->str);
+    freeReplyObject(reply);
+    reply = connectionCommand(&job->c, "ACL USERS");
+    if (reply->elements > 1)
+        note(job, FINDING_DIFFERS,
+             "%zu users: copy %s, they are not part of the data or of replication", reply->elements,
+             *file ? file : "the lines \"user\" of the configuration file");
+    freeReplyObject(reply);
+}
+
+/* ------------------------------------------------------------------ data and topology */
+
+/* Redis 7.4 changed the format of its files. */
+static bool hasForeignFiles(const migrateJob *job) {
+    char version[64];
+    int major = 0, minor = 0;
+    (void)sscanf(text(job, "redis_version", version, sizeof(version)), "%d.%d", &major, &minor);
+    return job->redis && (major > 7 || (major == 7 && minor >= 4));
+}
+
+static void checkData(migrateJob *job) {
+    if (hasForeignFiles(job)) {
+        note(job, FINDING_DIFFERS,
+             "files and replication of Redis 7.4 and later need rdb-version-check relaxed, and "
+             "there is no way back by them");
+        if (strstr(job->info->str, "subexpiry=") && !strstr(job->info->str, "subexpiry=0"))
+            note(job, FINDING_MISSING,
+                 "hashes with expiring fields in files and streams of Redis: their format is its "
+                 "own");
+    }
+    if (number(job, "cluster_enabled"))
+        note(job, FINDING_DIFFERS,
+             "cluster: replace it node by node, as replicas that take over; check each node");
+    if (number(job, "connected_slaves"))
+        note(job, FINDING_DIFFERS, "%" PRId64 " replicas: replace them first, then the primary",
+             number(job, "connected_slaves"));
+    char role[32];
+    if (!strcmp(text(job, "role", role, sizeof(role)), "slave"))
+        note(job, FINDING_DIFFERS, "this is a replica: check its primary, too");
+}
+
+/* ------------------------------------------------------------------ gains */
+
+static void noteMemory(migrateJob *job) {
+    char now[NUMBER_TEXT_MAX], then[NUMBER_TEXT_MAX];
+    memoryEstimate e = migrateEstimate(&job->c, job->info->str, SAMPLE);
+    int64_t data = number(job, "used_memory_dataset");
+    if (!e.sampled || e.there <= 0 || data <= 0) return;
+    if (e.module_values)
+        note(job, FINDING_DIFFERS, "%.1f %% of the keys have types of modules",
+             100.0 * (double)e.module_values / (double)e.sampled);
+    numberPrintHuman(now, (uint64_t)data);
+    numberPrintHuman(then, (uint64_t)(e.here / e.there * (double)data));
+    note(job, e.here < e.there ? FINDING_GAINED : FINDING_DIFFERS,
+         "memory of the data: about %s instead of %s (from %" PRIu64 " keys)", then, now,
+         e.sampled);
+}
+
+static void noteGains(migrateJob *job) {
+    char size[NUMBER_TEXT_MAX];
+    int64_t fork_us = number(job, "latest_fork_usec");
+    int64_t copied = number(job, "rdb_last_cow_size");
+    if (number(job, "aof_last_cow_size") > copied) copied = number(job, "aof_last_cow_size");
+    numberPrintHuman(size, (uint64_t)copied);
+    if (fork_us > 0)
+        note(job, FINDING_GAINED,
+             "no fork for saves of more than 64 MB: the last one stopped the server for %.1f ms "
+             "and copied %s",
+             (double)fork_us / 1000, size);
+    note(job, FINDING_GAINED, "about a third of the processor time for pipelined requests");
+}
+
+static void noteClients(migrateJob *job) {
+    int64_t clients = number(job, "connected_clients");
+    note(job, FINDING_GAINED,
+         "nothing to change in programs (clients now: %" PRId64 "): the protocol is the same",
+         clients);
+}
+
+/* ------------------------------------------------------------------ the report */
+
+static void printHead(const migrateJob *job, const char *uri) {
+    char version[64], mode[32], role[32];
+    text(job, job->redis ? "redis_version" : "valkey_version", version, sizeof(version));
+    text(job, job->redis ? "redis_mode" : "server_mode", mode, sizeof(mode));
+    text(job, "role", role, sizeof(role));
+    printf("%s %s at %s: %s, %s, %" PRId64 " keys\n", job->redis ? "Redis" : "Valkey", version, uri,
+           mode, !strcmp(role, "slave") ? "replica" : "primary", infoKeys(job->info->str));
+    if (strstr(job->info->str, "\nserver_release:")) puts("It is a server of this kind already.");
+}
+
+static void printFindings(const migrateJob *job) {
+    for (finding kind = 0; kind < FINDINGS; kind++) {
+        const str *found = &job->texts[kind];
+        printf("\n%s\n%s", titles[kind], found->len ? strText(found) : "  - nothing was found\n");
+    }
+    puts("\nThe steps are in docs/migration.md; --diff compares both servers afterwards.");
+}
+
+int modeMigrateCheck(const cliOptions *options) {
+    migrateJob job = {0};
+    cliOptions there;
+    cliOptionsForUri(&there, options, options->check_uri);
+    if (there.db < 0) there.db = 0;
+    connectionInit(&job.c, &there);
+    int status = 1;
+    if (connectionConnect(&job.c)) {
+        job.info = connectionRequire(&job.c, "INFO", "INFO everything");
+        job.redis = !strstr(job.info->str, "\nvalkey_version:");
+        checkCommands(&job);
+        checkModules(&job);
+        checkFunctions(&job);
+        checkData(&job);
+        checkDirectives(&job);
+        checkUsers(&job);
+        noteMemory(&job);
+        noteGains(&job);
+        noteClients(&job);
+        printHead(&job, options->check_uri);
+        printFindings(&job);
+        status = job.texts[FINDING_MISSING].len != 0;
+        freeReplyObject(job.info);
+    }
+    for (finding kind = 0; kind < FINDINGS; kind++) strFree(&job.texts[kind]);
+    strFree(&job.directives);
+    connectionClear(&job.c);
+    cliOptionsClear(&there);
+    return status;
+}
