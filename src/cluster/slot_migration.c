@@ -179,7 +179,7 @@ void slotMigrationDbEvent(const dbEvent *e) {
         slotTargetHideAll(&slotMigrations);
     } else if (e->kind == DB_LOAD_BEGINS) {
         slotMovesForget(slotMigrationNow());
-    } else if (e->kind == DB_FLUSHING && slotMigrations.log.active) {
+    } else if (e->kind == DB_FLUSHING && !e->swapped && slotMigrations.log.active) {
         slotMovesFlushed(slotMigrationNow());
     }
 }

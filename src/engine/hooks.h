@@ -105,7 +105,8 @@ typedef struct dbEvent {
     dbEventKind kind;
     int db_id, other_id; /* -1: all databases */
     const char *path;
-    bool later; /* of a flush: memory is freed in the background */
+    bool later;   /* of a flush: memory is freed in the background */
+    bool swapped; /* of a flush: the keys are replaced by a dataset that was loaded beside them */
 } dbEvent;
 typedef void dbEventProc(const dbEvent *e);
 

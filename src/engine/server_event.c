@@ -93,6 +93,7 @@ void serverEventUninstall(void) {
 
 void serverEventOnDb(const dbEvent *e) {
     hotCheck(threadIsMain());
+    if (e->swapped) return; /* SERVER_LOADING_BESIDE tells of it */
     if (e->kind == DB_FLUSHING || e->kind == DB_FLUSHED) {
         serverEventPhase phase = e->kind == DB_FLUSHING ? EVENT_BEGINS : EVENT_ENDED;
         serverEventSignal(&(serverEvent){

@@ -25,8 +25,9 @@ typedef enum serverEventKind {
     SERVER_LINK,             /* of a replica to its primary: works, or works no more */
     SERVER_LOADING,          /* phases */
     SERVER_LOADING_PROGRESS, /* hz times a second during a load */
-    SERVER_LOADING_BESIDE,   /* phases: of another dataset, while this one is served; besides
-                                SERVER_LOADING. ENDED: the new one is served */
+    SERVER_LOADING_BESIDE,   /* phases: of another dataset, while this one remains; SERVER_LOADING
+                                begins after it. ENDED: the new one is in its place, before
+                                SERVER_LOADING ends; FAILED: after that */
     SERVER_PERSISTENCE,      /* phases: a dataset is saved for the disk or for replicas */
     SERVER_FLUSH,            /* phases: BEGINS while the keys still exist */
     SERVER_SWAP,             /* two databases were exchanged */

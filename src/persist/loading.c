@@ -63,7 +63,6 @@ static void begin(serverDatasetSource source, const char *path, int64_t bytes) {
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_BEGINS, .db_id = -1, .other_id = -1, .path = path});
     progress.is_aof = source == DATASET_AOF;
     progress.signalled_ms = clockMonoMs();
-    if (progress.beside) signalPhase(SERVER_LOADING_BESIDE, EVENT_BEGINS, source);
     signalPhase(SERVER_LOADING, EVENT_BEGINS, source);
 }
 

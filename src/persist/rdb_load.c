@@ -9,6 +9,7 @@
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "engine/propagate.h"
+#include "engine/server_event.h"
 #include "engine/slot_imports.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
@@ -347,17 +348,19 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
 status rdbLoadSync(syncLoad *sync, reason *why) {
     hotCheck(threadIsMain());
     uint64_t end;
-    keyspace *before = keyspaceMain();
-    if (sync->into) before = keyspaceUse(sync->into);
+    if (sync->into)
+        serverEventSignal(&(serverEvent){.kind = SERVER_LOADING_BESIDE, .phase = EVENT_BEGINS});
     if (sync->serves) {
         loadingBeginBeside(sync->bytes);
     } else {
         loadingBegin(DATASET_PRIMARY, sync->path, sync->bytes);
     }
     loadingSetObserver(sync->progress, sync->arg);
+    keyspace *before = sync->into ? keyspaceUse(sync->into) : NULL;
     status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED, sync, &end, why);
+    if (before) (void)keyspaceUse(before); /* was sync->into */
+    if (st == OK && sync->loaded) sync->loaded(sync);
     loadingEnd(sync->path, st == OK);
-    if (sync->into) (void)keyspaceUse(before); /* was sync->into */
     return st;
 }
 

@@ -33,6 +33,8 @@ typedef struct syncLoad {
     void (*progress)(void *arg);
     /* The file is complete: checks what follows it in the reader. May be NULL. */
     status (*ended)(void *arg, rdbReader *r);
+    /* All was loaded, and listeners are not told yet that the load has ended. May be NULL. */
+    void (*loaded)(struct syncLoad *load);
     void *arg;
     bool was_accepted; /* result: the header was accepted */
     bool short_read;   /* result: it failed because the source ended */

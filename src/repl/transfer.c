@@ -78,9 +78,12 @@ static void noteReceived(transfer *t, int64_t received) {
 
 /* ------------------------------------------------------------------ the old dataset */
 
-static void signalAll(dbEventKind kind) {
-    hooksDbEvent(&(dbEvent){
-        .kind = kind, .db_id = -1, .other_id = -1, .later = replConf.replica_lazy_flush});
+static void signalAll(dbEventKind kind, bool swapped) {
+    hooksDbEvent(&(dbEvent){.kind = kind,
+                            .db_id = -1,
+                            .other_id = -1,
+                            .later = replConf.replica_lazy_flush,
+                            .swapped = swapped});
 }
 
 /* Within a load: save points must not save what is empty only for a moment. */
@@ -92,10 +95,10 @@ static bool setLoading(bool on) {
 
 static void emptyDataset(void) {
     bool before = setLoading(true);
-    signalAll(DB_FLUSHING);
+    signalAll(DB_FLUSHING, false);
     (void)storeFlush(keyspaceMain(), replConf.replica_lazy_flush); /* the number is not needed */
     librariesClear();
-    signalAll(DB_FLUSHED);
+    signalAll(DB_FLUSHED, false);
     (void)setLoading(before); /* was true */
 }
 
@@ -206,11 +209,11 @@ static void reportSocketFailure(const syncLoad *load) {
 }
 
 /* The dataset in `beside` takes the place of the old one, functions included. */
-static void swapDatasets(transfer *t, syncLoad *load) {
+static void swapDatasets(transfer *t, const syncLoad *load) {
     logNotice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
     replaceDataset(t);
     bool before = setLoading(true);
-    signalAll(DB_FLUSHING);
+    signalAll(DB_FLUSHING, true);
     keyspaceSwap(keyspaceMain(), load->into);
     librariesClear();
     for (int i = 0; i < load->library_count; i++) {
@@ -218,9 +221,20 @@ static void swapDatasets(transfer *t, syncLoad *load) {
         if (librariesLoad(strSlice(&load->libraries[i]), false, &why) != OK)
             logWarning("A library of the primary cannot be loaded: %s", why.text);
     }
-    signalAll(DB_FLUSHED);
+    signalAll(DB_FLUSHED, true);
     (void)setLoading(before); /* was true */
     logNotice("PRIMARY <-> REPLICA sync: Discarding old DB in background");
+}
+
+static void signalBeside(serverEventPhase phase) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_LOADING_BESIDE, .phase = phase});
+}
+
+static void onLoaded(syncLoad *load) {
+    transfer *t = load->arg;
+    if (!t->beside || t->cancelled) return;
+    swapDatasets(t, load);
+    signalBeside(EVENT_ENDED);
 }
 
 static void freeLibraries(syncLoad *load) {
@@ -238,11 +252,11 @@ static bool loadFromConnection(transfer *t) {
                      .accepted = onAccepted,
                      .progress = onProgress,
                      .ended = onEnd,
+                     .loaded = onLoaded,
                      .arg = t};
     if (connOnRead(t->c, becameReadable) != OK) logWarning("The connection cannot be watched");
-    bool loaded = persistSyncLoad(&load, &why) == OK && !t->cancelled;
+    bool loaded = persistSyncLoad(&load, &why) == OK && (t->beside ? t->replaced : !t->cancelled);
     check(connOnRead(t->c, NULL) == OK);
-    if (loaded && t->beside) swapDatasets(t, &load);
     if (!loaded) {
         reportSocketFailure(&load);
         if (t->beside) {
@@ -254,9 +268,7 @@ static bool loadFromConnection(transfer *t) {
             logNotice("RDB version or signature incompatible, old data preserved");
         }
     }
-    if (load.serves)
-        serverEventSignal(&(serverEvent){.kind = SERVER_LOADING_BESIDE,
-                                         .phase = loaded ? EVENT_ENDED : EVENT_FAILED});
+    if (t->beside && !loaded) signalBeside(EVENT_FAILED);
     keyspaceFree(load.into, true);
     freeLibraries(&load);
     if (t->replaced) persistSyncEnd(NULL);

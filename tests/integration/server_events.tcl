@@ -174,8 +174,28 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-load swapdb}
         set rdb [rdb_of {k new}]
         raw_send $c "+FULLRESYNC $id 70\r\n\$[string length $rdb]\r\n$rdb"
         primary_wait_ack $c 70
-        events_are -0 {{link up 0} {loading-beside begins} {loading begins primary} {loading ended}
-                       {flush begins -1 later} {flush ended -1 later} {loading-beside ended} {link up 1}}
+        events_are -0 {{link up 0} {loading-beside begins} {loading begins primary} {loading-beside ended}
+                       {loading ended} {link up 1}}
+    }
+
+    test {a load beside of another history, too, and one that fails} {
+        set other [string repeat d 40]
+        set rdb [rdb_of {k newer}]
+        foreach part {1 0} {
+            primary_drop
+            set c [primary_accept]
+            events -0
+            primary_handshake $c
+            raw_send $c "+FULLRESYNC $other 90\r\n\$[string length $rdb]\r\n[string range $rdb 0 end-$part]"
+            if {$part} {
+                primary_drop
+                events_are -0 {{loading-beside begins} {loading begins primary} {loading failed} {loading-beside failed}}
+                assert_equal new [r get k]
+            } else {
+                primary_wait_ack $c 90
+                events_are -0 {{loading-beside begins} {loading begins primary} {loading-beside ended} {loading ended} {link up 1}}
+            }
+        }
         r replicaof no one
         primary_close
     }

@@ -8,7 +8,7 @@
  *     EVENTS.SUPPORTED id sub IsSubEventSupported()
  *     EVENTS.BAD              results of wrong subscriptions
  *
- * Loaded with an argument, it handles the migration of slots. */
+ * Loaded with an argument, it handles the migration of slots, and loads beside the dataset. */
 #include <string.h>
 
 #include "valkeymodule.h"
@@ -170,7 +170,9 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
             VALKEYMODULE_ERR)
             return VALKEYMODULE_ERR;
     }
-    if (argc) ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION);
+    if (argc)
+        ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION |
+                                               VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD);
     return VALKEYMODULE_OK;
 }
 

@@ -2,7 +2,7 @@
 #
 # Server events for modules (tests/modules/server_events.c).
 
-start_server {overrides {enable-module-command yes enable-debug-command yes save {} appendonly no}} {
+start_server {overrides {enable-module-command yes enable-debug-command yes save {} appendonly no repl-diskless-sync-delay 0}} {
     r module load [file normalize build/modules/server_events.so]
 
     # What is told of these events while `script` runs.
@@ -30,6 +30,21 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
             wait_for_condition 500 20 {[string match *rdb_bgsave_in_progress:0* [r info persistence]]}
         }]
         foreach event {{1 0 } {1 3 }} {assert {$event in $log}}
+    }
+
+    test {a load beside the dataset of another history is told, and the exchange is no flush} {
+        r set key old
+        start_server {overrides {enable-module-command yes save {} repl-diskless-load swapdb}} {
+            r module load [file normalize build/modules/server_events.so] handles
+            r set own 1
+            set log [apply $told {2 3 14} {
+                r replicaof [srv -1 host] [srv -1 port]
+                wait_for_condition 500 20 {![catch {r get key} value] && $value eq {old}} ;# it may load
+                wait_for_condition 500 20 {[info_field master_link_status] eq {up}}
+            }]
+            assert_equal {{14 0 } {3 2 } {14 2 } {3 3 }} $log
+            r replicaof no one
+        }
     }
 
     test {clients} {
