@@ -13,6 +13,7 @@
 #include "module/generated/api.h"
 #include "module/handles.h"
 #include "module/info.h"
+#include "module/thread_lock.h"
 
 /* ------------------------------------------------------------------ sections of modules */
 
@@ -149,16 +150,37 @@ void infosStart(void) {
     hooksSetInfoMore(infoAppend);
 }
 
-ValkeyModuleServerInfoData *apiGetServerInfo(ValkeyModuleCtx *ctx, const char *section) {
-    ValkeyModuleServerInfoData *data = memNew(ValkeyModuleServerInfoData);
-    ValkeyModuleCallReply *reply = NULL;
-    if (ctx && ctx->run) {
-        reply = section ? apiCall(ctx, "INFO", "c", section) : apiCall(ctx, "INFO", "");
-    }
+/* Of a thread whose information the main thread may be waiting for. */
+enum { INFO_WAIT_MS = 10 * 1000 };
+
+typedef struct infoRequest {
+    const char *section; /* NULL: those of INFO without arguments */
+    str *text;
+} infoRequest;
+
+static void readInfo(ValkeyModuleCtx *x, void *arg) {
+    const infoRequest *q = arg;
+    ValkeyModuleCallReply *reply =
+        q->section ? apiCall(x, "INFO", "c", q->section) : apiCall(x, "INFO", "");
     size_t len = 0;
     const char *text = reply ? apiCallReplyStringPtr(reply, &len) : NULL;
-    if (text) strAppend(&data->text, text, len);
+    if (text) strAppend(q->text, text, len);
     if (reply) apiFreeCallReply(reply);
+}
+
+/* Without context, and by threads that have not got the lock: ANY_THREAD. */
+ValkeyModuleServerInfoData *apiGetServerInfo(ValkeyModuleCtx *ctx, const char *section) {
+    ValkeyModuleServerInfoData *data = memNew(ValkeyModuleServerInfoData);
+    infoRequest request = {.section = section, .text = &data->text};
+    if (ctx && ctx->run && threadLockIsMine()) {
+        readInfo(ctx, &request);
+    } else if (threadLockTakeWithin(INFO_WAIT_MS)) {
+        contextRun(NULL, 0, readInfo, &request);
+        (void)threadLockRelease(); /* it was taken */
+    } else {
+        logWarning("A module's thread has no information: the server was busy for %d s",
+                   INFO_WAIT_MS / 1000);
+    }
     for (size_t i = 0; i < data->text.len; i++) {
         if (data->text.ptr[i] == '\r' || data->text.ptr[i] == '\n') data->text.ptr[i] = '\0';
     }

@@ -7,7 +7,9 @@
  * if the lock was never offered. */
 #include "module/thread_lock.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "engine/block.h"
@@ -52,21 +54,37 @@ static bool tryTake(void) {
     return free;
 }
 
-static void take(void) {
+/* Removes the thread `w` from those who wait. */
+static void dequeue(waiter *w) {
+    waiter *before = NULL;
+    for (waiter *at = lock.first; at != w; at = at->next) before = at;
+    *(before ? &before->next : &lock.first) = w->next;
+    if (lock.last == w) lock.last = before;
+}
+
+/* Waits until `end` at most, for ever if it is NULL. False: the time is over. */
+static bool takeUntil(const struct timespec *end) {
     waiter own = {.who = pthread_self(), .granted = PTHREAD_COND_INITIALIZER};
+    int result = 0;
     pthread_mutex_lock(&lock.mutex);
     check(!lock.held || !pthread_equal(lock.owner, own.who));
     if (!lock.held) {
-        lock.held = true;
+        lock.held = own.has_it = true;
         lock.owner = own.who;
     } else {
         *(lock.first ? &lock.last->next : &lock.first) = &own;
         lock.last = &own;
-        while (!own.has_it) pthread_cond_wait(&own.granted, &lock.mutex);
+        while (!own.has_it && result != ETIMEDOUT)
+            result = end ? pthread_cond_timedwait(&own.granted, &lock.mutex, end)
+                         : pthread_cond_wait(&own.granted, &lock.mutex);
+        if (!own.has_it) dequeue(&own);
     }
     pthread_mutex_unlock(&lock.mutex);
     pthread_cond_destroy(&own.granted);
+    return own.has_it;
 }
+
+static void take(void) { check(takeUntil(NULL)); }
 
 /* Gives the lock to a waiting thread. The mutex is locked. */
 static void grant(waiter *next) {
@@ -77,19 +95,12 @@ static void grant(waiter *next) {
     pthread_cond_signal(&next->granted);
 }
 
-/* Removes the thread `w`, which follows `before` (NULL: it is the first), from those who wait. */
-static void dequeue(waiter *before, waiter *w) {
-    hotCheck((before ? before->next : lock.first) == w);
-    *(before ? &before->next : &lock.first) = w->next;
-    if (lock.last == w) lock.last = before;
-}
-
 static void release(void) {
     pthread_mutex_lock(&lock.mutex);
     check(lock.held);
     check(pthread_equal(lock.owner, pthread_self()));
     waiter *next = lock.lender ? lock.lender : lock.first;
-    if (next && next == lock.first) dequeue(NULL, next);
+    if (next && next == lock.first) dequeue(next);
     lock.lender = NULL;
     if (next) {
         grant(next);
@@ -102,11 +113,11 @@ static void release(void) {
 /* Gives the lock to the main thread and waits until it releases it. False: it does not wait. */
 static bool lend(void) {
     waiter own = {.who = pthread_self(), .granted = PTHREAD_COND_INITIALIZER};
-    waiter *before = NULL, *w;
     pthread_mutex_lock(&lock.mutex);
-    for (w = lock.first; w && !pthread_equal(w->who, lock.main_thread); w = w->next) before = w;
+    waiter *w = lock.first;
+    while (w && !pthread_equal(w->who, lock.main_thread)) w = w->next;
     if (w) {
-        dequeue(before, w);
+        dequeue(w);
         lock.lender = &own;
         grant(w);
         while (!own.has_it) pthread_cond_wait(&own.granted, &lock.mutex);
@@ -189,6 +200,25 @@ void threadLockTake(void) {
     }
     take();
     begin();
+}
+
+bool threadLockTakeWithin(int ms) {
+    threadLockOffer();
+    if (threadLockIsMine()) {
+        lock.nested++;
+        return true;
+    }
+    struct timespec end;
+    (void)clock_gettime(CLOCK_REALTIME, &end); /* the clock exists */
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000L;
+    if (end.tv_nsec >= 1000000000L) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000L;
+    }
+    if (!takeUntil(&end)) return false;
+    begin();
+    return true;
 }
 
 bool threadLockTry(void) {

@@ -15,6 +15,9 @@ void threadLockOffer(void);
 /* Waits for the lock. The calling thread acts for the main thread then: what it changes until
  * threadLockRelease() is one unit of propagation. Calls by who has it nest. ANY_THREAD. */
 void threadLockTake(void);
+/* The same, waiting so long at most: for what modules may call while the main thread waits for
+ * them. False: it was not taken. ANY_THREAD. */
+bool threadLockTakeWithin(int ms);
 /* The same without waiting; false: another one has it. ANY_THREAD. */
 bool threadLockTry(void);
 /* False: the calling thread has not taken it. ANY_THREAD. */

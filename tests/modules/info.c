@@ -4,7 +4,12 @@
  *
  *     INFOS.READ section field   the field as text, as signed and unsigned number, as double;
  *                                NULL and "error" where that fails
+ *     INFOS.APART section field  the field as text, read without a context: by the command itself,
+ *                                and by a thread that has not locked the server
  *     INFOS.CALLS                how often the module was asked for its sections */
+#include <pthread.h>
+#include <stdio.h>
+
 #include "valkeymodule.h"
 
 static long long calls;
@@ -53,6 +58,56 @@ static int readCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
                                               : ValkeyModule_CreateStringPrintf(ctx, "%g", real));
 }
 
+typedef struct apart {
+    ValkeyModuleBlockedClient *client;
+    char section[100], field[100];
+    char texts[2][100];
+} apart;
+
+static void readApart(const apart *a, char *text, size_t size) {
+    ValkeyModuleServerInfoData *data = ValkeyModule_GetServerInfo(NULL, a->section);
+    const char *found = ValkeyModule_ServerInfoGetFieldC(data, a->field);
+    snprintf(text, size, "%s", found ? found : "nothing");
+    ValkeyModule_FreeServerInfo(NULL, data);
+}
+
+static void *runApart(void *arg) {
+    apart *a = arg;
+    readApart(a, a->texts[1], sizeof(a->texts[1]));
+    ValkeyModule_UnblockClient(a->client, a);
+    return NULL;
+}
+
+static int replyApart(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    const apart *a = ValkeyModule_GetBlockedClientPrivateData(ctx);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithCString(ctx, a->texts[0]);
+    return ValkeyModule_ReplyWithCString(ctx, a->texts[1]);
+}
+
+static void freeApart(ValkeyModuleCtx *ctx, void *arg) {
+    (void)ctx;
+    ValkeyModule_Free(arg);
+}
+
+static int apartCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    apart *a = ValkeyModule_Calloc(1, sizeof(*a));
+    snprintf(a->section, sizeof(a->section), "%s", ValkeyModule_StringPtrLen(argv[1], NULL));
+    snprintf(a->field, sizeof(a->field), "%s", ValkeyModule_StringPtrLen(argv[2], NULL));
+    readApart(a, a->texts[0], sizeof(a->texts[0]));
+    a->client = ValkeyModule_BlockClient(ctx, replyApart, NULL, freeApart, 0);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, runApart, a) != 0) {
+        ValkeyModule_AbortBlock(a->client);
+        ValkeyModule_Free(a);
+        return ValkeyModule_ReplyWithError(ctx, "ERR no thread");
+    }
+    pthread_detach(thread);
+    return VALKEYMODULE_OK;
+}
+
 static int callsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     return ValkeyModule_ReplyWithLongLong(ctx, calls);
@@ -63,7 +118,8 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     if (ValkeyModule_Init(ctx, "infos", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     if (ValkeyModule_RegisterInfoFunc(ctx, addInfo) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
-    if (ValkeyModule_CreateCommand(ctx, "infos.calls", callsCommand, "", 0, 0, 0))
+    if (ValkeyModule_CreateCommand(ctx, "infos.calls", callsCommand, "", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "infos.apart", apartCommand, "", 0, 0, 0))
         return VALKEYMODULE_ERR;
     return ValkeyModule_CreateCommand(ctx, "infos.read", readCommand, "", 0, 0, 0);
 }

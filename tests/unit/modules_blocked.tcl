@@ -2,6 +2,8 @@
 #
 # Blocked clients of modules, their threads, and calls that wait (tests/modules/blocked.c).
 
+source $::tests_dir/support/raw_replica.tcl
+
 start_server {overrides {enable-module-command yes latency-tracking yes}} {
     r module load [file normalize build/modules/blocked.so]
 
@@ -138,5 +140,76 @@ start_server {overrides {enable-module-command yes latency-tracking yes}} {
 
     test {the module can be unloaded when no handle is left} {
         assert_equal OK [r module unload blocked]
+    }
+}
+
+# The example of a module whose commands wait (utils/hello_module/hello_blocked.c).
+start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} {
+    set path [file normalize build/modules/hello_blocked.so]
+    r module load $path
+
+    test {a thread computes while the server goes on} {
+        assert_equal 7 [r hello.factor 91]
+        assert_equal 1000003 [r hello.factor 1000003]
+        assert_error {ERR not an integer above 1} {r hello.factor 1}
+        set c [connect]
+        $c -send hello.factor 100000980001501
+        assert_equal PONG [r ping]
+        assert_equal 10000019 [$c -read]
+    }
+
+    test {a client waits for a string, which one client gets} {
+        set first [connect]
+        set second [connect]
+        $first -send hello.take key 0
+        wait_for_condition 500 10 {[info_field blocked_clients] == 1}
+        $second -send hello.take key 0
+        wait_for_condition 500 10 {[info_field blocked_clients] == 2}
+        r rpush key element
+        r del key
+        assert_equal 2 [info_field blocked_clients]
+        r set key one
+        assert_equal one [$first -read]
+        assert_equal 0 [r exists key]
+        r set key two
+        assert_equal two [$second -read]
+        r set key there
+        assert_equal there [r hello.take key 0]
+        assert_equal {} [r hello.take key 1]
+        assert_error {ERR not a time in milliseconds} {r hello.take key x}
+    }
+
+    test {what was taken is deleted on replicas} {
+        set replica [dict get [replica_sync] socket]
+        set c [connect]
+        $c -send hello.take key 0
+        wait_for_condition 500 10 {[info_field blocked_clients] == 1}
+        r set key value
+        assert_equal value [$c -read]
+        r set last 1
+        replica_expect $replica SELECT 0
+        replica_expect $replica set key value
+        replica_expect $replica DEL key
+        replica_expect $replica set last 1
+        close $replica
+    }
+
+    test {in a transaction and in a script neither command waits} {
+        r multi
+        r hello.take key 0
+        r hello.factor 9
+        assert_equal {{} {ERR this client cannot wait}} [r exec]
+        assert_equal {} [r eval {return redis.call('hello.take', 'key', 0)} 0]
+    }
+
+    test {a client that disconnects ends its wait} {
+        set c [connect]
+        $c -send hello.take key 0
+        wait_for_condition 500 10 {[info_field blocked_clients] == 1}
+        $c -close
+        wait_for_condition 500 10 {[info_field blocked_clients] == 0}
+        r set key value
+        assert_equal value [r get key]
+        assert_equal OK [r module unload helloblocked]
     }
 }

@@ -29,6 +29,19 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal {{} error error error} [r infos.read memory maxmem]
     }
 
+    test {fields are read without a context, also by a thread that has not locked the server} {
+        r config set maxmemory 123456789
+        assert_equal {123456789 123456789} [r infos.apart memory maxmemory]
+        r config set maxmemory 0
+        assert_equal {-5 -5} [r infos.apart infos infos_signed]
+        assert_equal {nothing nothing} [r infos.apart memory nosuch]
+        foreach i {1 2 3 4} {lappend clients [connect]}
+        for {set i 0} {$i < 20} {incr i} {
+            foreach c $clients {$c -send infos.apart memory maxmemory}
+            foreach c $clients {assert_equal {0 0} [$c -read]}
+        }
+    }
+
     test {a module is not asked if only sections of the server are wanted} {
         set before [r infos.calls]
         r info
