@@ -23,23 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replies.h"
 #include "valkeymodule.h"
-
-static int replyErrno(ValkeyModuleCtx *ctx) {
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {{EINVAL, "EINVAL"}, {ENOTSUP, "ENOTSUP"}, {ENOENT, "ENOENT"}, {EIO, "EIO"},
-                 {EBUSY, "EBUSY"},   {ENOMEM, "ENOMEM"},   {0, "none"}};
-    size_t i = 0;
-    while (names[i].number && names[i].number != errno) i++;
-    return ValkeyModule_ReplyWithSimpleString(ctx, names[i].name);
-}
-
-static int replyResult(ValkeyModuleCtx *ctx, int result) {
-    if (result == VALKEYMODULE_OK) return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
-    return replyErrno(ctx);
-}
 
 static long long numberOf(ValkeyModuleString *s) {
     long long n = 0;
@@ -283,12 +268,18 @@ static int makeCommands(ValkeyModuleCtx *ctx, const char *categories) {
         ValkeyModuleCmdFunc func;
         const char *flags;
         int first_key;
-    } commands[] = {{"dataset.save", save, "", 0},           {"dataset.load", load, "", 0},
-                    {"dataset.fork", forkCommand, "", 0},    {"dataset.kill", killCommand, "", 0},
-                    {"dataset.forked", forked, "", 0},       {"dataset.refer", refer, "write", 1},
-                    {"dataset.refers", refers, "", 1},       {"dataset.free", freeCommand, "", 0},
-                    {"dataset.add", addCommand, "write", 1}, {"dataset.length", length, "", 1},
-                    {"dataset.moves", moves, "", 0},         {"dataset.category", category, "", 0}};
+    } commands[] = {{"dataset.save", save, "", 0},
+                    {"dataset.load", load, "", 0},
+                    {"dataset.fork", forkCommand, "", 0},
+                    {"dataset.kill", killCommand, "", 0},
+                    {"dataset.forked", forked, "", 0},
+                    {"dataset.refer", refer, "write", 1},
+                    {"dataset.refers", refers, "", 1},
+                    {"dataset.free", freeCommand, "", 0},
+                    {"dataset.add", addCommand, "write", 1},
+                    {"dataset.length", length, "", 1},
+                    {"dataset.moves", moves, "", 0},
+                    {"dataset.category", category, "", 0}};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         int key = commands[i].first_key;
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, commands[i].flags,

@@ -15,25 +15,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "replies.h"
 #include "valkeymodule.h"
 
 enum { BOTH = VALKEYMODULE_READ | VALKEYMODULE_WRITE };
-
-static int replyErrno(ValkeyModuleCtx *ctx) {
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {{EINVAL, "EINVAL"}, {ENOTSUP, "ENOTSUP"}, {EBADF, "EBADF"},
-                 {EDOM, "EDOM"},     {ENOENT, "ENOENT"},   {0, "none"}};
-    size_t i = 0;
-    while (names[i].number && names[i].number != errno) i++;
-    return ValkeyModule_ReplyWithSimpleString(ctx, names[i].name);
-}
-
-static int replyResult(ValkeyModuleCtx *ctx, int result) {
-    if (result == VALKEYMODULE_OK) return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
-    return replyErrno(ctx);
-}
 
 static int replyString(ValkeyModuleCtx *ctx, ValkeyModuleString *s) {
     return s ? ValkeyModule_ReplyWithString(ctx, s) : replyErrno(ctx);
