@@ -215,6 +215,14 @@ def compare(server, modules, expected, when):
         time.sleep(0.05)
 
 
+def snapshot_server(binary, modules, source, folder):
+    """A server that has loaded a snapshot of another one."""
+    source.call("SAVE")
+    folder.mkdir()
+    shutil.copy(source.folder / "dump.rdb", folder / "dump.rdb")
+    return Server(binary, modules, folder)
+
+
 def trial(binary, peer, modules, folder):
     """One server with these modules; raises OSError or ReplyError if something does not hold."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -251,17 +259,9 @@ def trial(binary, peer, modules, folder):
         servers.append(server)
         compare(server, modules, expected, "after a restart from the append only file")
         if peer:
-            server.call("SAVE")
-            (folder / "c").mkdir()
-            shutil.copy(folder / "a/dump.rdb", folder / "c/dump.rdb")
-            other = Server(peer, modules, folder / "c")
-            servers.append(other)
+            servers.append(other := snapshot_server(peer, modules, server, folder / "c"))
             compare(other, modules, expected, "in the peer")
-            other.call("SAVE")
-            (folder / "d").mkdir()
-            shutil.copy(folder / "c/dump.rdb", folder / "d/dump.rdb")
-            back = Server(binary, modules, folder / "d")
-            servers.append(back)
+            servers.append(back := snapshot_server(binary, modules, other, folder / "d"))
             compare(back, modules, expected, "back from the peer")
     finally:
         for s in servers:
