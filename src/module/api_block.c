@@ -12,6 +12,7 @@
 #include "module/block_client.h"
 #include "module/commands.h"
 #include "module/generated/api.h"
+#include "module/thread_context.h"
 
 /* ------------------------------------------------------------------ blocking */
 
@@ -135,11 +136,10 @@ static void noteSignal(session *s, void *arg) {
 }
 
 void apiSignalKeyAsReady(ValkeyModuleCtx *ctx, ValkeyModuleString *key) {
-    if (!ctx->run) return;
-    blockFilter of_key = {.kind = BLOCK_KEYS,
-                          .db_id = ctx->run->who->db_id,
-                          .slot = -1,
-                          .key = moduleStringSlice(key)};
+    const struct ctx *c = contextUse(ctx);
+    if (!c) return;
+    blockFilter of_key = {
+        .kind = BLOCK_KEYS, .db_id = c->who->db_id, .slot = -1, .key = moduleStringSlice(key)};
     blockEach(&of_key, noteSignal, NULL);
     blockNotifyKey(of_key.db_id, of_key.key);
 }

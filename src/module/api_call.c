@@ -44,7 +44,7 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
     bool valid = callArgsTake(&args, cmdname, fmt, values);
     va_end(values);
     ValkeyModuleCallReply *reply = NULL;
-    if (!valid || !ctx->run || !contextUse(ctx)) {
+    if (!valid || !contextUse(ctx)) {
         errno = valid ? EINVAL : EBADF;
     } else {
         reply = replyOf(ctx, &args);
@@ -59,7 +59,8 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
 
 int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
     CHECK_VARIADIC("Replicate", false, HANDLE_CONTEXT, ctx, false, VALKEYMODULE_ERR);
-    if (!ctx->run || !contextUse(ctx)) return VALKEYMODULE_ERR;
+    struct ctx *outer = contextUse(ctx);
+    if (!outer) return VALKEYMODULE_ERR;
     callArgs args;
     va_list values;
     va_start(values, fmt);
@@ -67,10 +68,10 @@ int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...
     va_end(values);
     if (valid) {
         struct ctx c;
-        ctxInitInner(&c, ctx->run);
+        ctxInitInner(&c, outer);
         c.argv = args.argv;
         c.argc = args.argc;
-        c.targets = (uint8_t)callTargets(args.flags, ctx->run->targets);
+        c.targets = (uint8_t)callTargets(args.flags, outer->targets);
         valid = executeResolveInner(&c);
         if (valid) {
             if (engineHot.sinks) propagateCopy(propagateToOf(&c), c.argc, c.argv);
@@ -82,7 +83,7 @@ int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...
 }
 
 int apiReplicateVerbatim(ValkeyModuleCtx *ctx) {
-    struct ctx *c = ctx->run;
+    struct ctx *c = contextUse(ctx);
     if (!c || !c->cmd) return VALKEYMODULE_OK;
     if (engineHot.sinks) propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
     engineHot.dirty++;

@@ -13,21 +13,23 @@
 int apiGetOpenKeyModesAll(void) { return _VALKEYMODULE_OPEN_KEY_ALL; }
 
 ValkeyModuleKey *apiOpenKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname, int mode) {
-    if (unlikely(!ctx || !ctx->run || !keyname || !contextUse(ctx))) {
+    struct ctx *c = likely(ctx && keyname) ? contextUse(ctx) : NULL;
+    if (unlikely(!c)) {
         if (ctx) contextMisuse(ctx, "ValkeyModule_OpenKey() without a key or a locked server");
         return NULL;
     }
     if (unlikely(ctx->flags & CONTEXT_READ_ONLY)) mode &= ~VALKEYMODULE_WRITE;
-    ValkeyModuleKey *k = keyOpen(ctx, ctx->run->db, keyname, mode);
+    ValkeyModuleKey *k = keyOpen(ctx, c->db, keyname, mode);
     if (k->object || mode & VALKEYMODULE_WRITE) return k;
     apiCloseKey(k);
     return NULL;
 }
 
 int apiKeyExists(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
-    if (!ctx->run || !keyname || !contextUse(ctx)) return 0;
+    const struct ctx *c = keyname ? contextUse(ctx) : NULL;
+    if (!c) return 0;
     slice name = moduleStringSlice(keyname);
-    const robj *o = dbFindQuiet(ctx->run->db, name, storeHash(name), ctx->run->look);
+    const robj *o = dbFindQuiet(c->db, name, storeHash(name), c->look);
     if (!o) keysMayHaveChanged(); /* it may have expired now */
     return o != NULL;
 }
@@ -65,9 +67,10 @@ const ValkeyModuleString *apiGetKeyNameFromModuleKey(ValkeyModuleKey *key) {
 int apiGetDbIdFromModuleKey(ValkeyModuleKey *key) { return key ? dbId(key->db) : -1; }
 
 int apiSignalModifiedKey(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
-    if (!ctx->run || !keyname || !contextUse(ctx)) return VALKEYMODULE_ERR;
+    struct ctx *c = keyname ? contextUse(ctx) : NULL;
+    if (!c) return VALKEYMODULE_ERR;
     engineHot.dirty++;
-    if (engineHot.observers) ctxTellObservers(ctx->run, moduleStringSlice(keyname), NULL);
+    if (engineHot.observers) ctxTellObservers(c, moduleStringSlice(keyname), NULL);
     keysMayHaveChanged();
     return VALKEYMODULE_OK;
 }
@@ -138,15 +141,17 @@ int apiGetLFU(ValkeyModuleKey *key, long long *lfu_freq) {
 /* ------------------------------------------------------------------ databases */
 
 unsigned long long apiDbSize(ValkeyModuleCtx *ctx) {
-    return ctx->run && contextUse(ctx) ? dbSize(ctx->run->db) : 0;
+    const struct ctx *c = contextUse(ctx);
+    return c ? dbSize(c->db) : 0;
 }
 
 ValkeyModuleString *apiRandomKey(ValkeyModuleCtx *ctx) {
-    const robj *o = ctx->run && contextUse(ctx) ? dbRandom(ctx->run->db, ctx->run->look) : NULL;
+    const struct ctx *c = contextUse(ctx);
+    const robj *o = c ? dbRandom(c->db, c->look) : NULL;
     keysMayHaveChanged(); /* expired ones may have been removed */
     if (!o) return NULL;
     slice name = objectKey(o);
-    hotCheck(dbPeek(ctx->run->db, name, storeHash(name)) == o);
+    hotCheck(dbPeek(c->db, name, storeHash(name)) == o);
     return apiCreateString(ctx, name.ptr, name.len);
 }
 

@@ -81,12 +81,13 @@ static void addScored(void *arg, const zsetPair *pair) {
 
 int apiScan(ValkeyModuleCtx *ctx, ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
             void *privdata) {
-    if (!ctx->run || cursor->done || !contextUse(ctx)) {
+    const struct ctx *c = cursor->done ? NULL : contextUse(ctx);
+    if (!c) {
         errno = ENOENT;
         return 0;
     }
     errno = 0;
-    db *d = ctx->run->db;
+    db *d = c->db;
     found keys = {NULL, 0, 0};
     cursor->at = dbScan(d, cursor->at, -1, addKey, &keys);
     cursor->done = cursor->at == 0;

@@ -130,7 +130,7 @@ static void run(ValkeyModuleCtx *x, const callArgs *args, const ValkeyModuleRepl
 
 int apiCallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags,
                 const ValkeyModuleReplyHandlers *resp_handlers, void *reply_ctx) {
-    if (!ctx->run || argc < 1 || !resp_handlers ||
+    if (argc < 1 || !resp_handlers ||
         resp_handlers->version != VALKEYMODULE_REPLY_HANDLERS_VERSION || !contextUse(ctx)) {
         errno = EINVAL;
         return VALKEYMODULE_ERR;

@@ -11,9 +11,11 @@
 /* Prepares the context of a thread for a call that needs the lock: its time is that of now. False:
  * the calling thread has not got the lock, which is logged. */
 bool threadContextUse(ValkeyModuleCtx *x);
-/* The same for any context that runs something. */
-static inline bool contextUse(ValkeyModuleCtx *x) {
-    return !(x->flags & CONTEXT_THREAD) || threadContextUse(x);
+/* What runs the context, prepared for a call that uses the server; NULL: nothing does, or the
+ * thread has not got the lock. */
+static inline ctx *contextUse(ValkeyModuleCtx *x) {
+    if (unlikely(x->flags & CONTEXT_THREAD) && !threadContextUse(x)) return NULL;
+    return x->run;
 }
 
 #endif
