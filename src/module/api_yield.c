@@ -16,6 +16,7 @@
 #include "module/module.h"
 #include "module/thread_context.h"
 #include "module/thread_lock.h"
+#include "persist/persist.h"
 #include "script/run.h"
 
 enum { SERVE_EVERY_US = 1000 };
@@ -51,13 +52,22 @@ const gate moduleBusyGate = {.name = "busy module",
 
 /* ------------------------------------------------------------------ serving */
 
+/* True if a load waits for the module: contexts of what reads values run nothing. */
+static bool isInLoad(const ValkeyModuleCtx *x) {
+    return engineHot.loading || (!x->run && engineLoadsBeside());
+}
+
 /* A load refuses clients itself. */
 static void serve(ValkeyModuleCtx *x) {
-    bool arms = !engineHot.loading;
+    bool loads = isInLoad(x), arms = !loads;
     hotCheck(now.serving);
     if (arms) gateArm(&moduleBusyGate, true);
     if (threadLockIsMain()) {
-        engineServe();
+        if (loads) {
+            persistServeInLoad();
+        } else {
+            engineServe();
+        }
     } else {
         struct ctx *before = engineHot.current;
         engineHot.current = x->run; /* as if the main thread were within its work */
@@ -71,14 +81,14 @@ static void serve(ValkeyModuleCtx *x) {
 
 /* True if clients have waited long enough to be told that the server is busy. */
 static bool isDue(const ValkeyModuleCtx *x, int64_t now_us) {
-    if (engineHot.loading) return now_us - now.served_us >= 1000000 / tickHz();
+    if (isInLoad(x)) return now_us - now.served_us >= 1000000 / tickHz();
     int64_t threshold_ms = scriptBusyReplyThreshold(); /* 0: clients are never served */
     return threshold_ms && clockWallMs() - x->run->now_ms >= threshold_ms &&
            now_us - now.served_us >= SERVE_EVERY_US;
 }
 
 void apiYield(ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
-    if (!ctx->run || now.serving) return;
+    if (now.serving || (!ctx->run && !isInLoad(ctx))) return;
     if (ctx->flags & CONTEXT_THREAD && !threadLockIsMine()) return;
     int64_t now_us = clockMonoUs();
     if (!isDue(ctx, now_us)) return;

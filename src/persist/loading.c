@@ -14,6 +14,7 @@
 #include "engine/tick.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_load.h"
 #include "persist/sync_load.h"
 #include "store/keyspace.h"
 
@@ -26,6 +27,7 @@ static struct {
     uint64_t files_bytes;    /* of the files before the current one */
     uint64_t done_bytes, next_serve;
     bool beside;
+    bool serves;          /* in loadingServe() */
     bool is_aof;          /* for events */
     int64_t signalled_ms; /* when their progress was */
     loadingServeProc *observer;
@@ -140,11 +142,18 @@ static void signalProgress(void) {
 void loadingServe(void) {
     hotCheck(threadIsMain());
     logProgress();
+    progress.serves = true;
     keyspace *filled = keyspaceUse(keyspaceMain());
     signalProgress();
     if (progress.observer) progress.observer(progress.observer_arg);
     engineServe();
     (void)keyspaceUse(filled); /* the main one again */
+    progress.serves = false;
+}
+
+void persistServeInLoad(void) {
+    if (progress.serves || !rdbLoadPlace()) return;
+    loadingServe();
 }
 
 bool loadingAdvance(uint64_t done) {

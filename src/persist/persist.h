@@ -27,6 +27,9 @@ status persistSaveTo(const char *path, reason *why) MUST_USE;
  * refused with -LOADING during the load, and the append only file begins anew. A load that fails
  * leaves what it has loaded. */
 status persistLoadInstead(const char *path, void (*empty)(void), reason *why) MUST_USE;
+/* For modules: serves clients while a load waits for a function of a module. Without effect in a
+ * turn that the load has made. */
+void persistServeInLoad(void);
 /* Removes the unfinished file of a save in this process, if there is one. ANY_THREAD, from signal
  * handlers, too: for a process that ends at once. */
 void persistRemoveUnfinished(void);

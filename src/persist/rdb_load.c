@@ -47,12 +47,19 @@ typedef struct loading {
     /* Keys are stored in batches, so that the cache misses of their lookups overlap. */
     int batch_count;
     loadedKey batch[BATCH_KEYS];
+    bool places;   /* observers are being told of the batch */
+    status failed; /* rdbLoadPlace() has failed */
 } loading;
 
 static struct {
     uint64_t expired, loaded; /* keys of the last load */
     persistOrigin origin;
 } last_load;
+
+static struct {
+    loading *load; /* NULL: nothing is being loaded */
+    rdbReader *reader;
+} active;
 
 /* ------------------------------------------------------------------ records */
 
@@ -133,12 +140,22 @@ static status placeBatch(loading *l, rdbReader *r) {
         wants[i] = (storeWant){.db = l->batch[i].db, .hash = l->batch[i].hash};
     storePrefetch(wants, l->batch_count);
     status st = OK;
+    l->places = true;
     for (int i = 0; i < l->batch_count; i++) {
         if (st == OK) st = place(l, r, &l->batch[i]);
         if (st != OK) objectFree(l->batch[i].o);
     }
+    l->places = false;
     l->batch_count = 0;
     return st;
+}
+
+bool rdbLoadPlace(void) {
+    loading *l = active.load;
+    if (!l) return true;
+    if (l->places) return false;
+    if (l->failed == OK) l->failed = placeBatch(l, active.reader);
+    return true;
 }
 
 static void freeBatch(loading *l) {
@@ -175,6 +192,10 @@ static void dropExpired(loading *l, const rdbKey *key) {
 
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
     loadingDelayKey();
+    if (unlikely(l->failed != OK)) {
+        if (key->o) objectFree(key->o);
+        return l->failed;
+    }
     if (!key->o && key->fields_dropped) {
         l->all_fields_expired++;
         return OK;
@@ -311,8 +332,11 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     rdbFileResult result;
     last_load.origin = (persistOrigin){.db = -1};
     rdbReaderInit(&r, from, options.check_checksum);
+    active.load = &l;
+    active.reader = &r;
     status st = rdbFileRead(&r, &options, &handler, &l, &result);
-    if (st == OK) st = placeBatch(&l, &r);
+    if (st == OK) st = l.failed == OK ? placeBatch(&l, &r) : l.failed;
+    active.load = NULL;
     freeBatch(&l);
     if (st == OK) st = checkDigest(&l, &r);
     last_load.expired = l.expired;

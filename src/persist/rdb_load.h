@@ -28,6 +28,9 @@ status rdbLoadCheckHeader(const char *path, reason *why) MUST_USE;
 status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) MUST_USE;
 /* persistSyncLoad(): see sync_load.h. */
 status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;
+/* Puts in place what was read so far, before clients are served while a value is being read. False:
+ * that is going on now, so nobody can be served. */
+bool rdbLoadPlace(void);
 /* The replication fields of the last file. */
 persistOrigin rdbLoadOrigin(void);
 /* See persistSetOriginProc(). */

@@ -14,6 +14,8 @@
  *     DATASET.LENGTH key            the sum of its blocks
  *     DATASET.MOVES                 what its defrag callbacks have done: values, late calls,
  *                                   wrong keys, global calls
+ *     DATASET.SLOW count            the next values that are loaded serve clients until
+ *                                   DATASET.CONTINUE, which replies how many do
  *     DATASET.CATEGORY name         AddACLCategory() outside of OnLoad
  *
  * Arguments of the load are categories to add; `options N` sets the module's options, `fail` makes
@@ -168,10 +170,26 @@ static void blocksSave(ValkeyModuleIO *io, void *value) {
     ValkeyModule_SaveUnsigned(io, ((blocks *)value)->count);
 }
 
+static int slow_loads;   /* so many values wait when they are loaded */
+static int waits, go_on; /* one does; it is to end */
+
+/* Serves clients until DATASET.CONTINUE, or for a minute. */
+static void waitInLoad(ValkeyModuleIO *io) {
+    ValkeyModuleCtx *ctx = ValkeyModule_GetContextFromIO(io);
+    long long end = ValkeyModule_Milliseconds() + 60000;
+    waits++;
+    while (!go_on && ValkeyModule_Milliseconds() < end)
+        ValkeyModule_Yield(ctx, VALKEYMODULE_YIELD_FLAG_CLIENTS, "reading blocks");
+    go_on = 0;
+    waits--;
+}
+
 static void *blocksLoad(ValkeyModuleIO *io, int version) {
     (void)version;
     uint64_t count = ValkeyModule_LoadUnsigned(io);
-    return ValkeyModule_IsIOError(io) ? NULL : blocksNew(count);
+    if (ValkeyModule_IsIOError(io)) return NULL;
+    if (slow_loads && slow_loads--) waitInLoad(io);
+    return blocksNew(count);
 }
 
 static void blocksRewrite(ValkeyModuleIO *io, ValkeyModuleString *key, void *value) {
@@ -244,6 +262,18 @@ static int length(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return ValkeyModule_ReplyWithLongLong(ctx, sum);
 }
 
+static int slow(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    slow_loads = (int)numberOf(argv[1]);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int continueCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    go_on = waits;
+    return ValkeyModule_ReplyWithLongLong(ctx, waits);
+}
+
 static int moves(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, 4);
@@ -279,7 +309,9 @@ static int makeCommands(ValkeyModuleCtx *ctx, const char *categories) {
                     {"dataset.add", addCommand, "write", 1},
                     {"dataset.length", length, "", 1},
                     {"dataset.moves", moves, "", 0},
-                    {"dataset.category", category, "", 0}};
+                    {"dataset.category", category, "", 0},
+                    {"dataset.slow", slow, "", 0},
+                    {"dataset.continue", continueCommand, "allow-loading", 0}};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         int key = commands[i].first_key;
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, commands[i].flags,

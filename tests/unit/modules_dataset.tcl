@@ -139,6 +139,25 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         r flushall
     }
 
+    test {clients are served while a module reads a value, and what was read before is in place} {
+        for {set i 0} {$i < 100} {incr i} {r set key$i $i}
+        for {set i 0} {$i < 10} {incr i} {r dataset.add k$i 5}
+        set digest [r debug digest]
+        r dataset.slow 3
+        set other [connect]
+        $other -send debug reload
+        for {set i 0} {$i < 3} {incr i} {
+            wait_for_condition 1000 10 {[info_field loading] == 1}
+            assert_error {LOADING*} {r get key1}
+            wait_for_condition 1000 10 {[r dataset.continue] == 1}
+        }
+        assert_equal OK [$other -read]
+        assert_equal 0 [info_field loading]
+        assert_equal $digest [r debug digest]
+        assert_equal 15 [r dataset.length k9]
+        r flushall
+    }
+
     test {a rewrite in which a module emits an unknown command fails} {
         r config set aof-use-rdb-preamble no
         r dataset.add good 5
