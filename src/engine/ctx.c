@@ -99,6 +99,7 @@ void ctxDatasetChanged(ctx *c, uint64_t n) {
 
 void ctxPropagateAs(ctx *c, int argc, const slice *argv) {
     hotCheck(argc > 0);
+    if (!(c->flags & CTX_REWRITTEN)) propagateOwnBegins();
     c->flags |= CTX_CHANGED | CTX_REWRITTEN;
     if (engineHot.sinks) propagateCopy(propagateToOf(c), argc, argv);
 }

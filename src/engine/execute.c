@@ -355,6 +355,7 @@ static inline void account(session *s, const command *cmd, int ran, int failed, 
     hotCheck(ran >= failed);
     hotCheck(ran >= 0);
     hotCheck(rejected >= 0);
+    if (unlikely(s->origin == ORIGIN_AOF)) return;
     /* The engine owns the commands; other folders see them as const. */
     command *counted = (command *)cmd;
     counted->failed += (uint64_t)failed;

@@ -47,12 +47,13 @@ static void tellRemoved(db *d, slice key, const keyEvent *event) {
     removes_alone = false;
 }
 
-/* An expired key: propagates UNLINK before the command that found it. */
+/* An expired key: propagates UNLINK before the command that found it, and after what callbacks of
+ * modules propagate. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
-    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     tellRemoved(d, key, &eventExpired);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     propagateUnitEnd();
 }
 
@@ -72,8 +73,8 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
 static void tellEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
-    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     tellRemoved(d, key, &eventEvicted);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     propagateUnitEnd();
 }
 
@@ -88,9 +89,9 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     words[1] = key;
     memcpy(words + 2, fields, count * sizeof(*fields));
     propagateUnitBegin();
-    propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     tellRemoved(d, key, &eventHexpired);
     if (emptied) tellRemoved(d, key, &eventDel);
+    propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     propagateUnitEnd();
     memFree(words);
 }

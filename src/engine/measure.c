@@ -68,7 +68,7 @@ static bool waits(const ctx *c) { return c->flags & CTX_NOT_RUN && c->who->block
 
 void measureNote(ctx *c, uint64_t ticks, int64_t request_bytes, int64_t reply_bytes) {
     hotCheck(threadIsMain());
-    if (unlikely(waits(c))) return;
+    if (unlikely(waits(c)) || c->origin == ORIGIN_AOF) return;
     int64_t us = clockTicksToNs(ticks) / 1000;
     if (engineConf.latency_monitor_threshold) {
         latencyNote(c->cmd->flags & CMD_FAST ? "fast-command" : "command", us / 1000);

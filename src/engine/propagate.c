@@ -30,6 +30,7 @@ enum {
 static struct {
     queued *items;
     int count, cap;
+    int own_from; /* propagateOwnBegins() was called with so many entries */
     int depth;
     uint32_t unusual; /* UNIT_ */
     propagateEndProc *at_end;
@@ -96,6 +97,32 @@ void propagateRequest(propagateTo to, const request *r, int argc, const slice *a
     q->argc = argc;
     q->argv = argv;
     q->request = r;
+}
+
+void propagateOwnBegins(void) { queue.own_from = queue.count; }
+
+propagateMark propagateCallbackBegins(void) {
+    hotCheck(queue.count >= 0);
+    return (propagateMark){queue.own_from, queue.count};
+}
+
+static void reverse(queued *from, queued *end) {
+    for (; from < --end; from++) {
+        queued other = *from;
+        *from = *end;
+        *end = other;
+    }
+}
+
+void propagateCallbackEnded(propagateMark begun, bool has_own) {
+    queue.own_from = begun.own_from;
+    int own = begun.count - begun.own_from, more = queue.count - begun.count;
+    if (!has_own || own <= 0 || more <= 0) return;
+    queued *first = &queue.items[begun.own_from], *end = &queue.items[queue.count];
+    reverse(first, first + own);
+    reverse(first + own, end);
+    reverse(first, end);
+    queue.own_from += more;
 }
 
 /* Collects the spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns

@@ -29,6 +29,16 @@ void propagateCopy(propagateTo to, int argc, const slice *argv);
 void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv);
 /* Appends a SELECT as a sink writes it. */
 void propagateAppendSelect(str *out, int db_id);
+/* What is queued from now on is a form of the running command, which stays behind what callbacks in
+ * the middle of it propagate. */
+void propagateOwnBegins(void);
+/* Around such a callback. `begun` is what the first returns. `has_own`: the command has queued its
+ * form already, which is moved. */
+typedef struct propagateMark {
+    int own_from, count;
+} propagateMark;
+propagateMark propagateCallbackBegins(void);
+void propagateCallbackEnded(propagateMark begun, bool has_own);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);

@@ -154,10 +154,10 @@ int apiGetSelectedDb(ValkeyModuleCtx *ctx) {
 }
 
 int apiSelectDb(ValkeyModuleCtx *ctx, int newid) {
-    session *s = sessionOf(ctx);
-    if (!s || !contextUse(ctx) || sessionSelect(s, newid) != OK) return VALKEYMODULE_ERR;
-    hotCheck(s->db_id == newid);
-    ctx->run->db = s->db;
+    struct ctx *c = ctx->run; /* a thread may select before it locks the server */
+    if (!c || sessionSelect(c->who, newid) != OK) return VALKEYMODULE_ERR;
+    hotCheck(c->who->db_id == newid);
+    c->db = c->who->db;
     return VALKEYMODULE_OK;
 }
 
@@ -233,10 +233,10 @@ static int serverFlags(void) {
     return flags;
 }
 
-/* What the running command, and those that run it, are a part of. */
-static int unitFlags(const ctx *c) {
+/* What is being executed, also if it is interrupted by a callback that has a unit of its own. */
+static int unitFlags(void) {
     int flags = 0;
-    for (; c; c = c->outer) {
+    for (const ctx *c = engineHot.current; c; c = c->below) {
         if (c->flags & CTX_IN_MULTI) flags |= VALKEYMODULE_CTX_FLAGS_MULTI;
         if (c->origin == ORIGIN_SCRIPT) flags |= VALKEYMODULE_CTX_FLAGS_LUA;
     }
@@ -247,7 +247,7 @@ static int sessionFlags(const ctx *c) {
     hotCheck(c->who);
     hotCheck(c->proto == 2 || c->proto == 3);
     const session *s = c->who;
-    int flags = unitFlags(c);
+    int flags = unitFlags();
     if (c->origin == ORIGIN_PRIMARY) flags |= VALKEYMODULE_CTX_FLAGS_REPLICATED;
     if (c->origin == ORIGIN_IMPORT) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT;
     if (s->flags & SESSION_SLOT_EXPORT) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT;
@@ -263,7 +263,7 @@ int apiGetContextFlags(ValkeyModuleCtx *ctx) {
     if (ctx && ctx->run) {
         flags |= sessionFlags(ctx->run);
     } else {
-        flags |= unitFlags(engineHot.current);
+        flags |= unitFlags();
     }
     return flags;
 }

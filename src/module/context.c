@@ -108,6 +108,8 @@ typedef struct detachedPart {
 static void runPart(ctx *c, void *arg) {
     const detachedPart *p = arg;
     hotCheck(c->who == &no_client);
+    /* Within a call that is not propagated, nothing is. */
+    if (c->below) c->targets &= c->below->targets;
     ValkeyModuleCtx x;
     contextInit(&x, p->module, c);
     x.out = NULL;

@@ -64,6 +64,18 @@ static void tellOne(ValkeyModuleCtx *x, void *arg) {
     argArrayEnd(key);
 }
 
+/* What the callback propagates comes before the command, which is propagated if the callback has
+ * changed anything, even if it only reads. */
+static void tellInCommand(module *m, int db_id, telling *t) {
+    struct ctx *c = engineHot.current;
+    uint64_t dirty = engineHot.dirty;
+    propagateMark begun = propagateCallbackBegins();
+    contextRun(m, db_id, tellOne, t);
+    hotCheck(engineHot.current == c);
+    if (c && engineHot.dirty != dirty) c->flags |= CTX_CHANGED;
+    propagateCallbackEnded(begun, c && c->flags & CTX_REWRITTEN);
+}
+
 static void tell(db *d, slice key, const keyEvent *event) {
     if (!event || !(event->class & events.classes)) return;
     if (engineHot.loading && event->class & NOTIFY_NEW) return; /* it is LOADED */
@@ -76,7 +88,7 @@ static void tell(db *d, slice key, const keyEvent *event) {
         bool before = s->running;
         telling t = {s, key, event};
         s->running = true;
-        contextRun(m, dbId(d), tellOne, &t);
+        tellInCommand(m, dbId(d), &t);
         s->running = before;
     }
     ownedWalkEnd(&events.subscribers);
@@ -117,9 +129,10 @@ int apiGetKeyspaceNotificationFlagsAll(void) {
 
 int apiNotifyKeyspaceEvent(ValkeyModuleCtx *ctx, int type, const char *event,
                            ValkeyModuleString *key) {
-    if (!ctx || !ctx->run || !event || !key || !contextUse(ctx)) return VALKEYMODULE_ERR;
+    struct ctx *c = ctx && event && key ? contextUse(ctx) : NULL;
+    if (!c) return VALKEYMODULE_ERR;
     keyEvent e = {event, (uint32_t)type};
-    ctxKeyEvent(ctx->run, moduleStringSlice(key), &e);
+    ctxKeyEvent(c, moduleStringSlice(key), &e);
     return VALKEYMODULE_OK;
 }
 
