@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Modules of others, loaded as they were published: their data survive a reload, a rewrite of the
-append only file, a restart and a synchronisation, and another server reads the snapshots.
+append only file, a restart and a synchronisation, and another server reads snapshots, append only
+files and streams, and writes them. In clusters (module_cluster.py) their keys move between both.
 
     make test-modules [ARGS="--peer /path/to/valkey-server"]
 
@@ -19,7 +20,8 @@ import time
 import zipfile
 from pathlib import Path
 
-from lab import Client, ReplyError, free_port
+import module_cluster
+from lab import Client, Failed, ReplyError, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build/other-modules"
@@ -130,11 +132,17 @@ TRIALS = {
         [("GRAPH.RO_QUERY", "graph", "MATCH (a:P)-[r:K]->(b:P) RETURN a.n, r.w, b.n"),
          ("GRAPH.RO_QUERY", "graph", "MATCH (q:Q) RETURN count(q), sum(q.n)")]),
     "rediscompat": ([], []),
+    "hello_type": ([("HELLO.ROW.ADD", "row", *range(-5, 300, 7))], [("HELLO.ROW.GET", "row"), ("TYPE", "row")]),
     "redis-cell": ([("CL.THROTTLE", "limit", "15", "1", "10000000", "1")], [("EXISTS", "limit")]),
 }
-TOGETHER = ("redisbloom", "rejson", "redisearch", "falkordb", "redis-cell")
+TOGETHER = ("redisbloom", "rejson", "redisearch", "falkordb", "redis-cell", "hello_type")
 ALONE = TOGETHER + ("rediscompat", "redisearch1")  # they have types or commands of the same names as others
 NO_RELOAD = ("falkordb",)  # DEBUG RELOAD ends the released Valkey 9.1.2, too
+
+
+def library(module):
+    """The shared object; that of an example of this project is the same in both servers."""
+    return (ROOT / "build/modules" if module.startswith("hello_") else CACHE) / f"{module}.so"
 
 
 class Server:
@@ -144,7 +152,7 @@ class Server:
         words = [binary, "--port", self.port, "--dir", folder, "--save", "", "--enable-debug-command", "yes",
                  "--appenddirname", "aof", "--repl-diskless-sync-delay", "0", *options]
         for module in modules:
-            words += ["--loadmodule", CACHE / f"{module}.so"]
+            words += ["--loadmodule", library(module)]
         self.log = open(folder / "log", "a")
         self.process = subprocess.Popen([str(w) for w in words], stdout=self.log, stderr=self.log)
         self.client = None
@@ -215,79 +223,135 @@ def compare(server, modules, expected, when):
         time.sleep(0.05)
 
 
-def snapshot_server(binary, modules, source, folder):
-    """A server that has loaded a snapshot of another one."""
-    source.call("SAVE")
-    folder.mkdir()
-    shutil.copy(source.folder / "dump.rdb", folder / "dump.rdb")
-    return Server(binary, modules, folder)
+class Trial:
+    """Servers with these modules, whose replies must stay the same; OSError or ReplyError if they do not."""
 
+    def __init__(self, binary, peer, modules, folder):
+        self.binary, self.peer, self.modules, self.folder = binary, peer, modules, folder
+        self.servers, self.expected = [], None
+        shutil.rmtree(folder, ignore_errors=True)
 
-def trial(binary, peer, modules, folder):
-    """One server with these modules; raises OSError or ReplyError if something does not hold."""
-    shutil.rmtree(folder, ignore_errors=True)
-    server = Server(binary, modules, folder / "a", "--appendonly", "yes")
-    servers = [server]
-    try:
-        for module in modules:
+    def start(self, binary, name, *options):
+        server = Server(binary, self.modules, self.folder / name, *options)
+        self.servers.append(server)
+        return server
+
+    def stop(self, server):
+        server.stop()
+        self.servers.remove(server)
+
+    def close(self):
+        for server in self.servers:
+            server.stop()
+
+    def compare(self, server, when):
+        compare(server, self.modules, self.expected, when)
+
+    def fill(self, server):
+        for module in self.modules:
             for words in TRIALS[module][0]:
                 server.call(*words)
         end = time.monotonic() + INDEXED_S
-        expected = ask(server, modules)
-        while (again := ask(server, modules)) != expected and time.monotonic() < end:
-            expected = again
-        bad = [f"{words[0]} {reply}" for words, reply in expected if str(reply).startswith("error")]
+        self.expected = ask(server, self.modules)
+        while (again := ask(server, self.modules)) != self.expected and time.monotonic() < end:
+            self.expected = again
+        bad = [f"{words[0]} {reply}" for words, reply in self.expected if str(reply).startswith("error")]
         if bad:
             raise OSError(bad[0])
-        if not any(module in NO_RELOAD for module in modules):
-            server.call("DEBUG", "RELOAD")
-            compare(server, modules, expected, "after DEBUG RELOAD")
+
+    def rewrite(self, server):
         server.call("BGREWRITEAOF")
         wait("the rewrite", 60, lambda: "aof_rewrite_in_progress:0" in server.call("INFO", "persistence") and
              "aof_rewrite_scheduled:0" in server.call("INFO", "persistence"))
         if "aof_last_bgrewrite_status:ok" not in server.call("INFO", "persistence"):
             raise OSError("the rewrite of the append only file failed")
-        replica = Server(binary, modules, folder / "b", "--replicaof", f"127.0.0.1 {server.port}")
-        servers.append(replica)
+
+    def replicate(self, primary, binary, name, when):
+        """Returns the replica, which has the same replies."""
+        replica = self.start(binary, name, "--replicaof", f"127.0.0.1 {primary.port}")
         wait("the synchronisation", 60, lambda: "master_link_status:up" in replica.call("INFO", "replication"))
-        server.call("SET", "after", "1")
-        wait("the stream", 30, lambda: replica.call("GET", "after") == "1")
-        compare(replica, modules, expected, "on a replica")
-        server.stop()
-        servers.remove(server)
-        server = Server(binary, modules, folder / "a", "--appendonly", "yes")
-        servers.append(server)
-        compare(server, modules, expected, "after a restart from the append only file")
-        if peer:
-            servers.append(other := snapshot_server(peer, modules, server, folder / "c"))
-            compare(other, modules, expected, "in the peer")
-            servers.append(back := snapshot_server(binary, modules, other, folder / "d"))
-            compare(back, modules, expected, "back from the peer")
+        primary.call("SET", f"after {name}", "1")
+        wait("the stream", 30, lambda: replica.call("GET", f"after {name}") == "1")
+        self.compare(replica, when)
+        return replica
+
+    def copied(self, source, name, what, binary, when, *options):
+        """A server that starts with a copy of a file or folder of another one."""
+        target = self.folder / name
+        target.mkdir()
+        if (self.folder / source / what).is_dir():
+            shutil.copytree(self.folder / source / what, target / what)
+        else:
+            shutil.copy(self.folder / source / what, target / what)
+        server = self.start(binary, name, *options)
+        self.compare(server, when)
+        return server
+
+    def run_with_peer(self, server):
+        """Snapshots, append only files and replication, to the peer and back."""
+        server.call("SAVE")
+        other = self.copied("a", "c", "dump.rdb", self.peer, "in the peer")
+        other.call("SAVE")
+        self.stop(other)
+        self.stop(self.copied("c", "d", "dump.rdb", self.binary, "back from the peer"))
+        self.stop(server)
+        other = self.copied("a", "e", "aof", self.peer, "in the peer, from the append only file",
+                            "--appendonly", "yes")
+        self.rewrite(other)
+        self.stop(other)
+        ours = self.copied("e", "f", "aof", self.binary, "from the peer's append only file", "--appendonly", "yes")
+        replica = self.replicate(ours, self.peer, "g", "on the peer as a replica")
+        replica.call("REPLICAOF", "NO", "ONE")
+        self.replicate(replica, self.binary, "h", "on a replica of the peer")
+
+    def run(self):
+        server = self.start(self.binary, "a", "--appendonly", "yes")
+        self.fill(server)
+        if not any(module in NO_RELOAD for module in self.modules):
+            server.call("DEBUG", "RELOAD")
+            self.compare(server, "after DEBUG RELOAD")
+        self.rewrite(server)
+        self.stop(self.replicate(server, self.binary, "b", "on a replica"))
+        self.stop(server)
+        server = self.start(self.binary, "a", "--appendonly", "yes")
+        self.compare(server, "after a restart from the append only file")
+        if self.peer:
+            self.run_with_peer(server)
+
+
+def trial(binary, peer, modules, folder):
+    t = Trial(binary, peer, modules, folder)
+    try:
+        t.run()
     finally:
-        for s in servers:
-            s.stop()
+        t.close()
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("modules", nargs="*", help="only these, each alone; 'together' is all of them")
+    parser.add_argument("modules", nargs="*", help="only these trials")
     parser.add_argument("--server", default=str(ROOT / "src/valkey-server"))
     parser.add_argument("--peer", help="a server that reads our snapshots, and whose we read")
     args = parser.parse_args()
     for name, why in fetch().items():
         print(f"skipped {name}: {why}")
+    folder = ROOT / "tests/tmp/other-modules"
+    trials = {name: ((name,), lambda n=name: trial(args.server, args.peer, (n,), folder / n)) for name in ALONE}
+    trials["together"] = (TOGETHER, lambda: trial(args.server, args.peer, TOGETHER, folder / "together"))
+    trials |= {name: (modules, lambda p=proc: p(args.server, args.peer))
+               for name, (modules, proc) in module_cluster.TRIALS.items()}
     passed, failed, skipped = 0, 0, 0
-    for name in args.modules or (*ALONE, "together"):
-        modules = TOGETHER if name == "together" else (name,)
-        if not all((CACHE / f"{module}.so").exists() for module in modules):
+    for name in args.modules or trials:
+        modules, proc = trials[name]
+        if not all(library(module).exists() for module in modules):
             print(f"skipped {name}: not fetched")
             skipped += 1
             continue
         try:
-            trial(args.server, args.peer, modules, ROOT / "tests/tmp/other-modules" / name)
+            proc()
             print(f"ok      {name}")
             passed += 1
-        except (OSError, ReplyError) as error:
+        except (OSError, ReplyError, Failed) as error:
             print(f"FAILED  {name}: {error}")
             failed += 1
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
