@@ -24,6 +24,7 @@
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/stream.h"
+#include "io/net_addr.h"
 #include "net/batch.h"
 #include "net/io_threads.h"
 #include "net/net_priv.h"
@@ -139,11 +140,23 @@ static void rewindRun(inputBatch *b, inputRun *run, int ran) {
 }
 
 /* Logs a protocol error with the client and the start of its input. */
+/* Once per second, as port scans must not fill the log. */
+static void logTlsHello(const client *cl) {
+    static int64_t logged_ms;
+    if (engineHot.now_ms - logged_ms < 1000) return;
+    logged_ms = engineHot.now_ms;
+    char peer[NET_ADDR_TEXT_MAX], local[NET_ADDR_TEXT_MAX];
+    bool has_peer = netPeerText(cl->conn.fd, peer), has_local = netLocalText(cl->conn.fd, local);
+    logWarning("TLS client on a port without TLS (addr=%s laddr=%s)", has_peer ? peer : "",
+               has_local ? local : "");
+}
+
 static void logProtocolError(const inputRun *run) {
     enum { SHOWN_MAX = 128 };
     static const char before[] = "ERR Protocol error: ";
     str who = STR_EMPTY, input = STR_EMPTY;
     clientDescribeForLog(run->cl, &who);
+    if (run->error.tls_hello) logTlsHello(run->cl);
     if (engineHidesUserData()) {
         strAppendText(&input, "*redacted*");
     } else {

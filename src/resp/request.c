@@ -153,6 +153,7 @@ requestStep requestRefuse(requestInput *in, const char *text) {
     memcpy(in->error->text, before, sizeof(before) - 1);
     memcpy(in->error->text + sizeof(before) - 1, text, len + 1);
     in->error->len = sizeof(before) - 1 + len;
+    in->error->tls_hello = false;
     return STEP_BAD;
 }
 

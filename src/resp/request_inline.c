@@ -125,10 +125,22 @@ static requestStep splitLine(requestInput *in, const char *end) {
     }
 }
 
+/* The first bytes of a TLS handshake (RFC 8446, 5.1): a record of type 22 and version 3.x. It may
+ * have no end of line: without a reply the client would wait for ever. */
+static bool isTlsHello(const requestInput *in) {
+    return in->len > 2 && in->start[0] == 22 && in->start[1] == 3 && (uint8_t)in->start[2] <= 4;
+}
+
 requestStep requestReadInline(requestInput *in) {
     requestPartial *s = in->state;
     size_t lf = 0;
-    requestStep step = findEnd(in, &lf);
+    requestStep step;
+    if (isTlsHello(in)) {
+        step = requestRefuse(in, "TLS client on a port without TLS");
+        in->error->tls_hello = true;
+        return step;
+    }
+    step = findEnd(in, &lf);
     if (step != STEP_DONE) return step;
     s->scanned = 0;
     const char *end = in->start + lf;

@@ -79,6 +79,7 @@ typedef enum requestStatus {
 /* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, also NUL. */
 typedef struct requestError {
     size_t len;
+    bool tls_hello; /* the sender speaks TLS */
     char text[96];
 } requestError;
 

@@ -230,6 +230,23 @@ start_server [list tags {cli tools tls tls:skip} overrides [list tls-port $::tls
         }
     }
 
+    test {cli: the wrong kind of port, and a missing certificate, are said in words} {
+        set hint "Does the port speak TLS? Without it: no --tls, and valkey:// in URIs."
+        assert_match "1 {Could not negotiate a TLS connection: *\n$hint}" \
+            [run_tool valkey-cli "" -h [srv host] -p [srv port] --tls --insecure ping]
+        assert_match "1 {Error: *\nThe server closed the connection at once. Does the port need --tls?}" \
+            [run_tool valkey-cli "" -h [srv host] -p $::tls_port ping]
+        assert_match "1 {Error: *\nThe server closed the connection at once. Does it demand a client certificate (--cert and --key)?}" \
+            [tls_cli --tls --cacert $certs/ca.crt ping]
+    }
+
+    test {cli: TLS to a port that says nothing ends} {
+        set silent [socket -server {apply {{channel args} {}}} -myaddr 127.0.0.1 0]
+        assert_match "1 {Could not negotiate a TLS connection: *\nDoes the port speak TLS? *}" \
+            [run_tool valkey-cli "" -p [lindex [fconfigure $silent -sockname] 2] --tls --insecure -t 0.2 ping]
+        close $silent
+    }
+
     test {cli: TLS failures are reported} {
         assert_equal {1 {Could not negotiate a TLS connection: Invalid CA Certificate File/Directory}} \
             [tls_cli --tls --cacert /nonexistent ping]

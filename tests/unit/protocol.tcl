@@ -120,6 +120,20 @@ start_server {tags {protocol resp:2}} {
         }
     }
 
+    test {the first bytes of TLS are refused at once, and named in the log} {
+        set hello "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+        set s [raw_connect]
+        raw_send $s [string range $hello 0 1]
+        assert {[raw_silent $s]}
+        raw_send $s [string range $hello 2 end]
+        assert_equal "-ERR Protocol error: TLS client on a port without TLS\r\n" [raw_rest $s]
+        raw_close $s
+        wait_for_condition 100 50 {[string match "*TLS client on a port without TLS (addr=*" [server_log]]} else {
+            fail "nothing in the log"
+        }
+        assert_waits "\x16\x02\x01hello"
+    }
+
     test {an empty command name is an unknown command} {
         assert_answer "*1\r\n\$0\r\n\r\n*1\r\n\$4\r\nPING\r\n" \
             "-ERR unknown command '', with args beginning with: \r\n+PONG\r\n"

@@ -204,6 +204,7 @@ static valkeyReply *waitReply(valkeyContext *context) {
 static valkeyReply *nextReply(commandRunner *r, const words *command) {
     connection *c = r->connection;
     valkeyReply *reply = waitReply(c->context);
+    c->answered |= reply != NULL;
     if (reply || interruptPending()) return reply;
     if (!wordsBegin(command, "shutdown")) connectionReportError(c);
     return NULL;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+enum { HANDSHAKE_S = 10 }; /* of TLS, unless -t is given */
+
 void connectionInit(connection *c, const cliOptions *options) {
     *c = (connection){.options = options, .port = options->port, .db = options->db, .protocol = 2};
     strAppendText(&c->host, options->host);
@@ -23,22 +25,29 @@ void connectionClear(connection *c) {
 void connectionClose(connection *c) {
     valkeyFree(c->context);
     c->context = NULL;
-    c->in_transaction = false;
+    c->in_transaction = c->answered = false;
     c->server_db = 0;
     c->protocol = 2;
 }
 
-/* Begins TLS if the options ask for it. A failure is in the context. */
+static struct timeval timeoutOf(double seconds) {
+    struct timeval timeout = {.tv_sec = (time_t)seconds};
+    timeout.tv_usec = (suseconds_t)((seconds - (double)timeout.tv_sec) * 1e6);
+    return timeout;
+}
+
+/* Begins TLS if the options ask for it. A failure is in the context. A server without TLS waits for
+ * the end of a line: the time is bounded. */
 static valkeyContext *secure(const cliOptions *o, valkeyContext *context) {
     if (!o->tls.on || !context || context->err) return context;
     toolTlsLoad(&o->tls);
-    toolTlsBegin(context);
+    (void)valkeySetTimeout(context, timeoutOf(o->timeout_s > 0 ? o->timeout_s : HANDSHAKE_S));
+    if (toolTlsBegin(context)) (void)valkeySetTimeout(context, timeoutOf(0));
     return context;
 }
 
 valkeyContext *connectionOpen(const cliOptions *o, const char *host, int port) {
-    struct timeval timeout = {.tv_sec = (time_t)o->timeout_s};
-    timeout.tv_usec = (suseconds_t)((o->timeout_s - (double)timeout.tv_sec) * 1e6);
+    struct timeval timeout = timeoutOf(o->timeout_s);
     valkeyOptions options = {.connect_timeout = o->timeout_s > 0 ? &timeout : NULL};
     if (o->prefer_ipv4) options.options |= VALKEY_OPT_PREFER_IPV4;
     if (o->prefer_ipv6) options.options |= VALKEY_OPT_PREFER_IPV6;
@@ -62,6 +71,7 @@ static bool setUp(connection *c, valkeyReply *reply, const char *what) {
         connectionClose(c);
         return false;
     }
+    c->answered = true;
     bool accepted = reply->type != VALKEY_REPLY_ERROR;
     if (!accepted && what) fprintf(stderr, "%s failed: %s\n", what, reply->str);
     freeReplyObject(reply);
@@ -97,9 +107,18 @@ static void chooseProtocol(connection *c) {
         c->protocol = 3;
 }
 
+/* True if what came during the handshake was not TLS, or nothing came. */
+static bool isUnknownProtocol(const valkeyContext *context) {
+    return context->err == VALKEY_ERR_TIMEOUT || context->err == VALKEY_ERR_EOF ||
+           context->err == VALKEY_ERR_IO || strstr(context->errstr, "wrong version number") ||
+           strstr(context->errstr, "packet length too long");
+}
+
 static void reportNoConnection(const connection *c, const char *why) {
     if (c->options->tls.on && c->context && c->context->flags & VALKEY_CONNECTED) {
         fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
+        if (isUnknownProtocol(c->context))
+            fputs("Does the port speak TLS? Without it: no --tls, and valkey:// in URIs.\n", stderr);
         return;
     }
     const char *path = c->redirected ? NULL : c->options->unix_socket;
@@ -140,6 +159,17 @@ bool connectionConnect(connection *c) {
 
 void connectionReportError(const connection *c) {
     fprintf(stderr, "Error: %s\n", c->context ? c->context->errstr : "not connected");
+    if (c->answered || !c->context) return;
+    /* A server that expects TLS closes the connection. With TLS 1.3 one that demands a certificate
+     * does it after the handshake. */
+    const toolTls *tls = &c->options->tls;
+    if (!tls->on) {
+        fputs("The server closed the connection at once. Does the port need --tls?\n", stderr);
+    } else if (!tls->cert) {
+        fputs("The server closed the connection at once. Does it demand a client certificate "
+              "(--cert and --key)?\n",
+              stderr);
+    }
 }
 
 static void stop(const connection *c) {
@@ -162,12 +192,14 @@ void connectionQueueArgv(connection *c, int argc, const char **argv, const size_
 valkeyReply *connectionNext(connection *c) {
     void *reply = NULL;
     if (valkeyGetReply(c->context, &reply) != VALKEY_OK) stop(c);
+    c->answered = true;
     return reply;
 }
 
 static valkeyReply *command(connection *c, const char *format, va_list args) {
     valkeyReply *reply = valkeyvCommand(c->context, format, args);
     if (!reply) stop(c);
+    c->answered = true;
     return reply;
 }
 

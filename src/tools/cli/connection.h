@@ -20,6 +20,7 @@ typedef struct connection {
     int server_db;       /* selected in the server */
     int protocol;        /* 2 or 3, in use */
     bool in_transaction; /* MULTI was sent */
+    bool answered;       /* the server has sent a reply */
     bool reopens; /* a connection that was closed while idle is opened again without a report */
 } connection;
 
