@@ -75,12 +75,11 @@ typedef enum requestStatus {
     REQUEST_BATCH_FULL, /* the batch has no space for the next request; clear it and call again */
     REQUEST_BAD,        /* protocol error after the requests in the batch; see *error */
 } requestStatus;
-
 /* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, also NUL. */
 typedef struct requestError {
     size_t len;
+    char text[95];
     bool tls_hello; /* the sender speaks TLS */
-    char text[96];
 } requestError;
 
 /* Parses complete requests from buf[*pos..*len) into `batch` until it holds `max` requests, its

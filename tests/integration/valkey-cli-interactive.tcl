@@ -56,6 +56,37 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
         talk "expect > \nsend zrangeby\\t\nexpect ZRANGEBY\nsend \\t\nexpect ZRANGEBYLEX\nexpect ZRANGEBYSCORE\nsend s\\t\nexpect CORE \n"
     }
 
+    test {cli: TAB offers what the server has, in columns} {
+        talk "expect > \nsend config \\t\nexpect CONFIG GET        CONFIG HELP\nexpect CONFIG RESETSTAT\n"
+        start_server {overrides {rename-command {HGETALL ""}}} {
+            talk "expect > \nsend hget\\t\nexpect HGET\nsend \\t\nexpect HGETDEL\n"
+            set output [talk "expect > \nsend hget\\t\\t\nexpect HGETEX\nsend x\\x03\nexpect > \n"]
+            assert {![string match *HGETALL* $output]} $output
+        }
+    }
+
+    test {cli: an open quote continues on the next line, and Ctrl-C discards both} {
+        talk "expect $at> \nsend set quoted \"a\\r\nexpect ... \nsend b\"\\r\nexpect OK\nexpect $at> \nsend get quoted\\r\nexpect \"a\\\\nb\"\n"
+        talk "expect $at> \nsend set quoted 'a\\r\nexpect ... \nsend \\x03\nexpect $at> \nsend get quoted\\r\nexpect \"a\\\\nb\"\n"
+        assert {{"set" "quoted" "a\nb"} in [split [read_bytes [srv dir]/history] "\n"]}
+    }
+
+    test {cli: pasted lines are run one after another} {
+        talk "expect > \nsend set pasted 1\\rincr pasted\\rget pasted\\r\nexpect OK\nexpect (integer) 2\nexpect \"2\"\nexpect $at> \n"
+    }
+
+    test {cli: --careful asks before commands that do damage} {
+        r set precious 1
+        talk "expect > \nsend flushall\\r\nexpect FLUSHALL deletes all \nexpect Run it? \[y/N\] \nsend \\r\nexpect Not run.\nexpect $at> \nsend shutdown\\r\nexpect SHUTDOWN ends the server. Run it?\nsend no\\r\nexpect Not run.\nexpect > \nsend :set nocareful\\r\nexpect > \nsend config resetstat\\r\nexpect OK\n" --careful
+        assert_equal 1 [r get precious]
+        r eval {for i = 1, 10001 do redis.call('hset', 'wide', i, i) end} 0
+        r set long [string repeat x 11000000]
+        talk "expect > \nsend :set careful\\r\nexpect > \nsend hgetall wide\\r\nexpect HGETALL reads 10001 fields at once (HSCAN does not). Run it?\nsend n\\r\nexpect Not run.\nexpect > \nsend keys none\\r\nexpect (empty array)\nexpect > \nsend del long\\r\nexpect DEL deletes 1\nexpect bytes. Run it?\nsend y\\r\nexpect (integer) 1\nexpect > \nsend del wide\\r\nexpect (integer) 1\n"
+        assert_equal {1 {FLUSHALL deletes all * keys of all databases: not run without a terminal and with --careful}} \
+            [string map [list [r dbsize] *] [run_tool valkey-cli "" -h [srv host] -p [srv port] --careful flushall]]
+        assert_equal {0 PONG} [run_tool valkey-cli "" -h [srv host] -p [srv port] --careful ping]
+    }
+
     test {cli: history keeps commands, but no secrets} {
         talk "expect > \nsend set secretless 1\\r\nexpect OK\nsend auth hunter2\\r\nexpect error\nsend config set requirepass hunter3\\r\nexpect OK\nsend config set requirepass ''\\r\nexpect OK\nsend acl setuser u >hunter4\\r\nexpect OK\nsend ping\\r\nexpect PONG\n"
         set kept [read_bytes [srv dir]/history]
@@ -99,6 +130,7 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
     test {cli: errors are explained} {
         set ::env(NO_COLOR) 1
         talk "expect > \nsend gte k\\r\nexpect (error) ERR unknown command\nexpect Did you mean GET?\nsend get\\r\nexpect wrong number\nexpect Syntax: GET key\n"
+        talk "expect > \nsend set k v ex three\\r\nexpect not an integer\nexpect Argument 4 does not fit: \"three\"\nexpect Syntax: SET key\nsend set k v foo\\r\nexpect syntax error\nexpect Argument 3 does not fit: \"foo\"\n"
         unset ::env(NO_COLOR)
     }
 

@@ -85,6 +85,11 @@ start_server {tags {cli tools tls:skip}} {
             "Unrecognized option or bad number of args for: '-p'" -p
             "Invalid server port." {-p 0 ping}
             "Invalid connection timeout for -t." {-t x ping}
+            "Invalid interval for -i." {-i x ping}
+            "-n: 'x' is not a number" {-n x ping}
+            "-r: '2x' is not a number" {-r 2x ping}
+            "--count: '' is not a number" {--count "" --scan}
+            "--lru-test: '99999999999999999999' is not a number" {--lru-test 99999999999999999999}
             "Options -x and -X are mutually exclusive." {-x -X tag set k}
             "Options -4 and -6 are mutually exclusive." {-4 -6 ping}
             "Invalid URI scheme" {-u http://a ping}

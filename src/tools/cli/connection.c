@@ -118,7 +118,8 @@ static void reportNoConnection(const connection *c, const char *why) {
     if (c->options->tls.on && c->context && c->context->flags & VALKEY_CONNECTED) {
         fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
         if (isUnknownProtocol(c->context))
-            fputs("Does the port speak TLS? Without it: no --tls, and valkey:// in URIs.\n", stderr);
+            fputs("Does the port speak TLS? Without it: no --tls, and valkey:// in URIs.\n",
+                  stderr);
         return;
     }
     const char *path = c->redirected ? NULL : c->options->unix_socket;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "tools/cli/help.h"
+#include "tools/cli/hint.h"
 
 enum { NAME_MAX_LEN = 63 };
 
@@ -65,8 +66,15 @@ static void explainUnknown(const words *command, bool subcommand) {
     strFree(&name);
 }
 
+/* Names the word that does not fit, if there is one, and shows the syntax. */
 static void explainSyntax(const words *command) {
-    int used;
+    int used, misfit = hintMisfit(command);
+    if (misfit) {
+        str word = STR_EMPTY;
+        strAppendQuoted(&word, strSlice(&command->items[misfit]));
+        printf("  Argument %d does not fit: %s\n", misfit, strText(&word));
+        strFree(&word);
+    }
     const helpEntry *e = helpFind(command, &used);
     if (e) printf("  Syntax: %s %s\n", e->name, e->syntax);
 }
@@ -85,7 +93,7 @@ void explainError(const words *command, const char *error, const connection *c) 
     if (!strncmp(error, "ERR unknown command", 19)) explainUnknown(command, false);
     if (!strncmp(error, "ERR unknown subcommand", 22)) explainUnknown(command, true);
     if (!strncmp(error, "ERR wrong number of arguments", 29) ||
-        !strncmp(error, "ERR syntax error", 16))
+        !strncmp(error, "ERR syntax error", 16) || !strncmp(error, "ERR value is not a", 18))
         explainSyntax(command);
     if (!strncmp(error, "MOVED ", 6) || !strncmp(error, "ASK ", 4)) explainRedirection(error, c);
 }

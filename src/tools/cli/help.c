@@ -50,6 +50,8 @@ static void printGeneral(void) {
            "To set valkey-cli preferences:\n"
            "      \":set hints\" enable online hints\n"
            "      \":set nohints\" disable online hints\n"
+           "      \":set careful\" ask before dangerous commands\n"
+           "      \":set nocareful\" do not ask\n"
            "Set your preferences in ~/.valkeyclirc\n",
            SERVER_VERSION);
 }

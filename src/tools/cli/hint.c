@@ -227,6 +227,16 @@ void hintFor(slice line, str *out) {
     wordsClear(&typed);
 }
 
+int hintMisfit(const words *command) {
+    int name_words;
+    const helpEntry *e = helpFind(command, &name_words);
+    if (!e) return 0;
+    typedWords words = {command->items + name_words, command->count - name_words};
+    match m = matchSequence(e->arguments, e->argument_count, words);
+    strFree(&m.rest);
+    return m.used < words.count ? name_words + m.used : 0;
+}
+
 int hintPrint(const char *line) {
     str hint = STR_EMPTY;
     hintFor(sliceOf(line), &hint);

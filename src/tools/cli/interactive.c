@@ -19,7 +19,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "tools/cli/help.h"
+#include "tools/cli/completion.h"
 #include "tools/cli/hint.h"
 #include "tools/cli/history_file.h"
 #include "tools/cli/interrupt.h"
@@ -36,6 +36,8 @@ typedef struct editor {
     History *history;
     valkeyContext *role_of; /* the connection whose role is known */
     bool replica;
+    completion names;
+    str text;            /* the lines of a command so far, if a quote is open */
     int keys;            /* terminalOpenKeys() */
     int interrupted_len; /* bytes of the line when Ctrl-C was pressed; -1: it was not */
     char prompt[PROMPT_MAX];
@@ -61,6 +63,10 @@ static void buildPrompt(editor *e) {
     const char *path = c->redirected ? NULL : c->options->unix_socket;
     const char *host = strText(&c->host);
     char where[160], db[16] = "";
+    if (e->text.len) {
+        snprintf(e->prompt, sizeof(e->prompt), "... ");
+        return;
+    }
     if (e->runner->debugging) {
         snprintf(e->prompt, sizeof(e->prompt), "lua debugger> ");
         return;
@@ -95,7 +101,8 @@ static char *promptProc(EditLine *line) { return editorOf(line)->prompt; }
 static bool drawHint(editor *e) {
     const LineInfo *info = el_line(e->line);
     slice typed = sliceMake(info->buffer, (size_t)(info->lastchar - info->buffer));
-    if (!preferenceHints() || typed.len == 0 || info->cursor != info->lastchar) return false;
+    if (!preferenceHints() || e->text.len || typed.len == 0 || info->cursor != info->lastchar)
+        return false;
     str hint = STR_EMPTY;
     hintFor(typed, &hint);
     long room = terminalColumns() - 1 - (long)strlen(e->prompt) - (long)typed.len;
@@ -206,57 +213,34 @@ static int readKey(EditLine *line, wchar_t *out) {
 
 /* ------------------------------------------------------------------ completion */
 
-static bool beginsFold(const char *text, slice prefix) {
-    return strlen(text) >= prefix.len && !strncasecmp(text, prefix.ptr, prefix.len);
-}
-
-static size_t commonLength(const char *a, const char *b) {
-    size_t len = 0;
-    while (a[len] && a[len] == b[len]) len++;
-    return len;
-}
-
 /* Inserts what all commands that begin like the line have in common; lists them if that is
  * nothing. */
 static unsigned char completeProc(EditLine *line, int key) {
     (void)key;
+    editor *e = editorOf(line);
     const LineInfo *info = el_line(line);
     slice typed = sliceMake(info->buffer, (size_t)(info->cursor - info->buffer));
     if (typed.len >= 5 && !strncasecmp(typed.ptr, "help ", 5))
         typed = sliceMake(typed.ptr + 5, typed.len - 5);
-    const char *first = NULL;
-    size_t common = 0;
-    int count = 0;
-    for (int i = 0; i < helpEntryCount; i++) {
-        const char *name = helpEntries[i].name;
-        if (!beginsFold(name, typed)) continue;
-        if (count++ == 0) {
-            first = name;
-            common = strlen(name);
-        } else {
-            size_t len = commonLength(first, name);
-            if (len < common) common = len;
-        }
-    }
-    if (count == 0) return CC_REFRESH_BEEP;
-    if (common > typed.len || count == 1) {
-        str text = STR_EMPTY;
-        strAppend(&text, first, common);
+    completionLoad(&e->names, e->runner);
+    str text = STR_EMPTY;
+    unsigned char result = CC_REDISPLAY;
+    int count = completionCommon(&e->names, typed, &text);
+    if (count == 0) {
+        result = CC_REFRESH_BEEP;
+    } else if (text.len > typed.len || count == 1) {
         if (count == 1) strAppendByte(&text, ' ');
         el_deletestr(line, (int)typed.len);
         el_insertstr(line, strText(&text));
-        strFree(&text);
-        return CC_REFRESH;
+        result = CC_REFRESH;
+    } else {
+        strClear(&text);
+        completionList(&e->names, typed, terminalColumns(), &text);
+        printf("\n%s", strText(&text));
+        fflush(stdout);
     }
-    putchar('\n');
-    int columns = terminalColumns() / 26, shown = 0;
-    for (int i = 0; i < helpEntryCount; i++) {
-        if (!beginsFold(helpEntries[i].name, typed)) continue;
-        printf("%-25s%s", helpEntries[i].name, ++shown % (columns ? columns : 1) ? " " : "\n");
-    }
-    if (shown % (columns ? columns : 1)) putchar('\n');
-    fflush(stdout);
-    return CC_REDISPLAY;
+    strFree(&text);
+    return result;
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -266,21 +250,33 @@ static void addLine(const char *text, void *arg) {
     history(arg, &event, H_ENTER, text);
 }
 
+/* Keeps a command in the history, on one line. */
 static void keepLine(editor *e, const char *text) {
     words w = {0};
     if (!wordsSplit(sliceOf(text), &w)) return;
-    bool keep = w.count > 0 && !historyIsSecret(&w);
+    str line = STR_EMPTY;
+    if (strchr(text, '\n')) {
+        for (int i = 0; i < w.count; i++) {
+            if (i) strAppendByte(&line, ' ');
+            strAppendQuoted(&line, strSlice(&w.items[i]));
+        }
+    } else {
+        strAppendText(&line, text);
+    }
+    if (w.count > 0 && !historyIsSecret(&w)) {
+        addLine(strText(&line), e->history);
+        historyAppend(strText(&line));
+    }
     wordsClear(&w);
-    if (!keep) return;
-    addLine(text, e->history);
-    historyAppend(text);
+    strFree(&line);
 }
 
 static bool runLine(editor *e, const char *text) {
     commandRunner *r = e->runner;
+    r->asked_ms = 0;
     int64_t start_ms = clockMonoMs();
     bool more = scriptRunLine(r, sliceOf(text));
-    int64_t elapsed_ms = clockMonoMs() - start_ms;
+    int64_t elapsed_ms = clockMonoMs() - start_ms - r->asked_ms;
     if (interruptPending()) putchar('\n'); /* the terminal has printed ^C */
     if (elapsed_ms >= SLOW_MS && r->connection->options->output == OUTPUT_STANDARD)
         printf("(%.2fs)\n", (double)elapsed_ms / 1000);
@@ -313,6 +309,18 @@ static void setUpEditor(editor *e) {
     el_source(e->line, NULL);
 }
 
+/* Runs a line, or keeps it until the quote in it is closed. False: the program shall end. */
+static bool takeLine(editor *e, slice line) {
+    while (line.len > 0 && strchr("\r\n", line.ptr[line.len - 1])) line.len--;
+    if (e->text.len) strAppendByte(&e->text, '\n');
+    strAppendSlice(&e->text, line);
+    if (e->text.len == 0 || (!e->runner->debugging && wordsIsOpen(strSlice(&e->text)))) return true;
+    keepLine(e, strText(&e->text));
+    bool more = runLine(e, strText(&e->text));
+    strClear(&e->text);
+    return more;
+}
+
 int interactiveRun(commandRunner *r) {
     editor e = {.runner = r};
     interruptInstall();
@@ -340,22 +348,18 @@ int interactiveRun(commandRunner *r) {
         const char *text = el_gets(e.line, &len);
         if (e.interrupted_len >= 0) {
             /* On an empty line, Ctrl-C ends the program. */
-            more = e.interrupted_len > 0;
+            more = e.interrupted_len > 0 || e.text.len > 0;
+            strClear(&e.text);
             interruptClear();
             fputs("^C\n\033[J", stdout); /* the rest of the line may be below */
             el_reset(e.line);
             continue;
         }
         if (!text || len <= 0) break;
-        str line = STR_EMPTY;
-        strAppend(&line, text, (size_t)len);
-        while (line.len > 0 && strchr("\r\n", line.ptr[line.len - 1])) strCut(&line, line.len - 1);
-        if (line.len > 0) {
-            keepLine(&e, strText(&line));
-            more = runLine(&e, strText(&line));
-        }
-        strFree(&line);
+        more = takeLine(&e, sliceMake(text, (size_t)len));
     }
+    strFree(&e.text);
+    completionClear(&e.names);
     el_end(e.line);
     history_end(e.history);
     close(e.keys);

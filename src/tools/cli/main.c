@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tools/cli/careful.h"
 #include "tools/cli/command.h"
 #include "tools/cli/help.h"
 #include "tools/cli/hint.h"
 #include "tools/cli/interactive.h"
 #include "tools/cli/modes.h"
+#include "tools/cli/preferences.h"
 #include "tools/cli/script.h"
 #include "tools/cli/terminal.h"
 
@@ -71,7 +73,7 @@ static int runArguments(commandRunner *r, int argc, char **argv) {
     r->endless = true;
     bool done = readArguments(o, argc, argv, &command) && addStdin(o, &command) &&
                 (helpIsCommand(&command) || connectionConnect(r->connection)) &&
-                commandRun(r, &command, o->repeat);
+                carefulAllows(r, &command) && commandRun(r, &command, o->repeat);
     wordsClear(&command);
     return done ? 0 : 1;
 }
@@ -112,6 +114,7 @@ int main(int argc, char **argv) {
     if (options.tls.on) signal(SIGPIPE, SIG_IGN);
     if (options.ask_password && !options.password) options.password = askPassword();
 
+    if (options.careful) preferenceSetCareful(true);
     connection c;
     connectionInit(&c, &options);
     commandRunner runner = {.connection = &c};

@@ -63,6 +63,7 @@ static const optionRow rows[] = {
     {"-d", KIND_TEXT, FIELD(item_delimiter), 0},
     {"-D", KIND_TEXT, FIELD(reply_delimiter), 0},
     {"-e", KIND_SET, FIELD(error_status), 0},
+    {"--careful", KIND_SET, FIELD(careful), 0},
     {"--verbose", KIND_SET, FIELD(verbose), 0},
     {"--raw", KIND_OUTPUT, 0, OUTPUT_RAW},
     {"--no-raw", KIND_OUTPUT, 0, OUTPUT_STANDARD},
@@ -133,6 +134,15 @@ static bool takesArgument(const optionRow *row) {
 
 static void fail(const char *text) {
     fprintf(stderr, "%s\n", text);
+    exit(1);
+}
+
+static int64_t takeNumber(const char *name, const char *text) {
+    char *end;
+    errno = 0;
+    int64_t number = strtoll(text, &end, 10);
+    if (end != text && !*end && !errno) return number;
+    fprintf(stderr, "%s: '%s' is not a number\n", name, text);
     exit(1);
 }
 
@@ -221,15 +231,17 @@ static void setTimeout(cliOptions *o, const char *value) {
 }
 
 static void setInterval(cliOptions *o, const char *value) {
-    double seconds = atof(value);
+    char *end;
+    double seconds = strtod(value, &end);
+    if (end == value || *end) fail("Invalid interval for -i.");
     o->interval_us = seconds > 0 ? (int64_t)(seconds * 1e6) : 0;
 }
 
 static void takeOther(cliOptions *o, const char *name, const char *value) {
     if (!strcmp(name, "-p")) setPort(o, value);
-    if (!strcmp(name, "-n")) o->db = atoi(value);
+    if (!strcmp(name, "-n")) o->db = (int)takeNumber(name, value);
     if (!strcmp(name, "-t")) setTimeout(o, value);
-    if (!strcmp(name, "-r")) o->repeat = strtol(value, NULL, 10);
+    if (!strcmp(name, "-r")) o->repeat = (long)takeNumber(name, value);
     if (!strcmp(name, "-i")) setInterval(o, value);
     if (!strcmp(name, "-u")) takeUri(o, value);
     if (!strcmp(name, "-2")) o->protocol = 2;
@@ -250,12 +262,12 @@ static void take(cliOptions *o, const optionRow *row, const char *value) {
     switch (row->kind) {
     case KIND_SET: *(bool *)field = true; break;
     case KIND_TEXT: *(const char **)field = value; break;
-    case KIND_INT64: *(int64_t *)field = atoll(value); break;
+    case KIND_INT64: *(int64_t *)field = takeNumber(row->name, value); break;
     case KIND_OUTPUT: setOutput(o, (outputFormat)row->value); break;
     case KIND_MODE: o->mode = (cliMode)row->value; break;
     case KIND_MODE_INT64:
         o->mode = (cliMode)row->value;
-        *(int64_t *)field = atoll(value);
+        *(int64_t *)field = takeNumber(row->name, value);
         break;
     case KIND_MODE_TEXT:
         o->mode = (cliMode)row->value;

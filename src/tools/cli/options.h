@@ -56,7 +56,7 @@ typedef struct cliOptions {
     /* Input and output. */
     outputFormat output;
     bool force_standard; /* --no-raw */
-    bool quoted_input, error_status, stdin_last_arg, verbose;
+    bool quoted_input, error_status, stdin_last_arg, verbose, careful;
     const char *stdin_tag; /* -X */
     const char *item_delimiter, *reply_delimiter;
     long repeat;         /* -1: endless */

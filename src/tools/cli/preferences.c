@@ -8,9 +8,11 @@
 
 #include "tools/cli/home_file.h"
 
-static bool hints = true;
+static bool hints = true, careful;
 
 bool preferenceHints(void) { return hints; }
+bool preferenceCareful(void) { return careful; }
+void preferenceSetCareful(bool on) { careful = on; }
 
 void preferenceSet(const words *command) {
     const char *value = command->count > 1 ? strText(&command->items[1]) : "";
@@ -20,6 +22,10 @@ void preferenceSet(const words *command) {
         hints = true;
     } else if (sliceIs(sliceOf(value), "nohints")) {
         hints = false;
+    } else if (sliceIs(sliceOf(value), "careful")) {
+        careful = true;
+    } else if (sliceIs(sliceOf(value), "nocareful")) {
+        careful = false;
     } else {
         printf("unknown valkey-cli preference '%s'\n", value);
     }

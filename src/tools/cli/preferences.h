@@ -12,6 +12,9 @@
 void preferenceSet(const words *command);
 /* Reads VALKEYCLI_RCFILE or ~/.valkeyclirc. */
 void preferencesLoad(void);
+/* Whether dangerous commands are to be confirmed: --careful or `:set careful`. */
+bool preferenceCareful(void);
+void preferenceSetCareful(bool on);
 /* Whether hints are shown while a line is edited. */
 bool preferenceHints(void);
 

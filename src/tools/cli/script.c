@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tools/cli/careful.h"
 #include "tools/cli/interactive.h"
 #include "tools/cli/ldb.h"
 #include "tools/cli/preferences.h"
@@ -58,7 +59,7 @@ static void runWords(commandRunner *r, words *w) {
         reconnect(r, w);
     } else if (wordsBegin(w, "clear") && w->count == 1) {
         fputs("\x1b[H\x1b[2J", stdout);
-    } else {
+    } else if (carefulAllows(r, w)) {
         commandRun(r, w, repeat); /* reports its failures */
     }
 }

@@ -60,3 +60,15 @@ void terminalAskPassword(const char *prompt, str *out) {
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
     fputc('\n', stderr);
 }
+
+bool terminalConfirm(const char *question) {
+    fputs(question, stdout);
+    fflush(stdout);
+    char first = 0, byte;
+    ssize_t count;
+    /* By byte: what follows the line is not taken. */
+    while ((count = read(STDIN_FILENO, &byte, 1)) == 1 && byte != '\n') {
+        if (!first) first = byte;
+    }
+    return count == 1 && (first == 'y' || first == 'Y');
+}

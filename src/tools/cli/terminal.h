@@ -25,4 +25,8 @@ terminalKey terminalReadKey(int fd, char *byte);
  * asterisks go to standard error, and only if standard input is a terminal. */
 void terminalAskPassword(const char *prompt, str *out);
 
+/* Asks a question on standard output; true if the answer begins with "y". Ctrl-C and the end of the
+ * input are no. */
+bool terminalConfirm(const char *question);
+
 #endif

@@ -19,6 +19,21 @@ void wordsAdd(words *w, slice word) {
 
 bool wordsSplit(slice line, words *out) { return strSplitWords(line, &out->items, &out->count); }
 
+bool wordsIsOpen(slice line) {
+    char quote = 0;
+    for (size_t i = 0; i < line.len; i++) {
+        char c = line.ptr[i];
+        if (!quote) {
+            if (c == '"' || c == '\'') quote = c;
+        } else if (c == '\\' && i + 1 < line.len && (quote == '"' || line.ptr[i + 1] == quote)) {
+            i++;
+        } else if (c == quote) {
+            quote = 0;
+        }
+    }
+    return quote != 0;
+}
+
 bool wordUnquote(slice word, str *out) {
     words split = {0};
     bool valid = wordsSplit(word, &split) && split.count == 1;

@@ -18,6 +18,8 @@ void wordsClear(words *w);
 void wordsAdd(words *w, slice word);
 /* Splits a line at blanks; "..." and '...' quote. False on unbalanced quotes. */
 bool wordsSplit(slice line, words *out);
+/* True if the line ends within quotes: more of it may follow. */
+bool wordsIsOpen(slice line);
 /* Removes quotes from a single word. False on unbalanced quotes, and if it is not one word. */
 bool wordUnquote(slice word, str *out);
 /* Appends all of standard input. */
