@@ -176,7 +176,34 @@ start_server {tags {tools tls:skip}} {
             set output [bench_ok -n 500 -c 5 --rounds 3 --compare [srv -1 host]:[srv -1 port] -t get,fcall]
             assert_match "====== GET ======\n  3 rounds each, medians; A: *:*, B: *:*\n*requests/s *p50 (msec) *p99 (msec) *" $output
             assert_equal 1500 [calls get]
+            assert {[regexp {\n  (A handles more requests: A/B is|B handles more requests: A/B is|no difference of more than|too noisy to judge: A/B is) } $output]} $output
+            assert_match "*too few rounds to judge: at least 3 are needed (--rounds)*" \
+                [bench_ok -n 50 -c 5 --rounds 2 --compare [srv -1 host]:[srv -1 port] -t get]
         }
+    }
+
+    test {benchmark: -q into a file writes results only} {
+        lassign [run_tool valkey-benchmark "" -h [srv host] -p [srv port] -q -n 2000 -c 2 --duration 0 -t get,set] status output
+        assert {[regexp {^SET: [0-9.]+ requests per second, p50=[0-9.]+ msec\nGET: [0-9.]+ requests per second, p50=[0-9.]+ msec\n*$} $output]} $output
+    }
+
+    test {benchmark: long latencies do not fill pages} {
+        # All requests of a batch have its latency.
+        set output [bench_ok -n 400 -c 4 -P 100 debug sleep 0.005]
+        regexp {Cumulative distribution of latencies:\n(.*?)\n\nSummary} $output -> rows
+        assert {[llength [split $rows "\n"]] < 100} $rows
+    }
+
+    test {benchmark: --html writes a page with tables and plots} {
+        set page [srv dir]/page.html
+        bench_ok -n 2000 -c 5 -q -t get,set --html $page
+        set text [read_bytes $page]
+        assert_match "<!doctype html>*<h2>SET</h2>*<table>*<svg *<polyline points=*</svg>*<h2>GET</h2>*</html>*" $text
+        assert_equal 0 [regexp {nan|inf|https?://} $text]
+        bench_ok -n 200 -c 5 --rounds 3 --compare [srv host]:[srv port] --html $page set "x<a>" "y&z"
+        set text [read_bytes $page]
+        assert_match "*<h2>set x&lt;a&gt; y&amp;z</h2>*Requests per second in each round*" $text
+        assert_match {1 *Could not write /nonexistent/page: No such file or directory*} [bench -n 10 -q -t get --html /nonexistent/page]
     }
 
     test {benchmark: random commands do not stop the server} {
@@ -194,6 +221,13 @@ start_server {tags {tools tls:skip}} {
             {-u http://x} {Invalid URI scheme*}
             {--rfr some} {Invalid option "some" or option argument missing*}
             {--fuzz-mode x} {Invalid fuzz mode: x*}
+            {--fuzz-loglevel x} {Invalid fuzz loglevel: x*}
+            {-t gett} {Unknown test "gett". Did you mean get?*Tests: ping_inline ping ping_mbulk set get *}
+            {-t set,nothing,get} {Unknown test "nothing".?Tests: *}
+            {-n x} {Invalid value "x" of option "-n": a number is expected*}
+            {-P 10x} {Invalid value "10x" of option "-P": a number is expected*}
+            {-c 99999999999} {Invalid value "99999999999" of option "-c": *}
+            {--rate ""} {Invalid value "" of option "--rate": *}
             {-n 1 -q nosuch a} {*Error from server: ERR unknown command 'nosuch', with args beginning with: 'a' *}
             {-n 1 -q --dbnum 99 ping} {*Error from server: ERR DB index is out of range*}
             {-n 1 -q --user nobody -a x ping} {Node *:* replied with error:*WRONGPASS *}

@@ -16,8 +16,8 @@ _valkey_benchmark() {
         compopt -o nospace
         mapfile -t COMPREPLY < <(compgen -W 'fcall function_load get hset incr lpop lpush lrange lrange_100 lrange_300 lrange_500 lrange_600 mget mset ping ping_inline ping_mbulk rpop rpush sadd set spop xadd zadd zpopmin' -P "$list" -- "${word##*,}")
         return ;;
-    -h|-p|-a|--user|-u|-c|-n|--duration|--warmup|-d|--dbnum|--threads|-r|-P|--precision|--rps|--seed|--num-functions|--num-keys-in-fcall|--sni|--tls-ciphers|--tls-ciphersuites|--rate|--mix|--compare|--rounds) return ;;
+    -h|-p|-a|--user|-u|-c|-n|--duration|--warmup|-d|--dbnum|--threads|-r|-P|--precision|--rps|--seed|--num-functions|--num-keys-in-fcall|--sni|--tls-ciphers|--tls-ciphersuites|--rate|--mix|--compare|--rounds|--html) return ;;
     esac
-    if [[ $word == -* ]]; then mapfile -t COMPREPLY < <(compgen -W '-h -p -s -a --user -u -c -n --duration --warmup -d --dbnum -3 --threads --cluster --rfr --enable-tracking -k -r --sequential -P -q --precision --csv -l -t -I -x --rps --seed --num-functions --num-keys-in-fcall --tls --sni --cacert --cacertdir --insecure --cert --key --tls-ciphers --tls-ciphersuites --mptcp --fuzz --fuzz-mode --fuzz-loglevel --help --version --rate --percentiles --plot --mix --key-dist --bytes-per-key --compare --rounds' -- "$word"); fi
+    if [[ $word == -* ]]; then mapfile -t COMPREPLY < <(compgen -W '-h -p -s -a --user -u -c -n --duration --warmup -d --dbnum -3 --threads --cluster --rfr --enable-tracking -k -r --sequential -P -q --precision --csv -l -t -I -x --rps --seed --num-functions --num-keys-in-fcall --tls --sni --cacert --cacertdir --insecure --cert --key --tls-ciphers --tls-ciphersuites --mptcp --fuzz --fuzz-mode --fuzz-loglevel --help --version --rate --percentiles --plot --mix --key-dist --bytes-per-key --compare --rounds --html' -- "$word"); fi
 }
 complete -o filenames -F _valkey_benchmark valkey-benchmark redis-benchmark

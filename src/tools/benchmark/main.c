@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "tools/benchmark/compare.h"
 #include "tools/benchmark/fuzz.h"
+#include "tools/benchmark/html.h"
 #include "tools/benchmark/report.h"
 #include "tools/benchmark/tests.h"
 
@@ -17,6 +18,7 @@
 typedef struct bench {
     const benchOptions *options;
     target target, other; /* `other`: of --compare */
+    str page;             /* of --html */
 } bench;
 
 static void prepare(void *arg, int argc, const char **argv) {
@@ -41,13 +43,18 @@ static void runOne(void *arg, workload *w) {
     bench *b = arg;
     const benchOptions *o = b->options;
     if (o->compare.host) {
-        compareRun(o, &b->target, &b->other, w);
+        compareRun(o, &b->target, &b->other, w, &b->page);
         return;
     }
     double bytes = 0, keys = 0;
     if (o->bytes_per_key) targetMemory(&b->target, &bytes, &keys);
     runResult *r = runWorkload(o, &b->target, w, false);
     reportResult(o, &b->target, w, r);
+    if (o->html) {
+        htmlSeries one = {targetName(&b->target.nodes[0].at), reportRate(r), &r->latencies,
+                          r->rates, r->rate_count};
+        htmlAdd(&b->page, w->title, &one, 1, NULL);
+    }
     memFree(r);
     if (o->bytes_per_key) reportBytesPerKey(b, bytes, keys);
 }
@@ -130,6 +137,8 @@ int main(int argc, char **argv) {
     } else {
         runTests(&b);
     }
+    if (o.html) htmlWrite(&b.page, &o);
+    strFree(&b.page);
     targetFree(&b.target);
     if (o.compare.host) targetFree(&b.other);
     return 0;

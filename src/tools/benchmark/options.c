@@ -4,6 +4,8 @@
 #include "tools/benchmark/options.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/build_info.h"
+#include "tools/benchmark/tests.h"
 #include "tools/benchmark/usage.h"
 #include "tools/server_uri.h"
 #include "tools/tool.h"
@@ -30,6 +33,32 @@ static void die(const char *text) {
 }
 
 /* ------------------------------------------------------------------ single values */
+
+static void badNumber(const char *name, const char *text) {
+    fprintf(stderr, "Invalid value \"%s\" of option \"%s\": a number is expected\n", text, name);
+    exit(1);
+}
+
+static int64_t takeNumber(const char *name, const char *text) {
+    char *end;
+    errno = 0;
+    int64_t number = strtoll(text, &end, 10);
+    if (end == text || *end || errno) badNumber(name, text);
+    return number;
+}
+
+static int takeInt(const char *name, const char *text) {
+    int64_t number = takeNumber(name, text);
+    if (number < INT_MIN || number > INT_MAX) badNumber(name, text);
+    return (int)number;
+}
+
+static double takeDouble(const char *name, const char *text) {
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end) badNumber(name, text);
+    return number;
+}
 
 static void takeUri(benchOptions *o, const char *text) {
     serverUri uri; /* its texts live as long as the options */
@@ -94,8 +123,12 @@ static void parseFuzzModes(fuzzOptions *f, const char *text) {
 static void parseFuzzLevel(fuzzOptions *f, const char *text) {
     static const char *const names[] = {"none", "error", "info", "debug"};
     for (int i = 0; i < 4; i++) {
-        if (!strcasecmp(text, names[i])) f->level = (fuzzLevel)i;
+        if (strcasecmp(text, names[i]) != 0) continue;
+        f->level = (fuzzLevel)i;
+        return;
     }
+    fprintf(stderr, "Invalid fuzz loglevel: %s\n", text);
+    exit(1);
 }
 
 /* ",set,get,": the names in lower case, each between commas. */
@@ -107,8 +140,6 @@ static char *testList(const char *text) {
     strcpy(list + len + 1, ",");
     return list;
 }
-
-static bool isTrue(const char *text) { return atoi(text) != 0; }
 
 /* ------------------------------------------------------------------ all options */
 
@@ -179,6 +210,7 @@ static bool setValue(benchOptions *o, const char *name, const char *value) {
         {"--num-keys-in-fcall", NULL, &o->function_keys},
         {"--rounds", NULL, &o->rounds},
         {"--mix", &o->mix, NULL},
+        {"--html", &o->html, NULL},
         {"--sni", &o->tls.sni, NULL},
         {"--cacert", &o->tls.cacert, NULL},
         {"--cacertdir", &o->tls.cacertdir, NULL},
@@ -192,7 +224,7 @@ static bool setValue(benchOptions *o, const char *name, const char *value) {
         if (values[i].text) {
             *values[i].text = value;
         } else {
-            *values[i].number = atoi(value);
+            *values[i].number = takeInt(name, value);
         }
         return true;
     }
@@ -202,16 +234,18 @@ static bool setValue(benchOptions *o, const char *name, const char *value) {
 /* Options whose argument has a form of its own. */
 static bool setOther(benchOptions *o, const char *name, const char *value) {
     if (!strcmp(name, "-n")) {
-        o->requests = atoll(value);
+        o->requests = takeNumber(name, value);
     } else if (!strcmp(name, "-d")) {
-        o->data_size = atoll(value);
+        o->data_size = takeNumber(name, value);
     } else if (!strcmp(name, "-k")) {
-        o->keep_alive = isTrue(value);
+        o->keep_alive = takeNumber(name, value) != 0;
     } else if (!strcmp(name, "-r")) {
         o->random_keys = true;
-        o->key_count = atoll(value) > 0 ? atoll(value) : 0;
+        o->key_count = takeNumber(name, value);
+        if (o->key_count < 0) o->key_count = 0;
     } else if (!strcmp(name, "-t")) {
         o->tests = testList(value);
+        testsCheck(o->tests);
     } else if (!strcmp(name, "-u")) {
         takeUri(o, value);
     } else if (!strcmp(name, "--rfr")) {
@@ -220,9 +254,9 @@ static bool setOther(benchOptions *o, const char *name, const char *value) {
         /* Accepted; latencies always have three decimals, as in Valkey 9.1. */
         (void)value;
     } else if (!strcmp(name, "--seed")) {
-        o->seed = strtoull(value, NULL, 10);
+        o->seed = (uint64_t)takeNumber(name, value);
     } else if (!strcmp(name, "--rps") || !strcmp(name, "--rate")) {
-        o->rate = strtod(value, NULL);
+        o->rate = takeDouble(name, value);
         o->open_loop = !strcmp(name, "--rate");
     } else if (!strcmp(name, "--compare")) {
         parseEndpoint(&o->compare, value);

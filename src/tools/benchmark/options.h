@@ -55,6 +55,7 @@ typedef struct benchOptions {
     bool quiet, csv, loop, idle, from_stdin, plot, percentiles, bytes_per_key;
     const char *tests; /* ",set,get," or NULL for all */
     const char *mix;   /* "get:80,set:20" or NULL */
+    const char *html;  /* the file for a page with plots, or NULL */
     endpoint compare;  /* `host` NULL: none */
     int rounds;
     fuzzOptions fuzz;

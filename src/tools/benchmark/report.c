@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP_FINE_US = 100, STEP_COARSE_US = 1000, FINE_UNTIL_US = 2100, PLOT_WIDTH = 60 };
+enum { STEP_FINE_US = 100, FINE_UNTIL_US = 2100, COARSE_STEPS = 20, PLOT_WIDTH = 60 };
 
 static double ms(int64_t us) { return (double)us / 1000; }
 
@@ -80,6 +80,14 @@ static void printPercentiles(const latency *l) {
     printf("\n");
 }
 
+/* Some 20 steps per power of ten. */
+static int64_t nextStep(int64_t us) {
+    int64_t step = STEP_FINE_US * 10;
+    if (us < FINE_UNTIL_US) return STEP_FINE_US;
+    while (us >= step * COARSE_STEPS) step *= 10;
+    return step;
+}
+
 /* The counts up to multiples of a step: fine ones first. A row is printed if its count is new. */
 static void printCumulative(const latency *l) {
     printf("Cumulative distribution of latencies:\n");
@@ -87,8 +95,7 @@ static void printCumulative(const latency *l) {
     uint64_t count = 0, shown = UINT64_MAX;
     latencyWalkInit(&w, l);
     bool more = latencyWalkNext(&w);
-    for (int64_t us = STEP_FINE_US; l->total > 0 && count < l->total;
-         us += us < FINE_UNTIL_US ? STEP_FINE_US : STEP_COARSE_US) {
+    for (int64_t us = STEP_FINE_US; l->total > 0 && count < l->total; us += nextStep(us)) {
         int64_t highest = latencyHighest(l, us);
         while (more && w.highest <= highest) {
             count = w.cumulative;

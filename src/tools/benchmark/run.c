@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/random.h"
@@ -231,7 +232,7 @@ static void runThreads(run *r) {
 
 runResult *runWorkload(const benchOptions *o, const target *t, const workload *w, bool silent) {
     run *r = memNew(run);
-    r->silent = silent || o->csv;
+    r->silent = silent || o->csv || !isatty(STDOUT_FILENO);
     runInit(r, o, t, w);
     showProgress(r, r->start_ns);
     if (o->threads > 0 || r->worker_count > 1) {

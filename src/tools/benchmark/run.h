@@ -23,9 +23,9 @@ typedef struct runResult {
     int rate_count;
 } runResult;
 
-/* Runs until the number of requests or the time of the options is reached. Shows its progress
- * unless the output is CSV or `silent`. Replies with errors end the program. The caller frees the
- * result with memFree(). */
+/* Runs until the number of requests or the time of the options is reached. Shows its progress on a
+ * terminal, unless the output is CSV or `silent`. Replies with errors end the program. The caller
+ * frees the result with memFree(). */
 runResult *runWorkload(const benchOptions *o, const target *t, const workload *w, bool silent);
 /* Opens the connections and waits forever. */
 void runIdle(const benchOptions *o, const target *t);

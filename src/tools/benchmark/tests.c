@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "tools/similar.h"
 
 enum { WORDS_MAX = 32 };
 
@@ -152,6 +153,56 @@ static bool isListed(const char *list, const char *names) {
         names += len + (names[len] == ',');
     }
     return false;
+}
+
+/* Calls `each` for the names of all tests, until it returns true. Returns that. */
+static bool eachName(bool (*each)(slice name, void *arg), void *arg) {
+    for (int i = 0; i < TESTS; i++) {
+        for (const char *at = tests[i].names; *at;
+             at += strcspn(at, ",") + (strchr(at, ',') != 0)) {
+            if (each(sliceMake(at, strcspn(at, ",")), arg)) return true;
+        }
+    }
+    return false;
+}
+
+/* A name that was given, and the one that is most like it. */
+typedef struct nameSearch {
+    slice given, best;
+    int distance;
+} nameSearch;
+
+static bool compareName(slice name, void *arg) {
+    nameSearch *s = arg;
+    int distance = similarDistance(s->given, name);
+    if (distance < s->distance) {
+        s->distance = distance;
+        s->best = name;
+    }
+    return sliceEqual(s->given, name);
+}
+
+/* Adds a name to a list with blanks around each, unless it is there. */
+static bool addName(slice name, void *arg) {
+    str *list = arg;
+    char item[48];
+    snprintf(item, sizeof(item), " %.*s ", (int)name.len, name.ptr);
+    if (!strstr(strText(list), item)) strAppendText(list, list->len ? item + 1 : item);
+    return false;
+}
+
+void testsCheck(const char *list) {
+    for (const char *at = list + 1; *at; at += strcspn(at, ",") + 1) {
+        nameSearch s = {.given = sliceMake(at, strcspn(at, ",")), .distance = SIMILAR_NEVER};
+        if (eachName(compareName, &s)) continue;
+        fprintf(stderr, "Unknown test \"%.*s\".", (int)s.given.len, s.given.ptr);
+        if (s.distance < SIMILAR_NEVER)
+            fprintf(stderr, " Did you mean %.*s?", (int)s.best.len, s.best.ptr);
+        str names = STR_EMPTY; /* the program ends */
+        (void)eachName(addName, &names);
+        fprintf(stderr, "\nTests:%s\n", strText(&names));
+        exit(1);
+    }
 }
 
 void testsRun(const benchOptions *o, testPrepareProc *prepare, testRunProc *run, void *arg) {

@@ -3,7 +3,6 @@
  * Explanations under errors (explain.h). */
 #include "tools/cli/explain.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,43 +10,13 @@
 #include "base/alloc.h"
 #include "tools/cli/help.h"
 #include "tools/cli/hint.h"
-
-enum { NAME_MAX_LEN = 63 };
-
-static int min(int a, int b) { return a < b ? a : b; }
-
-/* Number of insertions, removals, replacements and swaps of neighbours that turn one name into the
- * other. */
-static int distance(slice a, slice b) {
-    int rows[3][NAME_MAX_LEN + 2];
-    int *before = rows[0], *last = rows[1], *now = rows[2];
-    for (int j = 0; j <= (int)b.len; j++) last[j] = j;
-    for (int i = 1; i <= (int)a.len; i++) {
-        now[0] = i;
-        for (int j = 1; j <= (int)b.len; j++) {
-            int cost = toupper((unsigned char)a.ptr[i - 1]) != toupper((unsigned char)b.ptr[j - 1]);
-            now[j] = min(min(last[j] + 1, now[j - 1] + 1), last[j - 1] + cost);
-            if (i > 1 && j > 1 && cost &&
-                toupper((unsigned char)a.ptr[i - 2]) == toupper((unsigned char)b.ptr[j - 1]) &&
-                toupper((unsigned char)a.ptr[i - 1]) == toupper((unsigned char)b.ptr[j - 2]))
-                now[j] = min(now[j], before[j - 2] + 1);
-        }
-        int *spare = before;
-        before = last;
-        last = now;
-        now = spare;
-    }
-    return last[b.len];
-}
+#include "tools/similar.h"
 
 const char *explainSimilar(slice name) {
     const char *best = NULL;
-    if (name.len == 0 || name.len > NAME_MAX_LEN) return NULL;
-    int limit = name.len < 3 ? 1 : name.len < 6 ? 2 : 3, best_distance = limit + 1;
+    int best_distance = SIMILAR_NEVER;
     for (int i = 0; i < helpEntryCount; i++) {
-        slice other = sliceOf(helpEntries[i].name);
-        if (other.len > NAME_MAX_LEN || (size_t)abs((int)other.len - (int)name.len) > 3) continue;
-        int found = distance(name, other);
+        int found = similarDistance(name, sliceOf(helpEntries[i].name));
         if (found >= best_distance) continue;
         best = helpEntries[i].name;
         best_distance = found;
