@@ -251,13 +251,10 @@ static slice fullName(const commandSpec *spec, const command *parent) {
     return copy;
 }
 
-/* Adds a command to `table.all` and returns it. */
-static command *commandAdd(const commandSpec *spec, command *parent) {
-    int id = table.id_count++;
-    command *cmd = table.next++;
-    table.all[id] = cmd;
-    check(id <= UINT16_MAX);
+/* Makes the command what the spec says; what was counted of another one is forgotten. */
+static void fill(command *cmd, int id, const commandSpec *spec, command *parent, slice name) {
     if (!spec->proc) check(spec->sub_count > 0);
+    memFree(cmd->latency);
     *cmd = (command){
         .proc = spec->proc,
         .flags = spec->flags,
@@ -269,9 +266,18 @@ static command *commandAdd(const commandSpec *spec, command *parent) {
         .id = (uint16_t)id,
         .spec = spec,
         .parent = parent,
-        .name = fullName(spec, parent),
+        .name = name,
     };
     table.sub_keys[id] = keyOf(sliceOf(spec->name));
+}
+
+/* Adds a command to `table.all` and returns it. */
+static command *commandAdd(const commandSpec *spec, command *parent) {
+    int id = table.id_count++;
+    command *cmd = table.next++;
+    table.all[id] = cmd;
+    check(id <= UINT16_MAX);
+    fill(cmd, id, spec, parent, fullName(spec, parent));
     return cmd;
 }
 
@@ -300,18 +306,59 @@ static int blockAdd(const commandSpec *specs, int count) {
     return most;
 }
 
+static void nameForLookup(const command *cmd) {
+    check(!table.lookup_names[cmd->id].ptr);
+    table.lookup_names[cmd->id] = sliceMake(memDup(cmd->name.ptr, cmd->name.len), cmd->name.len);
+}
+
 void commandInstall(const commandSpec *specs, int count, bool sentinel) {
     (void)blockAdd(specs, count); /* the number is of no use here */
     int first = table.id_count;
     for (int i = 0; i < count; i++) {
         if (!isWanted(&specs[i], sentinel)) continue;
-        const command *cmd = commandAdd(&specs[i], NULL);
-        table.lookup_names[cmd->id] =
-            sliceMake(memDup(cmd->name.ptr, cmd->name.len), cmd->name.len);
+        nameForLookup(commandAdd(&specs[i], NULL));
     }
     int end = table.id_count;
     for (int i = first; i < end; i++) subsAdd(table.all[i], sentinel);
     lookupBuild();
+}
+
+static const commandSpec unloaded_spec = {.name = ""}; /* of unloaded commands */
+
+/* Whether an unloaded command had the same name, arguments and subcommands: a transaction may have
+ * queued it, whose number of arguments was checked. */
+static bool isSame(const command *cmd, const commandSpec *spec) {
+    size_t skipped = cmd->parent ? cmd->parent->name.len + 1 : 0; /* "container|" */
+    if (cmd->spec != &unloaded_spec) return false;
+    if (!sliceIs(sliceMake(cmd->name.ptr + skipped, cmd->name.len - skipped), spec->name))
+        return false;
+    if (cmd->arity != spec->arity || cmd->first_key != spec->first_key) return false;
+    if (cmd->last_key != spec->last_key || cmd->key_step != spec->key_step) return false;
+    if (cmd->sub_count != spec->sub_count) return false;
+    for (int i = 0; i < cmd->sub_count; i++) {
+        if (!isSame(&cmd->subs[i], &spec->subs[i])) return false;
+    }
+    return true;
+}
+
+/* Who loads a module many times needs no more memory and no more ids. False: there was none. */
+static bool loadAgain(const commandSpec *spec) {
+    hotCheck(spec->name);
+    for (int id = 0; id < table.id_count; id++) {
+        command *cmd = table.all[id];
+        if (cmd->parent || !isSame(cmd, spec)) continue;
+        command *subs = cmd->subs;
+        int count = cmd->sub_count;
+        fill(cmd, id, spec, NULL, cmd->name);
+        cmd->subs = subs;
+        cmd->sub_count = count;
+        for (int i = 0; i < count; i++)
+            fill(&subs[i], subs[i].id, &spec->subs[i], cmd, subs[i].name);
+        nameForLookup(cmd);
+        lookupBuild();
+        return true;
+    }
+    return false;
 }
 
 status commandLoad(const commandSpec *specs, int count) {
@@ -323,13 +370,13 @@ status commandLoad(const commandSpec *specs, int count) {
         }
         most += 1 + specs[i].sub_count;
     }
-    if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
-    commandInstall(specs, count, false);
+    if (count != 1 || !loadAgain(specs)) {
+        if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
+        commandInstall(specs, count, false);
+    }
     hooksCommandsChanged();
     return OK;
 }
-
-static const commandSpec unloaded_spec = {.name = ""}; /* of unloaded commands */
 
 bool commandIsLoaded(const command *cmd) { return cmd->spec != &unloaded_spec; }
 

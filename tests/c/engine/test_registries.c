@@ -85,6 +85,33 @@ static void commands_come_and_go_while_the_server_runs(void **state) {
     assert_ptr_equal(commandFind(SLICE("put")), put);
 }
 
+static void a_command_that_is_loaded_again_needs_no_new_id(void **state) {
+    assert_int_equal(commandLoad(&module_specs[2], 1), OK);
+    int count = commandIdCount(), id = commandFind(SLICE("loaded.box"))->id;
+    for (int i = 0; i < 100; i++) {
+        ask(&s, "loaded.box one");
+        assert_replies(&s, "+loaded");
+        assert_int_equal(commandUnload(SLICE("loaded.box")), OK);
+        ask(&s, "loaded.box one");
+        assert_replies(&s, "-ERR unknown command 'loaded.box', with args beginning with: 'one' ");
+        assert_int_equal(commandLoad(&module_specs[2], 1), OK);
+    }
+    assert_int_equal(commandIdCount(), count);
+    assert_int_equal(commandFind(SLICE("loaded.box"))->id, id);
+    assert_int_equal(commandFindByFullName(SLICE("loaded.box|one"))->calls, 0);
+    /* A transaction may have queued the one with other arguments. */
+    commandSpec other = module_specs[0];
+    assert_int_equal(commandLoad(&other, 1), OK);
+    ask(&s, "multi|loaded.command");
+    assert_int_equal(commandUnload(sliceOf(other.name)), OK);
+    other.arity = -2;
+    assert_int_equal(commandLoad(&other, 1), OK);
+    assert_int_equal(commandIdCount(), count + 2);
+    ask(&s, "exec");
+    assert_replies(&s,
+                   "+OK +QUEUED *1 -ERR wrong number of arguments for 'loaded.command' command");
+}
+
 static void a_loaded_command_gets_its_gates(void **state) {
     assert_int_equal(commandLoad(module_specs, COUNT_OF(module_specs)), OK);
     gateArm(&writesGate, true);
@@ -237,6 +264,7 @@ int test_registries(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, build, raze)
     const struct CMUnitTest tests[] = {
         TEST(commands_come_and_go_while_the_server_runs),
+        TEST(a_command_that_is_loaded_again_needs_no_new_id),
         TEST(a_loaded_command_gets_its_gates),
         TEST(names_in_use_are_refused_and_nothing_is_loaded),
         TEST(a_queued_command_that_was_unloaded_is_refused_by_exec),
