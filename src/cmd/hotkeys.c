@@ -8,18 +8,18 @@
 #include "cmd/procs.h"
 #include "engine/reply.h"
 
-static void replyKey(ctx *c, const hotKey *k, uint64_t samples) {
+static void replyKey(ctx *c, const hotKey *k, double total) {
     replyMap(c, 5);
     replyBulkText(c, "key");
     replyBulk(c, strSlice(&k->key));
     replyBulkText(c, "db");
     replyInteger(c, k->db_id);
-    replyBulkText(c, "samples");
-    replyInteger(c, (int64_t)k->count);
-    replyBulkText(c, "samples-error");
-    replyInteger(c, (int64_t)k->error);
+    replyBulkText(c, "requests-per-second");
+    replyDouble(c, k->rate);
+    replyBulkText(c, "requests-per-second-error");
+    replyDouble(c, k->error);
     replyBulkText(c, "percentage");
-    replyDouble(c, 100.0 * (double)k->count / (double)samples);
+    replyDouble(c, total > 0 ? 100.0 * k->rate / total : 0);
 }
 
 /* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent
@@ -37,18 +37,23 @@ void hotkeysGetCommand(ctx *c) {
         return;
     }
     int count;
-    const hotKey *keys = hotkeysSorted(&count);
+    double total;
+    const hotKey *keys = hotkeysRead(&count, &total);
     if (wanted < count) count = (int)wanted;
-    replyMap(c, 4);
+    replyMap(c, 6);
     replyBulkText(c, "requests-per-sample");
     replyInteger(c, HOTKEYS_SAMPLE);
+    replyBulkText(c, "half-life-seconds");
+    replyInteger(c, HOTKEYS_HALF_LIFE_S);
     replyBulkText(c, "samples");
     replyInteger(c, (int64_t)hotkeysLooks());
     replyBulkText(c, "since-unix-time-milliseconds");
     replyInteger(c, hotkeysSince());
+    replyBulkText(c, "requests-per-second");
+    replyDouble(c, total);
     replyBulkText(c, "keys");
     replyArray(c, count);
-    for (int i = 0; i < count; i++) replyKey(c, &keys[i], hotkeysLooks());
+    for (int i = 0; i < count; i++) replyKey(c, &keys[i], total);
 }
 
 /* HOTKEYS RESET. Reply: OK. */
@@ -62,8 +67,8 @@ void hotkeysHelpCommand(ctx *c) {
     static const char *const lines[] = {
         "GET [COUNT <count>]",
         "    Return the keys most asked for (64 at most), as estimated from a sample of",
-        "    the requests: how often each was seen, by how much that may be too high,",
-        "    and its share of the requests in percent.",
+        "    the requests: requests per second, by how much that may be too high, and the",
+        "    share of all requests in percent. Requests count half after 10 seconds.",
         "RESET",
         "    Forget what was counted so far.",
         NULL,

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Hot keys: the most frequently accessed keys, estimated from about one request in 256. Always on:
- * costs a subtraction per batch, and about 0.1 us per sampled request. Main thread only. */
+ * costs a subtraction per batch, and about 0.1 us per sampled request. What was asked counts half
+ * after each HOTKEYS_HALF_LIFE_S, so figures are those of the last half a minute. Main thread
+ * only. */
 #ifndef ENGINE_HOTKEYS_H
 #define ENGINE_HOTKEYS_H
 
 #include "base/str.h"
 #include "resp/resp.h"
 
-enum { HOTKEYS_MAX = 64, HOTKEYS_SAMPLE = 256 };
+enum { HOTKEYS_MAX = 64, HOTKEYS_SAMPLE = 256, HOTKEYS_HALF_LIFE_S = 10 };
 
 typedef struct hotKey {
     str key; /* truncated if it is very long */
     uint64_t hash;
     int db_id;
-    uint64_t count, error; /* number of samples, at most `error` too high */
+    /* Of hotkeysRead(): requests per second, at most `error` too high. */
+    double rate, error;
+    double weight, error_weight; /* requests, as counted by hotkeys.c */
 } hotKey;
 
 /* Samples one request of the batch, and sets engineHot.hotkeys_in for the next sample. */
 void hotkeysLook(int db_id, const request *requests, int count);
 
-/* The keys in descending order of their counts; borrowed until the next call of a function here. */
-const hotKey *hotkeysSorted(int *count);
+/* The keys in descending order of their rates, without those that were not asked for a long time;
+ * borrowed until the next call of a function here. `*total` is the rate of all requests. */
+const hotKey *hotkeysRead(int *count, double *total);
 /* Number of sampled requests since hotkeysReset(), and its time (wall clock, ms). */
 uint64_t hotkeysLooks(void);
 int64_t hotkeysSince(void);

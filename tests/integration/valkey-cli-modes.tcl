@@ -110,7 +110,7 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
 
     test {cli: --top shows hot keys, as far as the server knows them} {
         set pipe [cli_open --top -i 0.05]
-        read_until $pipe "hot key (sampled by the server) *"
+        read_until $pipe "hot key (of the last half minute) *"
         cli_stop $pipe
         start_server {overrides {rename-command {HOTKEYS ""} maxmemory-policy allkeys-lfu}} {
             r set "not hot" 1

@@ -25,7 +25,7 @@ start_server {tags {hotkeys} overrides {save ""}} {
     test {HOTKEYS without any request} {
         r hotkeys reset
         assert_equal {} [dict get [r hotkeys get] keys]
-        assert_equal 256 [dict get [r hotkeys get] requests-per-sample]
+        assert_equal {256 10} [list [dict get [r hotkeys get] requests-per-sample] [dict get [r hotkeys get] half-life-seconds]]
     }
 
     test {the hottest keys come first, with their share} {
@@ -36,9 +36,34 @@ start_server {tags {hotkeys} overrides {save ""}} {
         assert_equal {hottest hot} [lrange [hot_keys] 0 1]
         set first [lindex [dict get $answer keys] 0]
         assert_range [dict get $first percentage] 20.0 60.0
-        assert_equal {0 0} [list [dict get $first db] [dict get $first samples-error]]
+        assert_equal {0 0} [list [dict get $first db] [expr {int([dict get $first requests-per-second-error])}]]
+        # One meaning everywhere: the keys' rates add up to at most that of all requests.
+        set sum 0
+        foreach entry [dict get $answer keys] {
+            set sum [expr {$sum + [dict get $entry requests-per-second] - [dict get $entry requests-per-second-error]}]
+        }
+        assert {$sum <= 1.0001 * [dict get $answer requests-per-second]} $answer
         assert {[llength [hot_keys]] <= 64}
         assert_equal {hottest} [hot_keys count 1]
+    }
+
+    test {HOTKEYS: the rate is that of the requests, also in large batches} {
+        r hotkeys reset
+        set started [clock milliseconds]
+        ask 100000
+        # Samples that lie before the first or after the last request of a second make a difference.
+        set rate [dict get [r hotkeys get] requests-per-second]
+        set seconds [expr {max(1.0, ([clock milliseconds] - $started) / 1000.0)}]
+        assert_range $rate [expr {80000 / $seconds * 0.5}] [expr {120000 / $seconds * 2}]
+    }
+
+    test {HOTKEYS: requests count half after ten seconds, and are forgotten} {
+        r hotkeys reset
+        ask 20000
+        assert {"hottest" in [hot_keys]}
+        set before [dict get [lindex [dict get [r hotkeys get] keys] 0] requests-per-second]
+        wait_for_condition 300 100 {[llength [hot_keys]] == 0 ||
+            [dict get [lindex [dict get [r hotkeys get] keys] 0] requests-per-second] < $before / 2} else {fail [r hotkeys get]}
     }
 
     test {HOTKEYS RESET clears the counters} {

@@ -160,7 +160,7 @@ static void addKeys(topView *view, int lines) {
         return;
     }
     if (keys->source == TOP_KEYS_HOTKEYS) {
-        addFormat(view, true, "%-*s %4s %12s %7s", width, "hot key (sampled by the server)", "db",
+        addFormat(view, true, "%-*s %4s %12s %7s", width, "hot key (of the last half minute)", "db",
                   "requests/s", "share");
     } else {
         addFormat(view, true, "%-*s %4s %12s", width, "hot key", "db", "OBJECT FREQ");
@@ -170,8 +170,7 @@ static void addKeys(topView *view, int lines) {
         const char *name = strText(&key->name);
         if (keys->source == TOP_KEYS_HOTKEYS) {
             addFormat(view, false, "%-*.*s %4d %12.0f %6.1f%%", width, width, name, key->db,
-                      rate(view, key->count, key->count_before) * (double)keys->requests_per_sample,
-                      key->percent);
+                      key->rate, key->percent);
         } else {
             addFormat(view, false, "%-*.*s %4d %12" PRId64, width, width, name, key->db,
                       key->count);

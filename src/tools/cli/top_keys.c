@@ -43,46 +43,25 @@ static int64_t numberOf(const valkeyReply *map, const char *name) {
     return value && value->type == VALKEY_REPLY_INTEGER ? value->integer : 0;
 }
 
-static int64_t countBefore(const topKey *old, int count, const topKey *key) {
-    for (int i = 0; i < count; i++) {
-        if (old[i].db == key->db && sliceEqual(strSlice(&old[i].name), strSlice(&key->name)))
-            return old[i].count;
-    }
-    return 0;
-}
-
-/* The most requests since the last refresh first. */
-static int byIncrease(const void *a, const void *b) {
-    const topKey *x = a, *y = b;
-    int64_t left = x->count - x->count_before, right = y->count - y->count_before;
-    if (left != right) return left < right ? 1 : -1;
-    if (x->count != y->count) return x->count < y->count ? 1 : -1;
-    return strcmp(strText(&x->name), strText(&y->name));
+static double doubleOf(const valkeyReply *map, const char *name) {
+    const valkeyReply *value = fieldOf(map, name);
+    return value && value->str ? strtod(value->str, NULL) : 0;
 }
 
 bool topKeysTake(topKeys *t, const valkeyReply *reply) {
     const valkeyReply *keys = fieldOf(reply, "keys");
-    if (!keys || keys->type != VALKEY_REPLY_ARRAY) return false;
-    topKey old[TOP_KEYS_MAX];
-    int old_count = t->count;
-    memcpy(old, t->list, sizeof(old));
-    t->count = 0;
-    t->requests_per_sample = numberOf(reply, "requests-per-sample");
+    if (!keys || keys->type != VALKEY_REPLY_ARRAY || !fieldOf(reply, "half-life-seconds"))
+        return false;
+    clearList(t);
     for (size_t i = 0; i < keys->elements && t->count < TOP_KEYS_MAX; i++) {
-        const valkeyReply *name = fieldOf(keys->element[i], "key"),
-                          *share = fieldOf(keys->element[i], "percentage");
+        const valkeyReply *name = fieldOf(keys->element[i], "key");
         if (!name || name->type != VALKEY_REPLY_STRING) continue;
         topKey *key = &t->list[t->count++];
         *key = (topKey){.db = (int)numberOf(keys->element[i], "db"),
-                        .count = numberOf(keys->element[i], "samples"),
-                        .percent = share && share->str ? strtod(share->str, NULL) : 0};
+                        .rate = doubleOf(keys->element[i], "requests-per-second"),
+                        .percent = doubleOf(keys->element[i], "percentage")};
         strAppendQuoted(&key->name, sliceMake(name->str, name->len));
-        key->count_before = countBefore(old, old_count, key);
-        /* HOTKEYS RESET: the counts begin again. */
-        if (key->count_before > key->count) key->count_before = 0;
     }
-    for (int i = 0; i < old_count; i++) clearKey(&old[i]);
-    qsort(t->list, (size_t)t->count, sizeof(*t->list), byIncrease);
     return true;
 }
 
@@ -107,7 +86,6 @@ void topKeysNote(topKeys *t, slice name, int db, int64_t count) {
     topKey key = {.db = db, .count = count};
     for (int i = 0; i < t->count; i++) {
         if (t->list[i].db != db || !sliceEqual(strSlice(&t->list[i].bytes), name)) continue;
-        key.count_before = t->list[i].count;
         removeAt(t, i);
         break;
     }

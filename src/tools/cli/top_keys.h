@@ -13,10 +13,9 @@ enum { TOP_KEYS_MAX = 64 };
 typedef struct topKey {
     str name; /* quoted */
     int db;
-    int64_t count,
-        count_before; /* requests that the server has sampled, or the counter of OBJECT FREQ */
-    double percent;   /* share of all requests; only of HOTKEYS */
-    str bytes;        /* the name itself; only of OBJECT FREQ */
+    double rate, percent; /* requests per second, share of all requests; only of HOTKEYS */
+    int64_t count;        /* only of OBJECT FREQ, as the name itself */
+    str bytes;
 } topKey;
 
 typedef enum topKeysSource {
@@ -29,7 +28,6 @@ typedef struct topKeys {
     topKeysSource source;
     topKey list[TOP_KEYS_MAX]; /* hottest first */
     int count;
-    int64_t requests_per_sample;
     uint64_t cursor, examined; /* of the walk for OBJECT FREQ */
     bool no_hotkeys;           /* the server does not know the command */
     str why;

@@ -18,24 +18,22 @@ static bool take(topKeys *t, const char *bytes) {
     return taken;
 }
 
-#define KEY(name, samples) \
-    "*6\r\n$3\r\nkey\r\n$1\r\n" name "\r\n$2\r\ndb\r\n:2\r\n$7\r\nsamples\r\n:" samples "\r\n"
-#define HEAD "*4\r\n$19\r\nrequests-per-sample\r\n:256\r\n$4\r\nkeys\r\n"
+#define KEY(name, rate) \
+    "*6\r\n$3\r\nkey\r\n$1\r\n" name \
+    "\r\n$2\r\ndb\r\n:2\r\n$19\r\nrequests-per-second\r\n$3\r\n" rate "\r\n"
+#define HEAD "*4\r\n$17\r\nhalf-life-seconds\r\n:10\r\n$4\r\nkeys\r\n"
 
-static void theServersKeysAreSortedByTheirIncrease(void **state) {
+static void theServersKeysAreTakenInItsOrder(void **state) {
     topKeys t = {0};
-    assert_true(take(&t, HEAD "*2\r\n" KEY("a", "100") KEY("b", "7")));
+    assert_true(take(&t, HEAD "*2\r\n" KEY("a", "100") KEY("b", "7.5")));
     assert_int_equal(t.count, 2);
-    assert_int_equal(t.requests_per_sample, 256);
     assert_string_equal(strText(&t.list[0].name), "\"a\"");
-    assert_true(take(&t, HEAD "*3\r\n" KEY("a", "101") KEY("b", "17") KEY("c", "1")));
-    assert_int_equal(t.count, 3);
-    assert_string_equal(strText(&t.list[0].name), "\"b\"");
-    assert_int_equal(t.list[0].count - t.list[0].count_before, 10);
     assert_int_equal(t.list[0].db, 2);
-    /* After HOTKEYS RESET. */
-    assert_true(take(&t, HEAD "*1\r\n" KEY("a", "5")));
-    assert_int_equal(t.list[0].count - t.list[0].count_before, 5);
+    assert_true(t.list[0].rate == 100);
+    assert_true(t.list[1].rate == 7.5);
+    assert_true(take(&t, HEAD "*1\r\n" KEY("c", "500")));
+    assert_int_equal(t.count, 1);
+    assert_string_equal(strText(&t.list[0].name), "\"c\"");
     topKeysClear(&t);
 }
 
@@ -43,7 +41,7 @@ static void mapsOfResp3HaveShares(void **state) {
     topKeys t = {0};
     assert_true(take(
         &t,
-        "%1\r\n$4\r\nkeys\r\n*1\r\n%2\r\n$3\r\nkey\r\n$1\r\nk\r\n$10\r\npercentage\r\n,12.5\r\n"));
+        "%2\r\n$17\r\nhalf-life-seconds\r\n:10\r\n$4\r\nkeys\r\n*1\r\n%2\r\n$3\r\nkey\r\n$1\r\nk\r\n$10\r\npercentage\r\n,12.5\r\n"));
     assert_true(t.list[0].percent == 12.5);
     topKeysClear(&t);
 }
@@ -79,7 +77,7 @@ static void theHottestKeysAreKept(void **state) {
 
 int test_top_keys(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(theServersKeysAreSortedByTheirIncrease),
+        cmocka_unit_test(theServersKeysAreTakenInItsOrder),
         cmocka_unit_test(mapsOfResp3HaveShares),
         cmocka_unit_test(errorsAndOtherRepliesAreNotTaken),
         cmocka_unit_test(theHottestKeysAreKept),
