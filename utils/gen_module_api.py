@@ -155,7 +155,9 @@ ANY_THREAD_AREAS = {"memory", "strings", "time and yield", "replies", "rdb, aof 
                     "utility", "call and reply", "thread contexts", "blocking", "fork"}
 ANY_THREAD = {"EventLoopAddOneShot", "GetServerVersion", "GetModuleOptionsAll", "GetContextFlagsAll",
               "GetOpenKeyModesAll", "GetKeyspaceNotificationFlagsAll", "GetTypeMethodVersion", "ClusterKeySlot",
-              "ClusterKeySlotC", "ClusterCanonicalKeyNameInSlot"}
+              "ClusterKeySlotC", "ClusterCanonicalKeyNameInSlot", "GetServerInfo", "FreeServerInfo",
+              "ServerInfoGetField", "ServerInfoGetFieldC", "ServerInfoGetFieldSigned",
+              "ServerInfoGetFieldUnsigned", "ServerInfoGetFieldDouble"}
 NEEDS_LOCK = {"Yield", "SignalModifiedKey", "Call", "CallReplyPromiseAbort", "CallReplyPromiseSetUnblockHandler",
               "SignalKeyAsReady", "BlockClient", "BlockClientOnAuth", "BlockClientOnKeys",
               "BlockClientOnKeysWithFlags", "RdbLoad", "RdbSave"}

@@ -23,6 +23,13 @@ start_server {overrides {enable-module-command yes module-checks yes}} {
         assert_equal {} [misuses]
     }
 
+    test {information that a thread reads without the lock is not reported} {
+        r module load [file normalize build/modules/info.so]
+        assert_equal {-5 -5} [r infos.apart infos infos_signed]
+        r module unload infos
+        assert_equal {} [misuses]
+    }
+
     foreach {kind words} {
         string {StringToLongLong: the string was freed, or never was one}
         dictionary {DictSetC: the dictionary was freed, or never was one}

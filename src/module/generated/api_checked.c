@@ -576,7 +576,7 @@ static void checkedFreeModuleUser(ValkeyModuleUser *user) {
 }
 
 static void checkedFreeServerInfo(ValkeyModuleCtx *ctx, ValkeyModuleServerInfoData *data) {
-    CALL("FreeServerInfo", false);
+    CALL("FreeServerInfo", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true) || !checkHandle(HANDLE_SERVER_INFO, data, true)) return;
     apiFreeServerInfo(ctx, data);
 }
@@ -804,7 +804,7 @@ static int checkedGetSelectedDb(ValkeyModuleCtx *ctx) {
 }
 
 static ValkeyModuleServerInfoData *checkedGetServerInfo(ValkeyModuleCtx *ctx, const char *section) {
-    CALL("GetServerInfo", false);
+    CALL("GetServerInfo", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true)) return NULL;
     return apiGetServerInfo(ctx, section);
 }
@@ -1452,31 +1452,31 @@ static int checkedSendClusterMessage(ValkeyModuleCtx *ctx, const char *target_id
 }
 
 static ValkeyModuleString *checkedServerInfoGetField(ValkeyModuleCtx *ctx, ValkeyModuleServerInfoData *data, const char *field) {
-    CALL("ServerInfoGetField", false);
+    CALL("ServerInfoGetField", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, true) || !checkHandle(HANDLE_SERVER_INFO, data, false) || !checkGiven("field", field != NULL)) return NULL;
     return apiServerInfoGetField(ctx, data, field);
 }
 
 static const char *checkedServerInfoGetFieldC(ValkeyModuleServerInfoData *data, const char *field) {
-    CALL("ServerInfoGetFieldC", false);
+    CALL("ServerInfoGetFieldC", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_SERVER_INFO, data, false) || !checkGiven("field", field != NULL)) return NULL;
     return apiServerInfoGetFieldC(data, field);
 }
 
 static double checkedServerInfoGetFieldDouble(ValkeyModuleServerInfoData *data, const char *field, int *out_err) {
-    CALL("ServerInfoGetFieldDouble", false);
+    CALL("ServerInfoGetFieldDouble", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_SERVER_INFO, data, false) || !checkGiven("field", field != NULL)) return 0;
     return apiServerInfoGetFieldDouble(data, field, out_err);
 }
 
 static long long checkedServerInfoGetFieldSigned(ValkeyModuleServerInfoData *data, const char *field, int *out_err) {
-    CALL("ServerInfoGetFieldSigned", false);
+    CALL("ServerInfoGetFieldSigned", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_SERVER_INFO, data, false) || !checkGiven("field", field != NULL)) return 0;
     return apiServerInfoGetFieldSigned(data, field, out_err);
 }
 
 static unsigned long long checkedServerInfoGetFieldUnsigned(ValkeyModuleServerInfoData *data, const char *field, int *out_err) {
-    CALL("ServerInfoGetFieldUnsigned", false);
+    CALL("ServerInfoGetFieldUnsigned", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_SERVER_INFO, data, false) || !checkGiven("field", field != NULL)) return 0;
     return apiServerInfoGetFieldUnsigned(data, field, out_err);
 }
