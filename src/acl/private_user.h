@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "engine/command.h"
 #include "engine/user.h"
 
 /* A user that is off and has no rights. The name need not be unique. */
@@ -23,6 +24,10 @@ const char *aclUserApply(user *u, slice rule);
 status aclUserApplyLine(user *u, slice line, str *error) MUST_USE;
 /* Appends its rules. */
 void aclUserDescribe(const user *u, str *out);
+
+/* The first rule of a listed user that names a command of which `is_wanted` is true, or one of its
+ * subcommands: "+get", "-config|set". Empty: there is none. Borrowed until a user is changed. */
+slice aclRuleNaming(bool (*is_wanted)(const command *cmd, const void *arg), const void *arg);
 
 /* What refuses a request. */
 typedef enum aclRefusal {

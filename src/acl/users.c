@@ -5,11 +5,12 @@
  * user O(n). Main thread only. */
 #include "acl/users.h"
 
-#include "acl/catalog.h"
-
 #include <stdlib.h>
+#include <string.h>
 
+#include "acl/catalog.h"
 #include "acl/check.h"
+#include "acl/private_user.h"
 #include "base/base.h"
 #include "engine/hooks.h"
 
@@ -187,6 +188,36 @@ void usersSetTake(slice name, aclRules *rules) {
     } else {
         insertAt(at, listedNewTake(name, rules));
     }
+}
+
+/* ------------------------------------------------------------------ rules that name commands */
+
+/* The command of a rule such as "-config|set"; NULL: it names a category, or none that exists. */
+static const command *commandOfRule(slice rule) {
+    if (rule.len < 2 || rule.ptr[1] == '@') return NULL;
+    slice name = sliceMake(rule.ptr + 1, rule.len - 1);
+    const char *bar = memchr(name.ptr, '|', name.len);
+    if (bar) name.len = (size_t)(bar - name.ptr);
+    return aclCommandFind(name);
+}
+
+slice aclRuleNaming(bool (*is_wanted)(const command *cmd, const void *arg), const void *arg) {
+    hotCheck(threadIsMain());
+    for (int i = 0; i < users.count; i++) {
+        const aclRules *rules = users.list[i]->rules;
+        for (uint32_t k = 0; k < rules->selector_count; k++) {
+            slice left = rules->selectors[k].rules;
+            while (left.len) {
+                const char *blank = memchr(left.ptr, ' ', left.len);
+                slice rule = sliceMake(left.ptr, blank ? (size_t)(blank - left.ptr) : left.len);
+                const command *cmd = commandOfRule(rule);
+                if (cmd && is_wanted(cmd, arg)) return rule;
+                size_t used = rule.len + (blank != NULL);
+                left = sliceMake(left.ptr + used, left.len - used);
+            }
+        }
+    }
+    return SLICE("");
 }
 
 /* ------------------------------------------------------------------ removing */

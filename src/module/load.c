@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include "acl/private_user.h"
 #include "base/base.h"
 #include "module/auth.h"
 #include "module/checks.h"
@@ -183,6 +184,21 @@ failed:
 
 /* ------------------------------------------------------------------ unload */
 
+static bool isCommandOf(const command *cmd, const void *arg) {
+    const moduleCommand *found = commandsOf(cmd);
+    return found && found->owner == arg;
+}
+
+/* Whether a user's rule names a command of the module: without it the rule would be void. */
+static bool aclNames(const module *m) {
+    hotCheck(m->name);
+    slice rule = aclRuleNaming(isCommandOf, m);
+    if (!rule.len) return false;
+    logWarning("Module %s unload blocked: An ACL user has reference to rule '%.*s'", m->name,
+               (int)rule.len, rule.ptr);
+    return true;
+}
+
 status moduleUnload(slice name, reason *why) {
     module *m = registryFind(name);
     if (!m) return reasonSet(why, ERR_NOT_FOUND, "no such module with that name");
@@ -201,6 +217,10 @@ status moduleUnload(slice name, reason *why) {
         return reasonSet(why, ERR_AGAIN,
                          "the module holds timer that is not fired. Please stop the timer or wait "
                          "until it fires.");
+    if (aclNames(m))
+        return reasonSet(why, ERR_DENIED,
+                         "one or more ACL users reference commands from this module. Remove those "
+                         "ACL rules before unloading");
     if (m->library && !agreesToUnload(m)) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");

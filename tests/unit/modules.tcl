@@ -30,6 +30,24 @@ start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} 
         r module unload hellocommand
     }
 
+    test {MODULE UNLOAD is refused while the rule of a user names one of its commands} {
+        foreach {refused rules} {
+            1 +hello.greet 1 {+@all -hello.greet} 1 {(+HELLO.Greet ~x)} 0 {+hello.greet -@all} 1 {+hello.greet -hello.greet}
+            1 {+hello.greet|x} 0 +@all 0 reset 0 +get
+        } {
+            r module load $path
+            r acl setuser u reset {*}$rules
+            if {$refused} {
+                assert_error {ERR Error unloading module: one or more ACL users reference commands from this module. Remove those ACL rules before unloading} \
+                    {r module unload hellocommand}
+                assert_match "*Module hellocommand unload blocked: An ACL user has reference to rule '?hello.greet*" [server_log]
+                r acl deluser u
+            }
+            assert_equal OK [r module unload hellocommand] $rules
+        }
+        r acl deluser u
+    }
+
     test {MODULE UNLOAD of a module that is not there} {
         assert_error {ERR Error unloading module: no such module with that name} {r module unload nothing}
     }
