@@ -229,8 +229,9 @@ static void noProc(ctx *c) { (void)c; }
 static const commandSpec later[] = {
     {.name = "later.read", .proc = noProc, .arity = 1, .categories = 1u << CAT_READ},
     {.name = "later.write", .proc = noProc, .arity = 1, .categories = 1u << CAT_WRITE}};
+/* With other arguments, so that it does not take the place of the old one. */
 static const commandSpec later_again[] = {
-    {.name = "later.read", .proc = noProc, .arity = 1, .categories = 1u << CAT_WRITE}};
+    {.name = "later.read", .proc = noProc, .arity = 2, .categories = 1u << CAT_WRITE}};
 
 static bool mayRun(const aclRules *rules, const char *name) {
     const command *cmd = aclCommandFind(sliceOf(name));
