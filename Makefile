@@ -26,6 +26,7 @@
 #: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make docs             the documentation as static HTML, into build/docs
+#: make deb, tarball      packages in build/package/: for Debian; for any Linux with its libraries
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
@@ -169,7 +170,7 @@ link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial docs install clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial docs install deb tarball clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -485,5 +486,12 @@ install: all
 	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
+
+# A Debian package, and a tarball with its libraries, in build/package/.
+deb tarball: all
+	rm -rf build/package/stage-$@
+	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/build/package/stage-$@
+	@utils/package/package.sh $@ build/package/stage-$@ build/package
+	@rm -rf build/package/stage-$@
 
 -include $(shell test -d $(out) && find $(out) -name '*.d')
