@@ -4,85 +4,19 @@
  * estimated from a sample; each value is given with its 95 % confidence interval. Main thread
  * only. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/memory.h"
+#include "engine/memory_sample.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"
 #include "server/server.h"
 #include "store/compact.h"
 #include "store/store.h"
-#include "store/type.h"
 
-enum { GROUPS_MAX = 200, NAME_MAX_BYTES = 40, VALUE_SAMPLES = 5, SHOWN = 10 };
-
-/* A group of sampled keys. */
-typedef struct keyGroup {
-    char name[NAME_MAX_BYTES + 1];
-    uint64_t keys;
-    double bytes, bytes_squared; /* sums over the sample */
-} keyGroup;
-
-typedef struct keyGroups {
-    keyGroup list[GROUPS_MAX + 1]; /* the last one collects keys that do not fit */
-    int count;
-} keyGroups;
-
-typedef struct keySample {
-    keyGroups kinds, prefixes;
-    uint64_t seen, timed;
-    double bytes;
-} keySample;
-
-static void addTo(keyGroups *groups, const char *name, double bytes) {
-    int i = 0;
-    while (i < groups->count && strcmp(groups->list[i].name, name) != 0) i++;
-    keyGroup *g = &groups->list[i];
-    if (i == groups->count) {
-        if (i < GROUPS_MAX) {
-            memcpy(g->name, name, strlen(name) + 1);
-            groups->count++;
-        } else {
-            memcpy(g->name, "(others)", sizeof("(others)"));
-        }
-    }
-    g->keys++;
-    g->bytes += bytes;
-    g->bytes_squared += bytes * bytes;
-}
-
-/* The prefix up to and including the first common separator; unprintable bytes become dots. */
-static void prefixOf(slice key, char *name) {
-    size_t len = 0;
-    while (len < key.len && !strchr(":./|-_", key.ptr[len])) len++;
-    if (len == key.len || len >= NAME_MAX_BYTES) {
-        memcpy(name, "(none)", sizeof("(none)"));
-        return;
-    }
-    for (size_t i = 0; i <= len; i++) {
-        unsigned char byte = (unsigned char)key.ptr[i];
-        name[i] = (char)(byte > ' ' && byte < 127 ? byte : '.');
-    }
-    name[len + 1] = 0;
-}
-
-static void addKey(void *arg, const robj *o) {
-    keySample *all = arg;
-    char name[NAME_MAX_BYTES + 1];
-    double bytes = (double)objectMemory(o, VALUE_SAMPLES);
-    const typeOps *ops = typeOf(o);
-    snprintf(name, sizeof(name), "%s (%s)", objectTypeName(o), ops->encoding(o));
-    addTo(&all->kinds, name, bytes);
-    prefixOf(objectKey(o), name);
-    addTo(&all->prefixes, name, bytes);
-    all->seen++;
-    all->timed += objectHasExpire(o);
-    all->bytes += bytes;
-}
+enum { SHOWN = 10 };
 
 /* ------------------------------------------------------------------ output */
 
@@ -93,14 +27,9 @@ static void line(str *out, const char *what, size_t bytes, size_t of) {
                     of ? 100.0 * (double)bytes / (double)of : 0.0);
 }
 
-static int byBytes(const void *a, const void *b) {
-    double x = ((const keyGroup *)a)->bytes, y = ((const keyGroup *)b)->bytes;
-    return (x < y) - (x > y);
-}
-
 /* Estimates the sum of a group over all `keys` from `seen` sampled ones, and half of its 95 %
  * confidence interval. */
-static void printGroup(str *out, const keyGroup *g, uint64_t seen, uint64_t keys) {
+static void printGroup(str *out, const memoryGroup *g, uint64_t seen, uint64_t keys) {
     char human[NUMBER_TEXT_MAX];
     double scale = (double)keys / (double)seen, n = (double)seen;
     double mean = g->bytes / n, variance = g->bytes_squared / n - mean * mean;
@@ -111,16 +40,15 @@ static void printGroup(str *out, const keyGroup *g, uint64_t seen, uint64_t keys
                     g->bytes / (double)g->keys);
 }
 
-static void printGroups(str *out, keyGroups *groups, const char *title, uint64_t seen,
+static void printGroups(str *out, memoryGroups *groups, const char *title, uint64_t seen,
                         uint64_t keys) {
-    int count = groups->count + (groups->list[GROUPS_MAX].keys > 0);
-    qsort(groups->list, (size_t)count, sizeof(keyGroup), byBytes);
+    int count = memoryGroupsSort(groups);
     strAppendFormat(out, "\n%s\n", title);
     for (int i = 0; i < count && i < SHOWN; i++) printGroup(out, &groups->list[i], seen, keys);
     if (count > SHOWN) strAppendFormat(out, "  (and %d more)\n", count - SHOWN);
 }
 
-static void advise(str *out, const keySample *all, const storeWaste *waste, size_t used,
+static void advise(str *out, const memorySample *all, const storeWaste *waste, size_t used,
                    size_t clients, const memReport *process) {
     enum { SMALL = 16 << 20 };
     size_t start = out->len;
@@ -166,16 +94,11 @@ void memoryExplainCommand(ctx *c) {
             return;
         }
     }
-    keySample *all = memNew(keySample);
+    memorySample *all = memNew(memorySample);
     size_t used = memUsed(), clients = netClientsMemory(), tables = 0;
     uint64_t keys = keyspaceKeyCount(keyspaceMain());
-    for (int i = 0; i < storeDbCount(); i++) {
-        const db *d = storeDb(i);
-        tables += dbTableMemory(d);
-        if (!dbSize(d)) continue;
-        uint64_t share = (uint64_t)((double)samples * (double)dbSize(d) / (double)keys) + 1;
-        (void)dbSample(d, share, addKey, all); /* the callback counts the keys */
-    }
+    for (int i = 0; i < storeDbCount(); i++) tables += dbTableMemory(storeDb(i));
+    memorySampleRead((uint64_t)samples, all);
     storeWaste waste;
     memReport process;
     storeGetWaste(&waste);
