@@ -161,6 +161,8 @@ static const metricName names[] = {
     {"sync_partial_ok", "replica_partial_resync_accepted", GAUGE},
     {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
     {"master_link_status", "master_link_up", GAUGE},
+    {"master_last_io_seconds_ago", NULL, GAUGE},
+    {"master_sync_in_progress", NULL, GAUGE},
     {"cluster_enabled", NULL, GAUGE},
     {"cluster_state", NULL, GAUGE},
     {"cluster_slots_assigned", NULL, GAUGE},
@@ -368,6 +370,28 @@ static void printMessages(printer *p, const char *name, const char *ending) {
     }
 }
 
+/* "slave0:ip=127.0.0.1,port=6380,state=online,offset=14,lag=1,type=..." */
+static void printReplicas(printer *p, const char *name, const char *key) {
+    static const char prefix[] = "slave";
+    slice text = p->fields, field, value;
+    size_t prefix_len = sizeof(prefix) - 1;
+    bool has_type = false;
+    while (infoFieldsNext(&text, &field, &value)) {
+        if (field.len <= prefix_len || memcmp(field.ptr, prefix, prefix_len)) continue;
+        slice number = infoPart(value, key);
+        if (!isdigit((unsigned char)field.ptr[prefix_len]) || !isNumber(number)) continue;
+        if (!has_type) printType(p, name, GAUGE);
+        has_type = true;
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, "slave_ip", infoPart(value, "ip"));
+        strAppendByte(p->out, ',');
+        appendLabel(p->out, "slave_port", infoPart(value, "port"));
+        strAppendByte(p->out, ',');
+        appendLabel(p->out, "slave_state", infoPart(value, "state"));
+        strAppendFormat(p->out, "} %.*s\n", (int)number.len, number.ptr);
+    }
+}
+
 /* A sample of a primary that Sentinel watches; `label`, if any, is one more part of the field. */
 static void printPrimary(printer *p, const char *name, slice field, const char *label,
                          slice value) {
@@ -502,6 +526,8 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "commands_failed_calls_total", COUNTER, "cmdstat_", "cmd", "failed_calls", 1);
     printFamily(&p, "errors_total", COUNTER, "errorstat_", "err", "count", 1);
     printLatencies(&p);
+    printReplicas(&p, "connected_slave_offset_bytes", "offset");
+    printReplicas(&p, "connected_slave_lag_seconds", "lag");
     printMessages(&p, "cluster_messages_by_type_sent_total", "_sent");
     printMessages(&p, "cluster_messages_by_type_received_total", "_received");
     printPrimaries(&p);
