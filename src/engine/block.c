@@ -51,6 +51,7 @@ struct blockWait {
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
+    bool (*may_time_out)(const void *state);
     void *state;
     void (*free_state)(void *state);
     int key_count;
@@ -225,6 +226,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .ready = params->ready,
                      .deadline = {.due = timeIsUp},
                      .timed_out = params->timed_out,
+                     .may_time_out = params->may_time_out,
                      .finish = params->finish,
                      .state = params->state,
                      .free_state = params->free_state,
@@ -345,6 +347,10 @@ static void end(blockWait *w, commandProc *reply, slice error) {
 static void timeIsUp(engineTimer *t) {
     hotCheck(CONTAINER_OF(t, blockWait, deadline)->who->flags & SESSION_BLOCKED);
     blockWait *w = CONTAINER_OF(t, blockWait, deadline);
+    if (w->may_time_out && !w->may_time_out(w->state)) {
+        timerSet(t, t->at_ms);
+        return;
+    }
     end(w, w->timed_out, SLICE(""));
 }
 

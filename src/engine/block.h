@@ -67,6 +67,9 @@ typedef struct blockParams {
     /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait
      * either. */
     commandProc *timed_out;
+    /* Asked when the time is up; false: something else is about to end the wait, which is asked
+     * again in the next turn. NULL: nothing is. */
+    bool (*may_time_out)(const void *state);
     /* Replies when the wait ends, and may change keys; NULL: the command runs again from its
      * start. */
     commandProc *finish;

@@ -49,13 +49,17 @@ static blockedClient *newHandle(ValkeyModuleCtx *x) {
 static void block(ValkeyModuleCtx *x, blockedClient *b, blockParams *params, long long timeout_ms) {
     hotCheck(b->module == x->module);
     const char *refused = refusalOf(x, b->on_auth);
-    if (!refused && timeout_ms > INT64_MAX - engineHot.now_ms)
-        refused = "ERR timeout is out of range";
+    /* A timer of the same length that the module has created expires before. */
+    int64_t from_ms = clockWallMs() + 1;
+    if (!refused && timeout_ms > INT64_MAX - from_ms) refused = "ERR timeout is out of range";
     if (refused) {
         replyError(x->run, sliceOf(refused));
         return;
     }
-    if (timeout_ms) params->deadline_ms = engineHot.now_ms + timeout_ms;
+    if (timeout_ms) {
+        params->deadline_ms = from_ms + timeout_ms;
+        if (timeout_ms < INT64_MAX / 2000) b->late_us = clockMonoUs() + (timeout_ms + 1) * 1000;
+    }
     x->blocked = b;
     blockClientWait(b, x->run, *params);
 }

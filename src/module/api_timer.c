@@ -111,6 +111,13 @@ bool timersExist(const module *m) {
     return false;
 }
 
+bool timersAreDue(int64_t before_us) {
+    for (const moduleTimer *t = timers; t; t = t->next) {
+        if (t->due_us < before_us) return true;
+    }
+    return false;
+}
+
 void timersRemove(module *m) {
     hotCheck(threadIsMain());
     for (moduleTimer *t = timers, *next; t; t = next) {

@@ -10,6 +10,7 @@
 #include "engine/reply.h"
 #include "engine/stats.h"
 #include "module/main_queue.h"
+#include "module/timers.h"
 #include "repl/repl.h"
 #include "store/store.h"
 
@@ -156,6 +157,12 @@ static void replyTimedOut(ctx *c) {
     replyEnd(c, ((const blockedClient *)blockState(c))->timed_out, CONTEXT_TIMEOUT, TIMED_OUT);
 }
 
+/* A timer that was due before the timeout may unblock the client, although both are late. */
+static bool mayTimeOut(const void *state) {
+    const blockedClient *b = state;
+    return !isQueued(b) && !timersAreDue(b->late_us);
+}
+
 /* ------------------------------------------------------------------ waiting for keys */
 
 /* The type of a value whose creation is signalled to those who wait for the key; else -1. */
@@ -237,6 +244,7 @@ void blockClientWait(blockedClient *b, ctx *c, blockParams params) {
     }
     params.not_by_user = !b->timed_out;
     params.timed_out = replyTimedOut;
+    params.may_time_out = mayTimeOut;
     if (!b->on_keys && !b->on_auth) params.finish = replyFinished;
     if (b->on_keys) {
         params.any_type = true;

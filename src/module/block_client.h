@@ -30,11 +30,12 @@ struct ValkeyModuleBlockedClient {
     bool on_deletion; /* also if a key is missing */
     blockedKey *keys;
     int key_count;
-    bool replied;   /* the client has got its reply, or its error */
-    bool gone;      /* for free_private: there is no client any more */
-    bool signalled; /* SignalKeyAsReady() for one of its keys */
-    bool queued;    /* the module has unblocked it; atomic */
-    int refs;       /* one for the module's use, and of contexts of threads; atomic */
+    bool replied;    /* the client has got its reply, or its error */
+    bool gone;       /* for free_private: there is no client any more */
+    bool signalled;  /* SignalKeyAsReady() for one of its keys */
+    int64_t late_us; /* monotonic time of the timeout; 0: none */
+    bool queued;     /* the module has unblocked it; atomic */
+    int refs;        /* one for the module's use, and of contexts of threads; atomic */
     ValkeyModuleCmdFunc reply, timed_out;
     ValkeyModuleAuthCallback auth_reply;
     uint64_t auth_newest, auth_below; /* callbacks that were asked: auth.c */

@@ -4,6 +4,7 @@
  *
  *     BLOCKED.WAIT ms             blocks; BLOCKED.RELEASE text replies, a timeout replies "late"
  *     BLOCKED.BARE ms             the same without callbacks
+ *     BLOCKED.TIMER ms text       the same as BLOCKED.WAIT, ended by a timer after the same time
  *     BLOCKED.RELEASE text        ends the oldest wait; its reply is the number of waits before
  *     BLOCKED.ABORT               the same by AbortBlock()
  *     BLOCKED.KEY key ms          blocks until the key is a list, whose length is the reply
@@ -60,6 +61,32 @@ static int block(ValkeyModuleCtx *ctx, ValkeyModuleString *ms_text, ValkeyModule
 static int waitCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     return block(ctx, argv[1], replyText, replyLate);
+}
+
+typedef struct timedText {
+    ValkeyModuleBlockedClient *bc;
+    ValkeyModuleString *text;
+} timedText;
+
+static void timerReplies(ValkeyModuleCtx *ctx, void *data) {
+    (void)ctx;
+    timedText *t = data;
+    const char *text = ValkeyModule_StringPtrLen(t->text, NULL);
+    ValkeyModule_UnblockClient(t->bc, strcpy(ValkeyModule_Alloc(strlen(text) + 1), text));
+    ValkeyModule_FreeString(NULL, t->text);
+    ValkeyModule_Free(t);
+}
+
+static int timerCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    long long ms;
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    int result = block(ctx, argv[1], replyText, replyLate);
+    timedText *t = ValkeyModule_Alloc(sizeof(*t));
+    t->bc = waits[--wait_count];
+    t->text = ValkeyModule_CreateStringFromString(NULL, argv[2]);
+    ValkeyModule_StringToLongLong(argv[1], &ms);
+    ValkeyModule_CreateTimer(ctx, ms, timerReplies, t);
+    return result;
 }
 
 static int bareCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
@@ -256,11 +283,11 @@ static int authBlocking(ValkeyModuleCtx *ctx, ValkeyModuleString *user,
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
-} commands[] = {{"blocked.wait", waitCommand},       {"blocked.bare", bareCommand},
-                {"blocked.release", releaseCommand}, {"blocked.abort", abortCommand},
-                {"blocked.key", keyCommand},         {"blocked.thread", threadCommand},
-                {"blocked.storm", stormCommand},     {"blocked.call", callCommand},
-                {"blocked.seen", seenCommand}};
+} commands[] = {{"blocked.wait", waitCommand},     {"blocked.bare", bareCommand},
+                {"blocked.timer", timerCommand},   {"blocked.release", releaseCommand},
+                {"blocked.abort", abortCommand},   {"blocked.key", keyCommand},
+                {"blocked.thread", threadCommand}, {"blocked.storm", stormCommand},
+                {"blocked.call", callCommand},     {"blocked.seen", seenCommand}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

@@ -4,7 +4,7 @@
 
 source $::tests_dir/support/raw_replica.tcl
 
-start_server {overrides {enable-module-command yes latency-tracking yes}} {
+start_server {overrides {enable-module-command yes enable-debug-command yes latency-tracking yes}} {
     r module load [file normalize build/modules/blocked.so]
 
     proc blocked {n} { wait_for_condition 500 10 {[info_field blocked_clients] == $n} }
@@ -26,6 +26,18 @@ start_server {overrides {enable-module-command yes latency-tracking yes}} {
         set seen [r blocked.seen]
         r blocked.release x
         wait_for_condition 500 10 {[r blocked.seen] eq [list [expr {[lindex $seen 0] + 1}] [expr {[lindex $seen 1] + 1}] [lindex $seen 2]]}
+    }
+
+    test {a timer that unblocks the client comes before the timeout, if both are due} {
+        for {set i 0} {$i < 20} {incr i} {assert_equal text [r blocked.timer [expr {1 + $i % 4}] text]}
+        set c [connect]
+        set d [connect]
+        for {set i 0} {$i < 5} {incr i} {
+            $c -send blocked.timer 3 text
+            blocked 1
+            $d debug sleep 0.01
+            assert_equal text [$c -read]
+        }
     }
 
     test {a client is never left without a reply} {
