@@ -150,6 +150,15 @@ int apiStringCompare(const ValkeyModuleString *a, const ValkeyModuleString *b) {
     return sliceCompare(moduleStringSlice(a), moduleStringSlice(b));
 }
 
+/* Makes room for an append, and for more of them, as in Valkey: TrimStringAllocation() gives it
+ * back. */
+static void reserveForAppends(str *s, size_t len) {
+    enum { DOUBLED_MAX = 1 << 20 };
+    if (s->cap - s->len >= len) return;
+    size_t needed = s->len + len;
+    (void)strReserve(s, len + (needed < DOUBLED_MAX ? needed : DOUBLED_MAX));
+}
+
 int apiStringAppendBuffer(ValkeyModuleCtx *ctx, ValkeyModuleString *str, const char *buf,
                           size_t len) {
     (void)ctx; /* the string stays what it belongs to */
@@ -158,6 +167,7 @@ int apiStringAppendBuffer(ValkeyModuleCtx *ctx, ValkeyModuleString *str, const c
         return VALKEYMODULE_ERR;
     }
     moduleStringOwn(str);
+    reserveForAppends(&str->bytes, len);
     strAppend(&str->bytes, buf, len);
     return VALKEYMODULE_OK;
 }

@@ -10,6 +10,7 @@
  *     KEYS.TWICE key                    one handle, while Call() changes the key below it
  *     KEYS.WRONG key                    the wrong use of handles that only read; of none
  *     KEYS.RANDOM   KEYS.SIZE   KEYS.EXISTS key   KEYS.RESET async
+ *     KEYS.APPEND text more             bytes saved by TrimStringAllocation(), and the length
  *     KEYS.TOUCH key                    opens it for writing and changes nothing */
 #include <strings.h>
 
@@ -193,6 +194,23 @@ static int whole(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return key ? ValkeyModule_ReplyWithString(ctx, key) : ValkeyModule_ReplyWithNull(ctx);
 }
 
+/* How much less a string occupies when its allocation is trimmed, and its length. */
+static int append(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_AutoMemory(ctx);
+    ValkeyModuleString *s = ValkeyModule_CreateStringFromString(ctx, argv[1]);
+    size_t len;
+    const char *more = ValkeyModule_StringPtrLen(argv[2], &len);
+    ValkeyModule_StringAppendBuffer(ctx, s, more, len);
+    size_t before = ValkeyModule_MallocSizeString(s);
+    ValkeyModule_TrimStringAllocation(s);
+    size_t after = ValkeyModule_MallocSizeString(s);
+    ValkeyModule_StringPtrLen(s, &len);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, (long long)before - (long long)after);
+    return ValkeyModule_ReplyWithLongLong(ctx, (long long)len);
+}
+
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
@@ -204,14 +222,14 @@ static const struct {
                 {"keys.twice", twice},  {"keys.wrong", wrong},
                 {"keys.exists", whole}, {"keys.touch", whole},
                 {"keys.reset", whole},  {"keys.size", whole},
-                {"keys.random", whole}};
+                {"keys.random", whole}, {"keys.append", append}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "keys", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        int first = commands[i].func == whole ? 0 : 1;
+        int first = commands[i].func == whole || commands[i].func == append ? 0 : 1;
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "write", first,
                                        first, first))
             return VALKEYMODULE_ERR;

@@ -143,6 +143,12 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal PONG [r exec]
     }
 
+    test {a string has room for more appends, which it can give back} {
+        lassign [r keys.append foo [string repeat x 1024]] saved len
+        assert {$saved > 500}
+        assert_equal 1027 $len
+    }
+
     test {wrong use of handles is refused} {
         r set k v
         assert_equal 9 [r select 9; r keys.wrong k; r set k v; r keys.wrong k]
