@@ -45,6 +45,8 @@ struct blockWait {
     bool again;       /* it ran again and still found nothing */
     bool over;        /* blockFinish() was called */
     bool ends;        /* its end, or its second run, is being executed */
+    bool holds_reply; /* the command has run */
+    outbuf held;      /* its reply */
     slice error;      /* the reply, while it ends with an error */
     uint64_t secrets; /* arguments that the command log must not show */
     uint64_t work;    /* ticks that blockAddWork() was given */
@@ -221,6 +223,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .any_type = params->any_type,
                      .not_by_user = params->not_by_user,
                      .when_gone = params->when_gone,
+                     .holds_reply = params->holds_reply,
                      .silent = c->out != &s->out && !(c->flags & CTX_MAY_BLOCK),
                      .secrets = ctxSecrets(c),
                      .ready = params->ready,
@@ -235,8 +238,23 @@ void blockStart(ctx *c, const blockParams *params) {
     listAppend(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) queueFor(w, i, params->keys[i]);
     if (params->deadline_ms) timerSet(&w->deadline, params->deadline_ms);
+    outbufInit(&w->held);
     s->blocked = w;
     s->flags |= SESSION_BLOCKED;
+    if (w->holds_reply) c->flags = (c->flags & ~(uint32_t)CTX_NOT_RUN) | CTX_HOLDS_REPLY;
+}
+
+void blockTakeReply(session *s, size_t start) {
+    blockWait *w = s->blocked;
+    check(w != NULL);
+    check(w->holds_reply);
+    size_t len;
+    char *all = outbufCopy(&s->out, &len);
+    hotCheck(len >= start);
+    outbufCutTo(&s->out, (outmark){start});
+    outbufAppend(&w->held, all + start, len - start);
+    memFree(all);
+    w->memory += outbufMemory(&w->held);
 }
 
 void *blockStateOf(const session *s) { return s->blocked ? s->blocked->state : NULL; }
@@ -264,6 +282,7 @@ static void freeWait(blockWait *w) {
     removeWait(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) leaveQueue(w, &w->keys[i]);
     if (w->free_state) w->free_state(w->state);
+    outbufClear(&w->held);
     keptRequestClear(&w->kept);
     memFree(w);
 }
@@ -325,6 +344,17 @@ static outbuf *outOf(const blockWait *w, outbuf *silence) {
     return is_silent ? silence : &w->who->out;
 }
 
+static void replyNothing(ctx *c) { (void)c; }
+
+/* The end of a wait that holds the reply of a command, which was measured and counted when it
+ * ran. */
+static void endHeld(blockWait *w, ctx *c, commandProc *reply) {
+    hotCheck(w->holds_reply);
+    outbufMoveAll(c->out, &w->held);
+    c->flags |= CTX_MEASURED;
+    (void)executeLater(c, reply, &w->work);
+}
+
 static void replyGivenError(ctx *c) { replyError(c, c->who->blocked->error); }
 
 /* Ends a wait without running the request, with an error if it has text, else with `reply`. */
@@ -337,9 +367,13 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     ctxSetSecrets(&c, w->secrets);
     w->error = error;
-    uint64_t ticks = executeLater(&c, error.len ? replyGivenError : reply, &w->work);
-    bool rejected = error.len != 0;
-    executeAccount(s, c.cmd, rejected, !rejected && c.flags & CTX_FAILED, ticks);
+    if (w->holds_reply) {
+        endHeld(w, &c, error.len ? replyNothing : reply);
+    } else {
+        uint64_t ticks = executeLater(&c, error.len ? replyGivenError : reply, &w->work);
+        bool rejected = error.len != 0;
+        executeAccount(s, c.cmd, rejected, !rejected && c.flags & CTX_FAILED, ticks);
+    }
     outbufClear(&silence);
     release(w);
 }

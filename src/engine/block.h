@@ -79,11 +79,18 @@ typedef struct blockParams {
     void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
     bool not_by_user; /* CLIENT UNBLOCK does not end it */
+    /* The command that runs goes on and counts as run; only its reply waits, and precedes that of
+     * `finish` or `timed_out`. An error that ends the wait is not replied. For commands of clients
+     * themselves, not for those that others run, or that run again. */
+    bool holds_reply;
 } blockParams;
 /* Blocks the session; the last call of a command, instead of a reply. Must not be called if
  * blocking is denied. If a command that runs again calls it, the existing wait continues and only
  * the new parameters are freed. */
 void blockStart(ctx *c, const blockParams *params);
+/* A command with CTX_HOLDS_REPLY has returned: its reply is what is pending in the session's output
+ * beyond the first `start` bytes. */
+void blockTakeReply(session *s, size_t start);
 /* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL
  * otherwise. */
 void *blockState(const ctx *c);

@@ -427,6 +427,11 @@ static uint64_t executed_ticks; /* in commands, of all turns */
 
 uint64_t executeCommandUs(void) { return (uint64_t)clockTicksToNs(executed_ticks) / 1000; }
 
+enum {
+    UNUSUAL_END =
+        CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS | CTX_HOLDS_REPLY
+};
+
 int executeRun(session *s, request *requests, int count) {
     ctx c = {.who = s,
              .out = &s->out,
@@ -461,20 +466,20 @@ int executeRun(session *s, request *requests, int count) {
             c.request = r;
             c.flags = 0;
             uint64_t armed = engineHot.armed | s->armed;
+            size_t after;
             bool usual = !(armed & cmd->gates) && commandArityFits(cmd, r->argc);
             if (likely(usual) || runGated(&c, armed)) {
                 if (unlikely(r->item_hash)) storeKnowItem(itemOf(r), r->item_hash);
                 cmd->proc(&c);
-                size_t after = outbufPending(&s->out);
+                after = outbufPending(&s->out);
                 checkSize(&c, r, pending, after);
-                pending = after;
                 finish(&c);
             } else {
-                pending = outbufPending(&s->out);
+                after = outbufPending(&s->out);
             }
             r++;
-            if (unlikely(c.flags &
-                         (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS))) {
+            if (unlikely(c.flags & UNUSUAL_END)) {
+                if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
                 if (c.flags & CTX_FILTERED) last = r; /* c.cmd is another one */
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
@@ -482,8 +487,9 @@ int executeRun(session *s, request *requests, int count) {
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
                 if (c.flags & CTX_WAKES && !c.below) started += wakeOthers();
                 if (c.flags & CTX_DELIVERS) deliverWaiting(s);
-                pending = outbufPending(&s->out);
+                after = outbufPending(&s->out);
             }
+            pending = after;
             if (unlikely(engineHot.sinks)) {
                 propagateUnitEnd();
                 propagateUnitBegin();
@@ -604,7 +610,7 @@ uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work) {
     uint64_t started = clockTicks();
     part(c);
     uint64_t ticks = clockTicks() - started + *work;
-    measure(c, ticks, pending);
+    if (!(c->flags & CTX_MEASURED)) measure(c, ticks, pending);
     finish(c);
     endUnit(c, false);
     return ticks;

@@ -44,21 +44,45 @@ static blockedClient *newHandle(ValkeyModuleCtx *x) {
     return errno ? NULL : blockClientNew(x);
 }
 
+/* The command that a callback of a keyspace event has interrupted, if its client can be blocked,
+ * which is possible once. NULL: errno. */
+static ctx *interruptedCommand(const ValkeyModuleCtx *x) {
+    ctx *c = x->run->below;
+    bool is_plain = c && !c->outer && !(c->flags & CTX_WOKEN) && !blockIsDenied(c);
+    errno = !is_plain ? EINVAL : c->who->blocked ? ENOTSUP : 0;
+    return errno ? NULL : c;
+}
+
+/* A handle for the client of that command. */
+static blockedClient *newHeldHandle(ValkeyModuleCtx *x, const ctx *c) {
+    blockedClient *b = blockClientNew(x);
+    hotCheck(!b->who);
+    b->holds_reply = true;
+    b->client_id = c->who->id;
+    b->db_id = c->who->db_id;
+    b->proto = c->proto;
+    return b;
+}
+
 /* Blocks the client for the handle; if that is impossible, replies why, and the handle never gets a
  * client. */
 static void block(ValkeyModuleCtx *x, blockedClient *b, blockParams *params, long long timeout_ms) {
     hotCheck(b->module == x->module);
-    const char *refused = refusalOf(x, b->on_auth);
+    const char *refused = b->holds_reply ? NULL : refusalOf(x, b->on_auth);
     /* A timer of the same length that the module has created expires before. */
     int64_t from_ms = clockWallMs() + 1;
     if (!refused && timeout_ms > INT64_MAX - from_ms) refused = "ERR timeout is out of range";
     if (refused) {
-        replyError(x->run, sliceOf(refused));
+        if (!b->holds_reply) replyError(x->run, sliceOf(refused));
         return;
     }
     if (timeout_ms) {
         params->deadline_ms = from_ms + timeout_ms;
         if (timeout_ms < INT64_MAX / 2000) b->late_us = clockMonoUs() + (timeout_ms + 1) * 1000;
+    }
+    if (b->holds_reply) {
+        blockClientWait(b, x->run->below, *params);
+        return;
     }
     x->blocked = b;
     blockClientWait(b, x->run, *params);
@@ -68,7 +92,13 @@ blockedClient *apiBlockClient(ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply_ca
                               ValkeyModuleCmdFunc timeout_callback,
                               void (*free_privdata)(ValkeyModuleCtx *, void *),
                               long long timeout_ms) {
-    blockedClient *b = newHandle(ctx);
+    blockedClient *b;
+    if (ctx->flags & CONTEXT_NOTIFICATION) {
+        const struct ctx *c = interruptedCommand(ctx);
+        b = c ? newHeldHandle(ctx, c) : NULL;
+    } else {
+        b = newHandle(ctx);
+    }
     if (!b) return NULL;
     b->reply = reply_callback;
     b->timed_out = timeout_callback;

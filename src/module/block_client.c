@@ -143,7 +143,7 @@ static void replyEnd(ctx *c, ValkeyModuleCmdFunc proc, uint32_t flag, slice with
     b->replied = true;
     if (proc) (void)callBack(b, c, proc, flag); /* its result has no meaning */
     appendReplies(b, c);
-    if (outbufPending(c->out) == before) replyError(c, without);
+    if (outbufPending(c->out) == before && !b->holds_reply) replyError(c, without);
     noteChanges(c->who);
     sessionCheckOutput(c->who);
     ctxPropagateNothing(c);
@@ -243,6 +243,7 @@ void blockClientWait(blockedClient *b, ctx *c, blockParams params) {
         return;
     }
     params.not_by_user = !b->timed_out;
+    params.holds_reply = b->holds_reply;
     params.timed_out = replyTimedOut;
     params.may_time_out = mayTimeOut;
     if (!b->on_keys && !b->on_auth) params.finish = replyFinished;

@@ -27,6 +27,7 @@ struct ValkeyModuleBlockedClient {
     int db_id;
     uint8_t proto;
     bool on_keys, on_auth;
+    bool holds_reply; /* of a command that has run: a callback of a key event blocks the client */
     bool on_deletion; /* also if a key is missing */
     blockedKey *keys;
     int key_count;

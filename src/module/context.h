@@ -29,8 +29,11 @@ enum contextFlag {
     CONTEXT_AUTH_REPLIED = 1u << 9, /* and has replied why that is impossible */
 };
 
-/* Of the same field: keys are not changed, because one is being removed. */
-enum { CONTEXT_READ_ONLY = 1u << 16 };
+/* Of the same field; read only: keys are not changed, because one is being removed. */
+enum {
+    CONTEXT_READ_ONLY = 1u << 16,
+    CONTEXT_NOTIFICATION = 1u << 17, /* of a keyspace event, in the middle of a command */
+};
 
 /* What auto memory frees at the end. */
 typedef enum garbageKind {

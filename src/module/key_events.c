@@ -59,6 +59,7 @@ static void tellOne(ValkeyModuleCtx *x, void *arg) {
     const telling *t = arg;
     hotCheck(t->to->running);
     x->run->look = lookAtAll();
+    x->flags |= CONTEXT_NOTIFICATION;
     argArray *key = argArrayNew(&t->key, 1);
     (void)t->to->proc(x, (int)t->event->class, t->event->name, key->argv[0]); /* has no meaning */
     argArrayEnd(key);

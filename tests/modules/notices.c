@@ -5,7 +5,10 @@
  *     NOTICES.WRITE event...   these events write: INCR wrote:<event>, in a transaction
  *                              wrote:multi:<event>, propagated; no events: none, `*`: all
  *     NOTICES.BLOCK event...   these block the client of the command, until
- *     NOTICES.UNBLOCK          which replies how many were blocked
+ *     NOTICES.UNBLOCK          which replies how many were blocked; NOTICES.ABORT: by AbortBlock()
+ *     NOTICES.MODE mode [ms]   how they block: `silent` (the reply callback replies nothing),
+ *                              `none` (there is none), `more` (it replies more); with a timeout
+ *     NOTICES.ENDS             how many have disconnected, how many handles were freed
  *     NOTICES.SEEN             what BlockClient() has returned since the last call: OK or its errno
  *     NOTICES.CALL word...     calls a command, propagated
  *     NOTICES.CALLSILENTLY word...   which is not propagated
@@ -28,6 +31,10 @@ static ValkeyModuleBlockedClient *blocked[BLOCKED_MAX];
 static int blocked_count;
 static int results[BLOCKED_MAX]; /* errno, -1: it was blocked */
 static int result_count;
+
+enum { SILENT, NONE, MORE };
+static int mode;
+static long long timeout_ms, disconnected, freed;
 
 static int has(const eventList *l, const char *event) {
     for (int i = 0; i < l->count; i++) {
@@ -57,7 +64,7 @@ static int blockCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 static int unblock(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     int count = blocked_count;
-    while (blocked_count) ValkeyModule_UnblockClient(blocked[--blocked_count], NULL);
+    while (blocked_count) ValkeyModule_UnblockClient(blocked[--blocked_count], &freed);
     return ValkeyModule_ReplyWithLongLong(ctx, count);
 }
 
@@ -90,17 +97,57 @@ static int callSilently(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     return callAs(ctx, argv, argc, "Ev");
 }
 
-/* The reply of a client that a callback has blocked: it follows that of its command. */
+static int modeCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc < 2) return ValkeyModule_WrongArity(ctx);
+    const char *name = ValkeyModule_StringPtrLen(argv[1], NULL);
+    mode = !strcmp(name, "none") ? NONE : !strcmp(name, "more") ? MORE : SILENT;
+    timeout_ms = 0;
+    if (argc > 2) (void)ValkeyModule_StringToLongLong(argv[2], &timeout_ms);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int ends(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, disconnected);
+    return ValkeyModule_ReplyWithLongLong(ctx, freed);
+}
+
+static int abortCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    int count = blocked_count;
+    while (blocked_count) ValkeyModule_AbortBlock(blocked[--blocked_count]);
+    return ValkeyModule_ReplyWithLongLong(ctx, count);
+}
+
 static int replyEnd(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
-    (void)ctx, (void)argv, (void)argc;
-    return VALKEYMODULE_OK;
+    (void)argv, (void)argc;
+    return mode == MORE ? ValkeyModule_ReplyWithSimpleString(ctx, "more") : VALKEYMODULE_OK;
+}
+
+static int replyLate(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    return mode == MORE ? ValkeyModule_ReplyWithSimpleString(ctx, "late") : VALKEYMODULE_OK;
+}
+
+static void noteDisconnected(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc) {
+    (void)ctx, (void)bc;
+    disconnected++;
+}
+
+static void noteFreed(ValkeyModuleCtx *ctx, void *data) {
+    (void)ctx, (void)data;
+    freed++;
 }
 
 static void block(ValkeyModuleCtx *ctx) {
     if (blocked_count == BLOCKED_MAX || result_count == BLOCKED_MAX) return;
     errno = 0;
-    ValkeyModuleBlockedClient *b = ValkeyModule_BlockClient(ctx, replyEnd, NULL, NULL, 0);
+    ValkeyModuleBlockedClient *b =
+        ValkeyModule_BlockClient(ctx, mode == NONE ? NULL : replyEnd,
+                                 mode == NONE ? NULL : replyLate, noteFreed, timeout_ms);
     results[result_count++] = b ? -1 : errno;
+    if (b) ValkeyModule_SetDisconnectCallback(b, noteDisconnected);
     if (b) blocked[blocked_count++] = b;
 }
 
@@ -129,7 +176,9 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         ValkeyModuleCmdFunc func;
     } commands[] = {{"notices.write", writeCommand}, {"notices.block", blockCommand},
                     {"notices.unblock", unblock},    {"notices.seen", seen},
-                    {"notices.call", call},          {"notices.callsilently", callSilently}};
+                    {"notices.call", call},          {"notices.callsilently", callSilently},
+                    {"notices.mode", modeCommand},   {"notices.abort", abortCommand},
+                    {"notices.ends", ends}};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0) ==
             VALKEYMODULE_ERR)

@@ -133,3 +133,144 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         foreach entry [r slowlog get] {assert_not_equal set [lindex $entry 3 0]}
     }
 }
+
+start_server {overrides {enable-module-command yes save {} appendonly no repl-diskless-sync-delay 0}} {
+    r module load $module
+
+    proc blocked {n} { wait_for_condition 500 10 {[info_field blocked_clients] == $n} }
+
+    test {a callback blocks the client: its command has run, its reply and later commands wait} {
+        set s [stream_begins]
+        r notices.block set
+        set c [connect]
+        $c -send set before 0
+        blocked 1
+        assert_equal 1 [r notices.unblock]
+        assert_equal OK [$c -read]
+        r notices.seen
+        $c -send echo first
+        $c -send set k 1
+        $c -send set k 2
+        assert_equal first [$c -read]
+        blocked 1
+        assert_equal {1 {}} [list [r get k] [r notices.mode silent; r get missing]]
+        stream_matches $s {{set before 0} {set k 1}}
+        r notices.block
+        assert_equal 1 [r notices.unblock]
+        assert_equal {OK OK} [list [$c -read] [$c -read]]
+        assert_equal 2 [r get k]
+        stream_matches $s {{set k 2}}
+        assert_equal OK [r notices.seen]
+        assert_match {calls=4,*} [info_field cmdstat_set] ;# with that of stream_begins
+    }
+
+    test {a client is blocked once by a command} {
+        r notices.block new hset expire set
+        set c [connect]
+        $c -send set z 1 ex 100
+        blocked 1
+        assert_equal {OK ENOTSUP ENOTSUP} [r notices.seen]
+        r notices.unblock
+        assert_equal OK [$c -read]
+        $c -send mset a 1 b 2
+        blocked 1
+        r notices.unblock
+        assert_equal OK [$c -read]
+        r notices.seen
+    }
+
+    test {it is not blocked in transactions and scripts, within calls, and without a client} {
+        r notices.block set expired lpop
+        r multi
+        r set k 2
+        assert_equal OK [r exec]
+        r eval {return redis.call('set', KEYS[1], '3')} 1 k
+        r notices.call set k 4
+        assert_equal {EINVAL EINVAL EINVAL} [r notices.seen]
+        r notices.block expired
+        r set t v px 1
+        wait_for_condition 200 20 {[info_field expired_keys] == 1}
+        assert_equal EINVAL [r notices.seen]
+        r notices.block lpop
+        set c [connect]
+        $c -send blpop l 0
+        blocked 1
+        r rpush l 1
+        assert_equal {l 1} [$c -read]
+        assert_equal EINVAL [r notices.seen]
+    }
+
+    test {the reply of the command comes first, also without callbacks, after AbortBlock() and a timeout} {
+        r notices.block set
+        r notices.mode more
+        set c [connect]
+        $c -send set k 1
+        blocked 1
+        r notices.unblock
+        assert_equal {OK more} [list [$c -read] [$c -read]]
+        $c -send set k 1
+        blocked 1
+        r notices.abort
+        assert_equal OK [$c -read]
+        r notices.mode none
+        $c -send set k 1
+        blocked 1
+        r notices.unblock
+        assert_equal OK [$c -read]
+        r notices.mode silent 1
+        assert_equal OK [$c set k 1]
+        assert_equal 1 [r notices.unblock]
+        r notices.mode silent
+        assert_equal PONG [$c ping]
+        r notices.seen
+    }
+
+    test {CLIENT UNBLOCK gives the reply of the command, which has run} {
+        r notices.block set
+        set c [connect]
+        set id [$c client id]
+        foreach how {timeout error} {
+            $c -send set k 7
+            blocked 1
+            assert_equal 1 [r client unblock $id $how]
+            assert_equal OK [$c -read]
+            assert_equal 1 [r notices.unblock]
+        }
+        r notices.seen
+    }
+
+    test {replies that are off stay so, and a client that ends is told to the module} {
+        r notices.block set
+        set c [connect]
+        $c -send client reply off
+        $c -send set k 8
+        blocked 1
+        r notices.unblock
+        blocked 0
+        $c -send client reply on
+        assert_equal OK [$c -read]
+        set before [r notices.ends]
+        $c -send set k 9
+        blocked 1
+        assert_equal 1 [r client kill id [lindex [regexp -inline {id=(\d+) [^\n]* cmd=set } [r client list]] 1]]
+        wait_for_condition 200 20 {[r notices.ends] eq [list [expr {[lindex $before 0] + 1}] [lindex $before 1]]}
+        r notices.unblock
+        wait_for_condition 200 20 {[lindex [r notices.ends] 1] == [lindex $before 1] + 1}
+        assert_equal 9 [r get k]
+        r notices.seen
+    }
+
+    test {a large reply is held as a whole} {
+        r notices.block
+        r set large [string repeat x 200000]
+        r notices.block set
+        set c [connect]
+        $c -send get large
+        $c -send set large y get
+        blocked 1
+        assert_equal 200000 [string length [$c -read]]
+        r notices.unblock
+        assert_equal 200000 [string length [$c -read]]
+        r notices.seen
+    }
+}
