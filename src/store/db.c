@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
+#include "store/keyspace.h"
 #include "store/slab.h"
 #include "store/type_hash.h"
 #include "store/type_stream.h"
@@ -119,8 +120,9 @@ void storeShutdown(void) {
     hotCheck(threadIsMain());
     keyspace *k = &storeNow.main;
     check(storeNow.used == k);
-    check(storeNow.keyspaces == k);
     savingStop();
+    while (storeNow.keyspaces != k) keyspaceFree(storeNow.keyspaces, false); /* is being loaded */
+    check(!k->next);
     (void)storeFlush(k, false); /* how many does not matter now */
     (void)storeTidy(0);         /* nothing can be left */
     keyspaceClear(k);

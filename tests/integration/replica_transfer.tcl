@@ -149,6 +149,23 @@ start_server {tags {repl tls:skip} overrides {save {3600 1}}} {
         r config set repl-diskless-load disabled
     }
 
+    test {A server can end while it loads a dataset beside that which it serves} {
+        r config set repl-diskless-load disabled
+        set c [asked]
+        primary_full_sync $c $::id 50 [rdb_of {k old}]
+        primary_wait_ack $c 50
+        r config set repl-diskless-load swapdb
+        primary_drop
+        set c [primary_accept]
+        primary_handshake $c
+        set rdb [rdb_of $::many]
+        raw_send $c "+FULLRESYNC $::id 70\r\n\$[string length $rdb]\r\n[string range $rdb 0 end-20]"
+        wait_for_condition 400 25 {[info_field async_loading] == 1} else {fail "not loading"}
+        restart_server
+        assert_equal PONG [r ping]
+        assert_equal 0 [info_field async_loading]
+    }
+
     test {A received file that cannot take the place of the snapshot is not loaded, and received again} {
         r config set repl-diskless-load disabled
         set c [asked]
