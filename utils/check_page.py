@@ -35,6 +35,9 @@ def main():
     problems = [f"{why}: {found[0]}" for pattern, why in FORBIDDEN.items() for found in re.finditer(pattern, text)]
     if fixed != text:
         problems.append("the hashes are stale: run utils/check_page.py --fix")
+    ids = set(re.findall(r'\bid="([\w-]+)"', text))
+    used = set(re.findall(r'(?:byId|fill|facts)\("([\w-]+)"', text))
+    problems += [f'no element has the id "{name}"' for name in sorted(used - ids)]
     size = len(text.encode())
     if size > SIZE_MAX:
         problems.append(f"{size} bytes, {SIZE_MAX} at most")

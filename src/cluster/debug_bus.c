@@ -9,6 +9,7 @@
 #include "cluster/server_map.h"
 #include "cluster/slot_migration.h"
 #include "engine/lifecycle.h"
+#include "net/net.h"
 
 static void dropMessages(int64_t type) {
     bool known = type >= BUS_DROP_ALL && type < MESSAGE_TYPES;
@@ -28,7 +29,16 @@ static status killLinks(slice node_id, bool to, bool from) {
     return OK;
 }
 
+static void describeNodes(str *out) {
+    const nodeViewer viewer = {.tls = netTlsForCluster()};
+    for (int i = 0; i < serverMap.node_count; i++) {
+        clusterNodeDescribe(out, &serverMap, serverMap.nodes[i], &viewer);
+        strAppendByte(out, '\n');
+    }
+}
+
 static const engineClusterProcs procs = {.links = serverBusLinkCount,
+                                         .describe = describeNodes,
                                          .links_memory = serverBusMemory,
                                          .drop_messages = dropMessages,
                                          .close_at_drop = closeAtDrop,

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/str.h"
 #include "io/loop.h"
 
 typedef struct ctx ctx;
@@ -68,6 +69,7 @@ const engineReplicationProcs *engineReplication(void);
  * of a cluster. */
 typedef struct engineClusterProcs {
     int (*links)(void);                  /* number of connections to other nodes */
+    void (*describe)(str *out);          /* appends the lines of CLUSTER NODES */
     size_t (*links_memory)(void);        /* bytes */
     void (*drop_messages)(int64_t type); /* DROP-CLUSTER-PACKET-FILTER; -1: none, -2: all */
     void (*close_at_drop)(bool on);      /* CLOSE-CLUSTER-LINK-ON-PACKET-DROP */

@@ -293,6 +293,7 @@ status metricsRelisten(reason *why) {
     if (st != OK) return st;
     closeListeners(&server.open);
     server.open = opened;
+    if (!metricsConf.port) historyFree();
     copyBind(&server.bound);
     return OK;
 }
@@ -327,6 +328,7 @@ void metricsStop(void) {
     closeListeners(&server.open);
     while (server.conn_count) drop(LIST_OWNER(listFirst(&server.conns), httpConn, node));
     strFree(&server.bound);
+    historyFree();
 }
 
 static void tick(int64_t budget_us) {
@@ -343,6 +345,11 @@ static void tick(int64_t budget_us) {
 
 static bool isBusy(void) { return server.conn_count; }
 
-static const tickJob ticks[] = {{"metrics", 500, tick, isBusy}, {0}};
+static const tickJob ticks[] = {{"metrics", 500, tick, isBusy},
+                                {"metrics-history", HISTORY_INTERVAL_MS, historyTick, NULL},
+                                {0}};
 
-const feature metricsFeature = {.name = "metrics", .options = metricsOptions, .ticks = ticks};
+const feature metricsFeature = {.name = "metrics",
+                                .options = metricsOptions,
+                                .ticks = ticks,
+                                .on_stats_reset = historyResetStats};

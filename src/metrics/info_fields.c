@@ -12,6 +12,24 @@ static void printSection(const infoSection *section, void *arg) { section->print
 
 void infoFieldsRead(str *out) { hooksEachInfoSection(printSection, out); }
 
+typedef struct sectionChoice {
+    const char *const *names;
+    str *out;
+} sectionChoice;
+
+static void printChosen(const infoSection *section, void *arg) {
+    const sectionChoice *choice = arg;
+    for (const char *const *name = choice->names; *name; name++) {
+        if (!strcmp(section->name, *name)) section->print(choice->out);
+    }
+}
+
+void infoFieldsReadSections(const char *const *names, str *out) {
+    hotCheck(threadIsMain());
+    sectionChoice choice = {names, out};
+    hooksEachInfoSection(printChosen, &choice);
+}
+
 bool infoFieldsNext(slice *text, slice *name, slice *value) {
     hotCheck(threadIsMain());
     while (text->len) {

@@ -53,6 +53,8 @@ int64_t httpDecodeBase64(slice text, char *dst, size_t cap);
 
 /* Appends the lines "name:value" of all INFO sections. */
 void infoFieldsRead(str *out);
+/* The same of the sections with these names; NULL ends the list. */
+void infoFieldsReadSections(const char *const *names, str *out);
 /* Removes the next field from `text`; false at the end. Section titles are skipped. */
 bool infoFieldsNext(slice *text, slice *name, slice *value);
 /* Fields sorted by name, for many lookups; the slices point into the text. */
@@ -73,6 +75,52 @@ static inline slice infoPart(slice value, const char *key) { return infoSubfield
 void prometheusPrint(bool open_metrics, str *out);
 /* Prints the JSON object of /status.json. */
 void statusPrint(str *out);
+/* Its parts: the JSON arrays and objects of these names. `text` and `info` are all fields of
+ * INFO. */
+void statusPrintCommands(str *out);
+void statusPrintErrors(str *out, slice text);
+void statusPrintHotKeys(str *out, bool hide_user_data);
+void statusPrintPersistence(str *out, const infoIndex *info);
+void statusPrintReplication(str *out, const infoIndex *info, slice text);
+void statusPrintCluster(str *out, const infoIndex *info);
+/* Prints the JSON object of /memory.json: memory of keys, from a sample that is taken now. */
+void memoryPrint(bool hide_user_data, str *out);
+
+/* ------------------------------------------------------------------ history */
+
+enum { HISTORY_INTERVAL_MS = 5000, HISTORY_SAMPLES = 180 };
+
+/* Adds a sample; the tick job of this name calls it with the sections of INFO that it needs. Times
+ * are wall clock and monotonic. Allocates the history (about 70 KB) on the first call. */
+void historyAdd(slice info, int64_t time_ms, int64_t mono_us);
+/* A tick job: adds a sample if metrics-port is set. */
+void historyTick(int64_t budget_us);
+/* The counters of INFO begin at 0 again. */
+void historyResetStats(void);
+void historyFree(void);
+/* Prints the JSON object of /history.json. */
+void historyPrint(str *out);
+/* Calls per second of a command during the last interval; NAN if it is not known. */
+double historyCommandRate(int command_id);
+
+/* ------------------------------------------------------------------ JSON */
+
+/* A number in JSON and its field of INFO. */
+typedef struct jsonField {
+    const char *name, *info_name;
+} jsonField;
+
+/* Prints a string. Non-ASCII bytes are printed as the code point of the same number, so any bytes
+ * give valid JSON. */
+void jsonText(str *out, slice text);
+/* Prints "name":, preceded by a comma unless it is the first of its object. */
+void jsonName(str *out, const char *name);
+/* Prints "name": and the number in `text`, 0 if it is none. */
+void jsonNumber(str *out, const char *name, slice text);
+/* Prints a number rounded for people; null if it is not finite. */
+void jsonDecimal(str *out, double number);
+void jsonString(str *out, const char *name, slice text);
+void jsonFields(str *out, const infoIndex *info, const jsonField *fields, size_t count);
 
 /* The status page; generated from page.html by the Makefile. */
 extern const unsigned char metricsPage[];

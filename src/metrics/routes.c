@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The paths of the metrics port. They are documented in README.md. */
+#include "acl/acl.h"
 #include "base/base.h"
 #include "engine/hot.h"
 #include "metrics/metrics_priv.h"
@@ -21,6 +22,18 @@ static void respondStatus(slice accept, httpResponse *out) {
     (void)accept; /* there is only one format */
     out->type = "application/json";
     statusPrint(&out->body);
+}
+
+static void respondHistory(slice accept, httpResponse *out) {
+    (void)accept; /* there is only one format */
+    out->type = "application/json";
+    historyPrint(&out->body);
+}
+
+static void respondMemory(slice accept, httpResponse *out) {
+    (void)accept; /* there is only one format */
+    out->type = "application/json";
+    memoryPrint(aclDefaultNeedsPassword(), &out->body);
 }
 
 static bool contains(slice text, const char *word) {
@@ -59,8 +72,13 @@ void routeRespond(slice path, slice accept, httpResponse *out) {
         const char *path;
         void (*response)(slice accept, httpResponse *out);
     } routes[] = {
-        {"/", respondPage},       {"/status.json", respondStatus}, {"/metrics", respondMetrics},
-        {"/livez", respondAlive}, {"/readyz", respondReady},
+        {"/", respondPage},
+        {"/status.json", respondStatus},
+        {"/history.json", respondHistory},
+        {"/memory.json", respondMemory},
+        {"/metrics", respondMetrics},
+        {"/livez", respondAlive},
+        {"/readyz", respondReady},
     };
     *out = (httpResponse){.code = 200};
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
@@ -68,5 +86,8 @@ void routeRespond(slice path, slice accept, httpResponse *out) {
         routes[i].response(accept, out);
         return;
     }
-    respondText(out, 404, "Not found. Available: /, /metrics, /status.json, /livez, /readyz.\n");
+    respondText(
+        out, 404,
+        "Not found. Available: /, /metrics, /status.json, /history.json, /memory.json, /livez, "
+        "/readyz.\n");
 }

@@ -11,74 +11,24 @@
 #include "metrics/metrics_priv.h"
 #include "net/net.h"
 
-enum { CLIENTS_MAX = 50, SLOW_MAX = 20, COMMAND_BYTES_MAX = 256 };
-
-/* ------------------------------------------------------------------ JSON */
-
-/* Non-ASCII bytes are printed as the code point of the same number, so any bytes give valid
- * JSON. */
-static void appendText(str *out, slice text) {
-    strAppendByte(out, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = (unsigned char)text.ptr[i];
-        if (byte == '"' || byte == '\\') {
-            strAppendFormat(out, "\\%c", byte);
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            strAppendFormat(out, "\\u%04x", byte);
-        } else {
-            strAppendByte(out, (char)byte);
-        }
-    }
-    strAppendByte(out, '"');
-}
-
-/* Prints "name":, preceded by a comma unless it is the first of its object. */
-static void appendName(str *out, const char *name) {
-    if (out->len && out->ptr[out->len - 1] != '{') strAppendByte(out, ',');
-    strAppendFormat(out, "\"%s\":", name);
-}
-
-/* Prints the number in `text`, 0 if it is none. JSON allows fewer forms of numbers than Valkey. */
-static void appendNumber(str *out, const char *name, slice text) {
-    double number;
-    if (!numberParseDouble(text, &number)) number = 0;
-    char digits[NUMBER_TEXT_MAX];
-    size_t len = numberPrintDouble(digits, number);
-    appendName(out, name);
-    bool plain = digits[0] == '-' || (digits[0] >= '0' && digits[0] <= '9');
-    strAppendSlice(out, plain ? sliceMake(digits, len) : SLICE("0"));
-}
-
-static void appendNamed(str *out, const char *name, slice text) {
-    appendName(out, name);
-    appendText(out, text);
-}
-
-typedef struct fieldName {
-    const char *name, *info_name;
-} fieldName;
-
-static void appendFields(str *out, const infoIndex *info, const fieldName *fields, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        appendNumber(out, fields[i].name, infoIndexFind(info, fields[i].info_name));
-}
+enum { CLIENTS_MAX = 10, SLOW_MAX = 20, COMMAND_BYTES_MAX = 256 };
 
 /* ------------------------------------------------------------------ sections */
 
 static void appendServer(str *out, const infoIndex *info) {
-    static const fieldName fields[] = {
+    static const jsonField fields[] = {
         {"uptime_seconds", "uptime_in_seconds"}, {"pid", "process_id"}, {"port", "tcp_port"}};
     strAppendByte(out, '{');
-    appendNamed(out, "version", infoIndexFind(info, "valkey_version"));
-    appendFields(out, info, fields, COUNT_OF(fields));
+    jsonString(out, "version", infoIndexFind(info, "valkey_version"));
+    jsonFields(out, info, fields, COUNT_OF(fields));
     engineIdentity server; /* INFO's field has two names */
     engineIdentify(&server);
-    appendNamed(out, "mode", sliceOf(server.mode));
+    jsonString(out, "mode", sliceOf(server.mode));
     strAppendByte(out, '}');
 }
 
 static void appendOps(str *out, const infoIndex *info) {
-    static const fieldName fields[] = {
+    static const jsonField fields[] = {
         {"per_second", "instantaneous_ops_per_sec"},
         {"total_commands", "total_commands_processed"},
         {"hits", "keyspace_hits"},
@@ -87,20 +37,21 @@ static void appendOps(str *out, const infoIndex *info) {
         {"output_bytes", "total_net_output_bytes"},
     };
     strAppendByte(out, '{');
-    appendFields(out, info, fields, COUNT_OF(fields));
+    jsonFields(out, info, fields, COUNT_OF(fields));
     strAppendByte(out, '}');
 }
 
 static void appendMemory(str *out, const infoIndex *info) {
-    static const fieldName fields[] = {
+    static const jsonField fields[] = {
         {"used", "used_memory"},
         {"peak", "used_memory_peak"},
         {"rss", "used_memory_rss"},
         {"max", "maxmemory"},
         {"fragmentation", "mem_fragmentation_ratio"},
+        {"fragmentation_bytes", "mem_fragmentation_bytes"},
     };
     strAppendByte(out, '{');
-    appendFields(out, info, fields, COUNT_OF(fields));
+    jsonFields(out, info, fields, COUNT_OF(fields));
     strAppendByte(out, '}');
 }
 
@@ -108,24 +59,24 @@ static void appendMemory(str *out, const infoIndex *info) {
 static slice clientField(slice line, const char *name) { return infoSubfield(line, name, ' '); }
 
 static void appendClient(str *out, slice line, bool hide_user_data) {
-    static const fieldName numbers[] = {{"age", "age"},
+    static const jsonField numbers[] = {{"age", "age"},
                                         {"idle", "idle"},
                                         {"qbuf", "qbuf"},
                                         {"omem", "omem"},
                                         {"tot_mem", "tot-mem"}};
     strAppendByte(out, '{');
-    appendNumber(out, "id", clientField(line, "id"));
-    appendNamed(out, "addr", clientField(line, "addr"));
-    appendNamed(out, "name", hide_user_data ? SLICE("") : clientField(line, "name"));
-    appendNamed(out, "cmd", clientField(line, "cmd"));
+    jsonNumber(out, "id", clientField(line, "id"));
+    jsonString(out, "addr", clientField(line, "addr"));
+    jsonString(out, "name", hide_user_data ? SLICE("") : clientField(line, "name"));
+    jsonString(out, "cmd", clientField(line, "cmd"));
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        appendNumber(out, numbers[i].name, clientField(line, numbers[i].info_name));
+        jsonNumber(out, numbers[i].name, clientField(line, numbers[i].info_name));
     strAppendByte(out, '}');
 }
 
 static void appendClientList(str *out, bool hide_user_data) {
     str lines = STR_EMPTY;
-    netDescribeClients(CLIENTS_MAX, false, &lines);
+    netDescribeLargest(CLIENTS_MAX, &lines);
     slice rest = strSlice(&lines);
     strAppendByte(out, '[');
     for (bool first = true; rest.len; first = false) {
@@ -141,11 +92,11 @@ static void appendClientList(str *out, bool hide_user_data) {
 }
 
 static void appendClients(str *out, const infoIndex *info, bool hide_user_data) {
-    static const fieldName fields[] = {
+    static const jsonField fields[] = {
         {"connected", "connected_clients"}, {"blocked", "blocked_clients"}, {"max", "maxclients"}};
     strAppendByte(out, '{');
-    appendFields(out, info, fields, COUNT_OF(fields));
-    appendName(out, "list");
+    jsonFields(out, info, fields, COUNT_OF(fields));
+    jsonName(out, "list"); /* those with the most memory, largest first */
     appendClientList(out, hide_user_data);
     strAppendByte(out, '}');
 }
@@ -160,9 +111,9 @@ static void appendKeyspace(str *out, slice info) {
         if (!numberParseInt(sliceMake(info_name.ptr + 2, info_name.len - 2), &db)) continue;
         strAppendText(out, first ? "{" : ",{");
         first = false;
-        appendNumber(out, "db", sliceMake(info_name.ptr + 2, info_name.len - 2));
-        appendNumber(out, "keys", infoPart(value, "keys"));
-        appendNumber(out, "expires", infoPart(value, "expires"));
+        jsonNumber(out, "db", sliceMake(info_name.ptr + 2, info_name.len - 2));
+        jsonNumber(out, "keys", infoPart(value, "keys"));
+        jsonNumber(out, "expires", infoPart(value, "expires"));
         strAppendByte(out, '}');
     }
     strAppendByte(out, ']');
@@ -177,7 +128,7 @@ static void appendWatched(str *out, slice info, const char *prefix, const char *
         if (name.len <= strlen(prefix) || memcmp(name.ptr, prefix, strlen(prefix))) continue;
         strAppendText(out, first ? "{" : ",{");
         first = false;
-        for (int i = 0; keys[i]; i++) appendNamed(out, keys[i], infoPart(value, keys[i]));
+        for (int i = 0; keys[i]; i++) jsonString(out, keys[i], infoPart(value, keys[i]));
         strAppendByte(out, '}');
     }
     strAppendByte(out, ']');
@@ -192,7 +143,7 @@ static void appendCommand(str *out, const commandlogEntry *e, bool hide_user_dat
         strAppendSlice(&text, strSlice(&e->argv[i]));
     }
     if (shown < e->argc) strAppendText(&text, " ...");
-    appendNamed(out, "command", strSlice(&text));
+    jsonString(out, "command", strSlice(&text));
     strFree(&text);
 }
 
@@ -218,27 +169,41 @@ void statusPrint(str *out) {
     infoIndex info;
     infoIndexInit(&info, strSlice(&text));
     strAppendByte(out, '{');
-    appendName(out, "server");
+    jsonName(out, "server");
     appendServer(out, &info);
-    appendName(out, "ops");
+    jsonName(out, "ops");
     appendOps(out, &info);
-    appendName(out, "memory");
+    jsonName(out, "memory");
     appendMemory(out, &info);
-    appendName(out, "clients");
+    jsonName(out, "clients");
     appendClients(out, &info, hide_user_data);
-    appendName(out, "keyspace");
+    jsonName(out, "keyspace");
     appendKeyspace(out, strSlice(&text));
-    appendName(out, "slowlog");
+    jsonName(out, "slowlog");
     appendSlowLog(out, hide_user_data);
+    jsonName(out, "commands");
+    statusPrintCommands(out);
+    jsonName(out, "errors");
+    statusPrintErrors(out, strSlice(&text));
+    jsonName(out, "hot_keys");
+    statusPrintHotKeys(out, hide_user_data);
+    jsonName(out, "persistence");
+    statusPrintPersistence(out, &info);
+    jsonName(out, "replication");
+    statusPrintReplication(out, &info, strSlice(&text));
+    if (engineCluster()) {
+        jsonName(out, "cluster");
+        statusPrintCluster(out, &info);
+    }
     static const char *const primary_keys[] = {
         "name",      "address",      "status", "replicas", "ok_replicas",
         "sentinels", "ok_sentinels", "quorum", "ckquorum", "config_epoch",
         "state",     "switched",     "why",    NULL};
     static const char *const instance_keys[] = {"primary", "kind", "address", "up", NULL};
     if (infoIndexFind(&info, "sentinel_masters").len) {
-        appendName(out, "primaries");
+        jsonName(out, "primaries");
         appendWatched(out, strSlice(&text), "sentinel_primary_", primary_keys);
-        appendName(out, "instances");
+        jsonName(out, "instances");
         appendWatched(out, strSlice(&text), "sentinel_instance_", instance_keys);
     }
     strAppendText(out, "}\n");

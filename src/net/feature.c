@@ -188,6 +188,36 @@ void netDescribeClients(int most, bool for_log, str *out) {
     }
 }
 
+void netDescribeLargest(int most, str *out) {
+    hotCheck(most <= NET_LARGEST_MAX);
+    const client *largest[NET_LARGEST_MAX];
+    size_t bytes[NET_LARGEST_MAX];
+    int count = 0;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        size_t own = clientMemory(cl);
+        int place = count;
+        if (count < most) {
+            count++;
+        } else if (count == 0 || own <= bytes[count - 1]) {
+            continue;
+        } else {
+            place--; /* the smallest one is replaced */
+        }
+        for (; place > 0 && bytes[place - 1] < own; place--) {
+            largest[place] = largest[place - 1];
+            bytes[place] = bytes[place - 1];
+        }
+        largest[place] = cl;
+        bytes[place] = own;
+    }
+    for (int i = 0; i < count; i++) {
+        clientDescribe(largest[i], out);
+        strAppendByte(out, '\n');
+    }
+}
+
 bool netDescribeForLog(const session *s, str *out) {
     if (!s || s->carrier != &clientCarrier) return false;
     clientDescribeForLog((const client *)s, out);

@@ -60,6 +60,10 @@ void netCloseAll(void);
 /* Appends the line of CLIENT LIST for at most `most` clients. `for_log`: omits user data if
  * hide-user-data-from-log is on. */
 void netDescribeClients(int most, bool for_log, str *out);
+/* The same for those with the most memory, largest first; at most NET_LARGEST_MAX. Replicas and
+ * the like count too. A walk over all clients. */
+enum { NET_LARGEST_MAX = 16 };
+void netDescribeLargest(int most, str *out);
 /* The line of one session for a log, without a line end; false if it has no connection. */
 bool netDescribeForLog(const session *s, str *out);
 /* The same in short, for the log of an order to this server: "(user request from '...')". */

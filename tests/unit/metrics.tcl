@@ -1,40 +1,6 @@
 # The metrics port: read-only HTTP in the server's event loop, without authentication and without user data.
 
-# Opens the server's metrics port on a free port, stored in ::http. Retries, because another job may
-# take the port first.
-proc open_metrics {} {
-    for {set try 0} {$try < 10} {incr try} {
-        set ::http [free_port]
-        if {![catch {r config set metrics-port $::http} message]} return
-    }
-    fail $message
-}
-
-proc http_connect {} {
-    return [raw_connect 127.0.0.1 $::http]
-}
-
-# Reads one response from the socket: {code headers body}. `has_body` is 0 for HEAD.
-proc http_read {s {has_body 1}} {
-    if {![regexp {^HTTP/1\.1 (\d+) } [raw_line $s] all code]} {fail "no status line"}
-    set headers {}
-    while {[set line [raw_line $s]] ne ""} {
-        regexp {^([^:]+): (.*)$} $line all name value
-        dict set headers [string tolower $name] $value
-    }
-    set body {}
-    if {$has_body} {set body [raw_read $s [dict get $headers content-length]]}
-    return [list $code $headers $body]
-}
-
-proc http_get {path {accept */*}} {
-    set s [http_connect]
-    raw_send $s "GET $path HTTP/1.1\r\nHost: x\r\nAccept: $accept\r\nConnection: close\r\n\r\n"
-    set answer [http_read $s]
-    assert_equal "" [raw_rest $s]
-    raw_close $s
-    return $answer
-}
+source $::tests_dir/support/metrics.tcl
 
 # Values of a metrics text: a dict of "name{labels}".
 proc samples {text} {
@@ -46,12 +12,6 @@ proc samples {text} {
         dict set out $name $value
     }
     return $out
-}
-
-# Evaluates Python expressions on the parsed JSON text, named d; returns a list.
-proc json {text expressions} {
-    set program "import json,sys\nd=json.loads(sys.argv\[1\])\nfor e in sys.argv\[2:\]: print(eval(e))"
-    return [split [exec python3 -c $program $text {*}$expressions] \n]
 }
 
 start_server {tags {metrics tls:skip needs:config}} {
@@ -129,6 +89,28 @@ start_server {tags {metrics tls:skip needs:config}} {
             d["slowlog"][0]["micros"]>=0 True {d["slowlog"][0]["command"] == 'set slow "\\\x00\xff\n'} True
         }
         lappend wanted {d["server"]["pid"]} [srv pid] {d["server"]["port"]} [srv port]
+        foreach {expression value} $wanted got [json $body [dict keys $wanted]] {
+            assert_equal $value $got $expression
+        }
+    }
+
+    test {/history.json has the past, also for those who did not ask before} {
+        # The first sample has no rates.
+        wait_for_condition 600 100 {[history_samples] >= 1}
+        for {set i 0} {$i < 500} {incr i} {r set k v; r get k; r get nosuch}
+        set ::samples_before [history_samples]
+        wait_for_condition 600 100 {[history_samples] >= $::samples_before + 2}
+        lassign [http_get /history.json] code headers body
+        assert_equal "200 application/json" "$code [dict get $headers content-type]"
+        set wanted {
+            {len(set(map(len,[c for c in d.values() if isinstance(c,list)])))} 1
+            {d["time_ms"]==sorted(d["time_ms"])} True
+            {max(c or 0 for c in d["commands"])>=10} True {max(c or 0 for c in d["misses"])>=5} True
+            {max(c or 0 for c in d["hits"])>=5} True {min(d["used_memory"])>100000} True {min(d["rss_memory"])>100000} True
+            {max(c or 0 for c in d["input_bytes"])>1000} True {max(c or 0 for c in d["output_bytes"])>500} True
+            {d["clients"][-1]} 1 {max(c or 0 for c in d["p50_us"])>0} True
+            {all((a or 0)<=(b or 0) for a,b in zip(d["p50_us"],d["p99_us"]))} True {d["interval_seconds"]} 5
+        }
         foreach {expression value} $wanted got [json $body [dict keys $wanted]] {
             assert_equal $value $got $expression
         }
@@ -232,6 +214,12 @@ start_server {tags {metrics tls:skip needs:config}} {
         assert_error "*refused*" {raw_connect 127.0.0.1 $::http}
     }
 
+    test {without metrics-port no history is kept} {
+        open_metrics
+        assert {[history_samples] <= 1}
+        r config set metrics-port 0
+    }
+
     test {the port follows bind} {
         open_metrics
         r config set bind "127.0.0.1 127.0.0.2"
@@ -252,7 +240,7 @@ start_server {tags {metrics tls:skip} overrides {requirepass sesame}} {
         r get the-key
         r config set slowlog-log-slower-than 10000
         set all ""
-        foreach path {/ /metrics /status.json /livez /readyz} {append all [lindex [http_get $path] 2]}
+        foreach path {/ /metrics /status.json /history.json /livez /readyz} {append all [lindex [http_get $path] 2]}
         foreach text {bobby the-key the-value sesame} {
             assert_equal -1 [string first $text $all] $text
         }
