@@ -13,6 +13,7 @@
 #include "tools/cli/diff_priv.h"
 #include "tools/cli/info.h"
 #include "tools/cli/modes.h"
+#include "tools/cli/reply_map.h"
 #include "tools/cli/scan.h"
 
 enum {
@@ -239,18 +240,9 @@ static void walk(diffJob *job) {
 
 /* ------------------------------------------------------------------ functions */
 
-/* The value after a name in a flat list of names and values; "" if it is not there. */
-static slice fieldOf(const valkeyReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (map->element[i]->str && !strcmp(map->element[i]->str, name))
-            return sliceMake(map->element[i + 1]->str, map->element[i + 1]->len);
-    }
-    return sliceOf("");
-}
-
 static const valkeyReply *findLibrary(const valkeyReply *libraries, slice name) {
     for (size_t i = 0; i < libraries->elements; i++) {
-        if (sliceEqual(fieldOf(libraries->element[i], "library_name"), name))
+        if (sliceEqual(replyMapSlice(libraries->element[i], "library_name"), name))
             return libraries->element[i];
     }
     return NULL;
@@ -262,11 +254,11 @@ static void compareLibraries(diffJob *job, const valkeyReply *libraries, const v
                              diffVerdict missing) {
     for (size_t i = 0; i < libraries->elements; i++) {
         const valkeyReply *library = libraries->element[i];
-        slice name = fieldOf(library, "library_name");
+        slice name = replyMapSlice(library, "library_name");
         const valkeyReply *other = findLibrary(others, name);
-        bool differs =
-            other && missing == DIFF_ONLY_FIRST &&
-            !sliceEqual(fieldOf(library, "library_code"), fieldOf(other, "library_code"));
+        bool differs = other && missing == DIFF_ONLY_FIRST &&
+                       !sliceEqual(replyMapSlice(library, "library_code"),
+                                   replyMapSlice(other, "library_code"));
         if (other && !differs) continue;
         printf("function library %.*s: %s\n", (int)name.len, name.ptr,
                verdict_names[differs ? DIFF_VALUE : missing]);

@@ -2,9 +2,8 @@
  *
  * Comparison of streams of two servers (diff_priv.h): entries, the counters that both versions
  * have, groups and their pending entries without idle times. */
-#include <string.h>
-
 #include "tools/cli/diff_priv.h"
+#include "tools/cli/reply_map.h"
 
 static void askBoth(diffSide sides[DIFF_SIDES], const diffKey *key, const char *command,
                     valkeyReply *out[DIFF_SIDES]) {
@@ -14,19 +13,11 @@ static void askBoth(diffSide sides[DIFF_SIDES], const diffKey *key, const char *
     for (int s = 0; s < DIFF_SIDES; s++) out[s] = connectionNext(&sides[s].link);
 }
 
-/* The value after a name in a flat reply of names and values; NULL: it is not there. */
-static const valkeyReply *valueOf(const valkeyReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (map->element[i]->str && !strcmp(map->element[i]->str, name)) return map->element[i + 1];
-    }
-    return NULL;
-}
-
 /* Compares fields that both have: older versions lack some. */
 static void compareFields(diffKey *key, const valkeyReply *a, const valkeyReply *b,
                           const char *const *names, const char *prefix) {
     for (; diffIsOpen(key) && *names; names++) {
-        const valkeyReply *x = valueOf(a, *names), *y = valueOf(b, *names);
+        const valkeyReply *x = replyMapField(a, *names), *y = replyMapField(b, *names);
         if (!x || !y || diffSameReply(x, y)) continue;
         strAppendFormat(&key->why, "%s%s", prefix, *names);
         diffInValue(key, x, y);
@@ -73,7 +64,7 @@ static void compareGroups(diffSide sides[DIFF_SIDES], diffKey *key) {
     for (size_t i = 0; diffIsOpen(key) && i < groups[0]->elements; i++) {
         const valkeyReply *a = groups[0]->element[i], *b = groups[1]->element[i];
         compareFields(key, a, b, fields, "group: ");
-        const valkeyReply *name = valueOf(a, "name");
+        const valkeyReply *name = replyMapField(a, "name");
         if (diffIsOpen(key) && name) comparePending(sides, key, name);
     }
     for (int s = 0; s < DIFF_SIDES; s++) freeReplyObject(groups[s]);

@@ -15,6 +15,7 @@
 #include "tools/cli/info.h"
 #include "tools/cli/migrate_priv.h"
 #include "tools/cli/modes.h"
+#include "tools/cli/reply_map.h"
 
 enum { SAMPLE = 2000 };
 
@@ -145,20 +146,11 @@ static void checkDirectives(migrateJob *job) {
 
 /* ------------------------------------------------------------------ modules, engines, users */
 
-/* The text after a name in a flat list of names and values; "" if it is not there. */
-static const char *valueOf(const valkeyReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (map->element[i]->str && !strcmp(map->element[i]->str, name))
-            return map->element[i + 1]->str ? map->element[i + 1]->str : "";
-    }
-    return "";
-}
-
 static void checkModules(migrateJob *job) {
     valkeyReply *modules = ask(job, "MODULE LIST");
     for (size_t i = 0; modules && i < modules->elements; i++) {
         const valkeyReply *module = modules->element[i];
-        const char *name = valueOf(module, "name"), *path = valueOf(module, "path");
+        const char *name = replyMapText(module, "name"), *path = replyMapText(module, "path");
         if (!strcmp(name, "lua")) continue; /* the engine that every Valkey has */
         if (job->redis && !*path) {
             note(job, FINDING_MISSING, "module %s is a part of Redis, not a file to be loaded",
@@ -174,10 +166,10 @@ static void checkModules(migrateJob *job) {
 static void checkFunctions(migrateJob *job) {
     valkeyReply *libraries = connectionCommand(&job->c, "FUNCTION LIST");
     for (size_t i = 0; i < libraries->elements; i++) {
-        const char *engine = valueOf(libraries->element[i], "engine");
+        const char *engine = replyMapText(libraries->element[i], "engine");
         if (strcmp(engine, "LUA") != 0)
             note(job, FINDING_MISSING, "function library %s needs the module of engine %s",
-                 valueOf(libraries->element[i], "library_name"), engine);
+                 replyMapText(libraries->element[i], "library_name"), engine);
     }
     freeReplyObject(libraries);
 }

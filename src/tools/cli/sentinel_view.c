@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "tools/cli/modes.h"
+#include "tools/cli/reply_map.h"
 #include "tools/cli/terminal.h"
 
 enum { SWITCH_TEXT_MAX = 96 };
@@ -44,19 +45,9 @@ static void addLine(sentinelTable *t, bool head, const char *format, ...) {
     strFree(&line);
 }
 
-/* A field of a map, or of the flat array of RESP2; empty if it is missing. */
-static const char *fieldOf(const valkeyReply *map, const char *name) {
-    hotCheck(name[0]);
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (map->element[i]->str && !strcmp(map->element[i]->str, name))
-            return map->element[i + 1]->str ? map->element[i + 1]->str : "";
-    }
-    return "";
-}
-
 /* The flags that say something; "ok" if none does. */
 static void stateOf(const valkeyReply *map, str *out) {
-    str flags = strNew(sliceOf(fieldOf(map, "flags")));
+    str flags = strNew(sliceOf(replyMapText(map, "flags")));
     hotCheck(out);
     strClear(out);
     char *rest = NULL;
@@ -65,7 +56,7 @@ static void stateOf(const valkeyReply *map, str *out) {
             !strcmp(flag, "master") || !strcmp(flag, "slave") || !strcmp(flag, "sentinel");
         if (!is_kind) strAppendFormat(out, "%s%s", out->len ? "," : "", flag);
     }
-    const char *step = fieldOf(map, "failover-state");
+    const char *step = replyMapText(map, "failover-state");
     if (step[0] && strcmp(step, "none")) strAppendFormat(out, ":%s", step);
     if (!out->len) strAppendText(out, "ok");
     strFree(&flags);
@@ -95,9 +86,10 @@ static void lastSwitch(const sentinelTable *t, const char *name, char out[SWITCH
 /* ------------------------------------------------------------------ the table */
 
 static void addAddress(const valkeyReply *map, char *out, size_t size) {
-    const char *host = fieldOf(map, "ip");
+    const char *host = replyMapText(map, "ip");
     hotCheck(size > 0);
-    (void)snprintf(out, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, fieldOf(map, "port"));
+    (void)snprintf(out, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
+                   replyMapText(map, "port"));
 }
 
 static void addOthers(sentinelTable *t, const char *name, bool sentinels) {
@@ -112,11 +104,11 @@ static void addOthers(sentinelTable *t, const char *name, bool sentinels) {
         stateOf(map, &state);
         if (sentinels) {
             addLine(t, false, "  sentinel         %-24s %-28s %s", address, strText(&state),
-                    fieldOf(map, "name"));
+                    replyMapText(map, "name"));
         } else {
             addLine(t, false, "  replica          %-24s %-28s link %s, offset %s, priority %s",
-                    address, strText(&state), fieldOf(map, "master-link-status"),
-                    fieldOf(map, "slave-repl-offset"), fieldOf(map, "slave-priority"));
+                    address, strText(&state), replyMapText(map, "master-link-status"),
+                    replyMapText(map, "slave-repl-offset"), replyMapText(map, "slave-priority"));
         }
     }
     strFree(&state);
@@ -124,7 +116,7 @@ static void addOthers(sentinelTable *t, const char *name, bool sentinels) {
 }
 
 static void addPrimary(sentinelTable *t, const valkeyReply *map) {
-    const char *name = fieldOf(map, "name");
+    const char *name = replyMapText(map, "name");
     char address[300], last[SWITCH_TEXT_MAX];
     str state = STR_EMPTY;
     hotCheck(map);
@@ -132,8 +124,9 @@ static void addPrimary(sentinelTable *t, const valkeyReply *map) {
     stateOf(map, &state);
     lastSwitch(t, name, last);
     addLine(t, false, "%-18s %-24s %-28s quorum %s of %d, epoch %s, last failover %s", name,
-            address, strText(&state), fieldOf(map, "quorum"),
-            atoi(fieldOf(map, "num-other-sentinels")) + 1, fieldOf(map, "config-epoch"), last);
+            address, strText(&state), replyMapText(map, "quorum"),
+            atoi(replyMapText(map, "num-other-sentinels")) + 1, replyMapText(map, "config-epoch"),
+            last);
     strFree(&state);
     addOthers(t, name, false);
     addOthers(t, name, true);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/cli/reply_map.h"
+
 /* OBJECT FREQ: pages of SCAN in a refresh, keys of a page, keys that are remembered. */
 enum { PAGES = 4, PAGE_KEYS = 100, KEPT_KEYS = 32 };
 
@@ -28,33 +30,22 @@ void topKeysClear(topKeys *t) {
 
 /* ------------------------------------------------------------------ HOTKEYS */
 
-/* The value of a name in a map of RESP2 or RESP3; NULL if there is none. */
-static const valkeyReply *fieldOf(const valkeyReply *map, const char *name) {
-    if (map->type != VALKEY_REPLY_ARRAY && map->type != VALKEY_REPLY_MAP) return NULL;
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        const valkeyReply *key = map->element[i];
-        if (key->type == VALKEY_REPLY_STRING && !strcmp(key->str, name)) return map->element[i + 1];
-    }
-    return NULL;
-}
-
 static int64_t numberOf(const valkeyReply *map, const char *name) {
-    const valkeyReply *value = fieldOf(map, name);
+    const valkeyReply *value = replyMapField(map, name);
     return value && value->type == VALKEY_REPLY_INTEGER ? value->integer : 0;
 }
 
 static double doubleOf(const valkeyReply *map, const char *name) {
-    const valkeyReply *value = fieldOf(map, name);
-    return value && value->str ? strtod(value->str, NULL) : 0;
+    return strtod(replyMapText(map, name), NULL);
 }
 
 bool topKeysTake(topKeys *t, const valkeyReply *reply) {
-    const valkeyReply *keys = fieldOf(reply, "keys");
-    if (!keys || keys->type != VALKEY_REPLY_ARRAY || !fieldOf(reply, "half-life-seconds"))
+    const valkeyReply *keys = replyMapField(reply, "keys");
+    if (!keys || keys->type != VALKEY_REPLY_ARRAY || !replyMapField(reply, "half-life-seconds"))
         return false;
     clearList(t);
     for (size_t i = 0; i < keys->elements && t->count < TOP_KEYS_MAX; i++) {
-        const valkeyReply *name = fieldOf(keys->element[i], "key");
+        const valkeyReply *name = replyMapField(keys->element[i], "key");
         if (!name || name->type != VALKEY_REPLY_STRING) continue;
         topKey *key = &t->list[t->count++];
         *key = (topKey){.db = (int)numberOf(keys->element[i], "db"),
