@@ -2,12 +2,14 @@
  *
  * Parts of /status.json: commands, errors, hot keys, persistence, replication, cluster. Each list
  * has a bound. Main thread only. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "base/histogram.h"
 #include "base/number.h"
 #include "engine/command.h"
+#include "engine/hot.h"
 #include "engine/hotkeys.h"
 #include "engine/lifecycle.h"
 #include "metrics/metrics_priv.h"
@@ -75,6 +77,14 @@ void statusPrintErrors(str *out, slice text) {
 
 /* ------------------------------------------------------------------ hot keys */
 
+/* The rate of a key that was seen by three samples lately. Fewer are chance: of many keys that are
+ * asked for equally, some are always among the samples. */
+static double leastHotRate(void) {
+    double age = (double)(engineHot.now_ms - hotkeysSince()) / 1000;
+    double window = 1 - exp2(-(age > 1 ? age : 1) / HOTKEYS_HALF_LIFE_S);
+    return 3 * HOTKEYS_SAMPLE / (window * HOTKEYS_HALF_LIFE_S / log(2));
+}
+
 void statusPrintHotKeys(str *out, bool hide_user_data) {
     hotCheck(threadIsMain());
     int count;
@@ -86,8 +96,11 @@ void statusPrintHotKeys(str *out, bool hide_user_data) {
     jsonDecimal(out, total);
     jsonName(out, "list");
     strAppendByte(out, '[');
-    for (int i = 0; i < count && i < HOT_KEYS_MAX; i++) {
-        strAppendFormat(out, "%s{\"db\":%d", i ? "," : "", keys[i].db_id);
+    int printed = 0;
+    double least = leastHotRate();
+    for (int i = 0; i < count && printed < HOT_KEYS_MAX; i++) {
+        if (keys[i].rate - keys[i].error < least) continue;
+        strAppendFormat(out, "%s{\"db\":%d", printed++ ? "," : "", keys[i].db_id);
         slice key = strSlice(&keys[i].key);
         key.len = sizeMin(key.len, HOT_KEY_BYTES_MAX);
         if (!hide_user_data) jsonString(out, "key", key);
