@@ -25,6 +25,7 @@
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
+#: make screens          what the programs show on a terminal, into docs/screens.md
 #: make docs             the documentation as static HTML, into build/docs
 #: make deb, tarball      packages in build/package/: for Debian; for any Linux with its libraries
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
@@ -170,7 +171,7 @@ link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial docs install deb tarball clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial screens docs install deb tarball clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -212,6 +213,9 @@ test-arm64:
 # Checks of the source; see utils/.
 check:
 	+@MAKE='$(MAKE)' utils/check.sh
+
+screens: build
+	@utils/screens.py src
 
 docs:
 	@utils/gen_html.py build/docs

@@ -127,6 +127,10 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
         talk "expect $at> \nresize 40 20\nexpect $at> \nsend [string repeat x 60]\nexpect x\nsend \\x01\\x03\nexpect ^C\\r\\n\\x1b\[J\nexpect $at> \n"
     }
 
+    test {cli: MEMORY EXPLAIN is printed as it is} {
+        talk "expect > \nsend memory explain\\r\nexpect \\r\\nUsed memory (\nexpect \\r\\n  keys and values\n"
+    }
+
     test {cli: errors are explained} {
         set ::env(NO_COLOR) 1
         talk "expect > \nsend gte k\\r\nexpect (error) ERR unknown command\nexpect Did you mean GET?\nsend get\\r\nexpect wrong number\nexpect Syntax: GET key\n"

@@ -28,6 +28,7 @@ static bool repliesText(const words *w) {
                                            "debug htstats-key",
                                            "memory malloc-stats",
                                            "memory doctor",
+                                           "memory explain",
                                            "latency graph",
                                            "latency doctor",
                                            "cluster nodes",
