@@ -57,9 +57,10 @@ int apiFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
 
 void apiSendChildHeartbeat(double progress) {
     if (!forked.is_child) return;
-    enum { UNITS = 1000 };
-    bool known = progress >= 0 && progress <= 1;
-    childReportProgress(known ? (uint64_t)(progress * UNITS) : 0, known ? UNITS : 0);
+    enum { UNITS = 1000000 };
+    bool known = progress >= 0 && progress <= UNITS;
+    uint64_t before = childProgressNow().done; /* else what it has said last stays */
+    childReportProgress(known ? (uint64_t)(progress * UNITS) : before, UNITS);
 }
 
 int apiExitFromChild(int retcode) {

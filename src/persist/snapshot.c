@@ -430,11 +430,12 @@ void snapshotInit(void) {
     snapshot.last_seconds = -1;
 }
 
-/* The child may be one that rewrites the append only file. */
+/* The child may be one that rewrites the append only file, or that of a module, which counts no
+ * keys. */
 static void printChild(str *out) {
     childProgress p = childProgressNow();
     bool saves = childAlive() == CHILD_RDB_SAVE || childAlive() == CHILD_AOF_REWRITE;
-    if (!saves) p = (childProgress){0};
+    if (!saves && childAlive() != CHILD_MODULE) p = (childProgress){0};
     int64_t age_s = p.reported_us ? (clockMonoUs() - p.reported_us) / 1000000 : 0;
     double percent = p.total ? 100.0 * (double)p.done / (double)p.total : 0;
     strAppendFormat(
@@ -443,7 +444,8 @@ static void printChild(str *out) {
         "current_fork_perc:%.2f\r\ncurrent_save_keys_processed:%llu\r\n"
         "current_save_keys_total:%llu\r\n",
         (unsigned long long)p.copied_peak, (unsigned long long)p.copied, (long long)age_s, percent,
-        (unsigned long long)p.done, (unsigned long long)(saves ? snapshot.keys_at_start : 0));
+        (unsigned long long)(saves ? p.done : 0),
+        (unsigned long long)(saves ? snapshot.keys_at_start : 0));
 }
 
 void snapshotPrintInfo(str *out) {

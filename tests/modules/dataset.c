@@ -13,7 +13,7 @@
  *     DATASET.ADD key count         a value of its type: so many blocks; 777: its rewrite fails
  *     DATASET.LENGTH key            the sum of its blocks
  *     DATASET.MOVES                 what its defrag callbacks have done: values, late calls,
- *                                   wrong keys, global calls
+ *                                   wrong keys, global calls, strings that got a new address
  *     DATASET.SLOW count            the next values that are loaded serve clients until
  *                                   DATASET.CONTINUE, which replies how many do
  *     DATASET.CATEGORY name         AddACLCategory() outside of OnLoad
@@ -144,7 +144,7 @@ typedef struct blocks {
 } blocks;
 
 static ValkeyModuleType *type;
-static long long moved_values, late_calls, wrong_keys, global_calls;
+static long long moved_values, late_calls, wrong_keys, global_calls, moved_strings;
 
 static blocks *blocksNew(size_t count) {
     blocks *b = ValkeyModule_Alloc(sizeof(*b));
@@ -217,7 +217,10 @@ static int blocksDefrag(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *key, voi
         long long **items = ValkeyModule_DefragAlloc(ctx, b->items);
         if (items) b->items = items;
         ValkeyModuleString *name = ValkeyModule_DefragValkeyModuleString(ctx, b->name);
-        if (name) b->name = name;
+        if (name) {
+            b->name = name;
+            moved_strings++;
+        }
     }
     for (unsigned done = 0; at < b->count; at++, done++) {
         if (is_late && (done == 100 || (done && ValkeyModule_DefragShouldStop(ctx)))) {
@@ -256,6 +259,9 @@ static int length(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     long long sum = 0;
     if (key && ValkeyModule_ModuleTypeGetType(key) == type) {
         const blocks *b = ValkeyModule_ModuleTypeGetValue(key);
+        size_t len;
+        const char *name = ValkeyModule_StringPtrLen(b->name, &len);
+        if (len != 6 || memcmp(name, "blocks", 6)) sum = -1000000000;
         for (size_t i = 0; i < b->count; i++) sum += *b->items[i] + 1;
     }
     ValkeyModule_CloseKey(key);
@@ -276,11 +282,12 @@ static int continueCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int 
 
 static int moves(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    ValkeyModule_ReplyWithArray(ctx, 4);
+    ValkeyModule_ReplyWithArray(ctx, 5);
     ValkeyModule_ReplyWithLongLong(ctx, moved_values);
     ValkeyModule_ReplyWithLongLong(ctx, late_calls);
     ValkeyModule_ReplyWithLongLong(ctx, wrong_keys);
-    return ValkeyModule_ReplyWithLongLong(ctx, global_calls);
+    ValkeyModule_ReplyWithLongLong(ctx, global_calls);
+    return ValkeyModule_ReplyWithLongLong(ctx, moved_strings);
 }
 
 /* ------------------------------------------------------------------ categories, load */

@@ -71,6 +71,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
     test {there is one child at a time; a child that is killed tells nothing} {
         set pid [r dataset.fork -1]
         assert_equal 1 [info_field module_fork_in_progress]
+        wait_for_condition 500 20 {[info_field current_fork_perc] eq {50.00}}
         assert_error {ERR no child} {r dataset.fork 1}
         assert_error {ERR *} {r bgsave}
         assert_equal 1 [r dataset.kill [expr {$pid + 1}]]
@@ -188,8 +189,9 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         r config set activedefrag yes
         wait_for_condition 2500 20 {[lindex [r dataset.moves] 1] > 10 && [lindex [r dataset.moves] 3] > 0} else {fail "[r dataset.moves] [r info everything]"}
         r config set activedefrag no
-        lassign [r dataset.moves] moved late wrong global
+        lassign [r dataset.moves] moved late wrong global strings
         assert {$moved > 0}
+        if {[string match jemalloc* [info_field mem_allocator]]} {assert {$strings > 0}} ;# no other one moves blocks
         assert_equal 0 $wrong
         for {set i 1} {$i < 300} {incr i 3} {assert_equal 210 [r dataset.length k$i]}
         assert_equal [expr {3000 * 3001 / 2}] [r dataset.length large]
