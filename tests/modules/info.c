@@ -60,6 +60,7 @@ static int readCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 
 typedef struct apart {
     ValkeyModuleBlockedClient *client;
+    pthread_t thread;
     char section[100], field[100];
     char texts[2][100];
 } apart;
@@ -88,6 +89,7 @@ static int replyApart(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
 
 static void freeApart(ValkeyModuleCtx *ctx, void *arg) {
     (void)ctx;
+    pthread_join(((apart *)arg)->thread, NULL); /* the module may be unloaded next */
     ValkeyModule_Free(arg);
 }
 
@@ -98,13 +100,11 @@ static int apartCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     snprintf(a->field, sizeof(a->field), "%s", ValkeyModule_StringPtrLen(argv[2], NULL));
     readApart(a, a->texts[0], sizeof(a->texts[0]));
     a->client = ValkeyModule_BlockClient(ctx, replyApart, NULL, freeApart, 0);
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, runApart, a) != 0) {
+    if (pthread_create(&a->thread, NULL, runApart, a) != 0) {
         ValkeyModule_AbortBlock(a->client);
         ValkeyModule_Free(a);
         return ValkeyModule_ReplyWithError(ctx, "ERR no thread");
     }
-    pthread_detach(thread);
     return VALKEYMODULE_OK;
 }
 
