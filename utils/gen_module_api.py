@@ -115,6 +115,9 @@ HANDLES = {
     "ValkeyModuleScanCursor": "SCAN_CURSOR",
     "ValkeyModuleUser": "USER",
     "ValkeyModuleServerInfoData": "SERVER_INFO",
+    "ValkeyModuleIO": "IO",
+    "ValkeyModuleDigest": "DIGEST",
+    "ValkeyModuleCommandFilterCtx": "FILTER_CONTEXT",
 }
 
 # Handles that may be NULL: of any function, or of these.

@@ -25,6 +25,9 @@ static const char *const kind_names[HANDLE_KINDS + 1] = {
     [HANDLE_SCAN_CURSOR] = "cursor",
     [HANDLE_USER] = "user",
     [HANDLE_SERVER_INFO] = "server info",
+    [HANDLE_IO] = "input or output of a value",
+    [HANDLE_DIGEST] = "digest",
+    [HANDLE_FILTER_CONTEXT] = "context of a filter",
     [HANDLE_NONE] = "nothing",
 };
 

@@ -21,6 +21,9 @@ typedef enum handleKind {
     HANDLE_SCAN_CURSOR,
     HANDLE_USER,
     HANDLE_SERVER_INFO,
+    HANDLE_IO,
+    HANDLE_DIGEST,
+    HANDLE_FILTER_CONTEXT,
     HANDLE_KINDS,
     HANDLE_NONE = HANDLE_KINDS,
 } handleKind;

@@ -4,7 +4,8 @@
  * are of another kind, and forgets to free some.
  *
  *     HANDLES.FREED kind    uses a string, dictionary, iterator, cursor, user, reply or part of one
- *                           after it was freed, or an argument after its call
+ *                           after it was freed, an argument after its call, or the context of a
+ *                           filter after its end
  *     HANDLES.KIND          gives a string where a key is expected
  *     HANDLES.NULL          gives NULL where a string is expected
  *     HANDLES.INVARIADIC    gives freed strings to functions with variadic arguments
@@ -22,9 +23,16 @@
 #include "valkeymodule.h"
 
 static ValkeyModuleString *old_argument;
+static ValkeyModuleCommandFilterCtx *old_filtered;
+
+static void filter(ValkeyModuleCommandFilterCtx *fctx) { old_filtered = fctx; }
 
 static int refused(ValkeyModuleCtx *ctx, int is_refused) {
     return ValkeyModule_ReplyWithSimpleString(ctx, is_refused ? "refused" : "done");
+}
+
+static int endedFilter(ValkeyModuleCtx *ctx) {
+    return refused(ctx, ValkeyModule_CommandFilterArgGet(old_filtered, 0) == NULL);
 }
 
 static int freedString(ValkeyModuleCtx *ctx) {
@@ -85,9 +93,9 @@ static int freedArgument(ValkeyModuleCtx *ctx) {
 static const struct {
     const char *kind;
     int (*use)(ValkeyModuleCtx *ctx);
-} freed[] = {{"string", freedString}, {"dictionary", freedDict},  {"iterator", freedIterator},
-             {"cursor", freedCursor}, {"user", freedUser},        {"reply", freedReply},
-             {"part", freedPart},     {"argument", freedArgument}};
+} freed[] = {{"string", freedString}, {"dictionary", freedDict},   {"iterator", freedIterator},
+             {"cursor", freedCursor}, {"user", freedUser},         {"reply", freedReply},
+             {"part", freedPart},     {"argument", freedArgument}, {"filter", endedFilter}};
 
 static int useFreed(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
@@ -197,6 +205,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "write", 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
+    if (!ValkeyModule_RegisterCommandFilter(ctx, filter, 0)) return VALKEYMODULE_ERR;
     return VALKEYMODULE_OK;
 }
 

@@ -14,7 +14,7 @@ proc refused {args} {
     return [lrange [misuses] $before end]
 }
 
-start_server {overrides {enable-module-command yes module-checks yes}} {
+start_server {overrides {enable-module-command yes enable-debug-command yes module-checks yes save {} appendonly no}} {
     set module [file normalize build/modules/handles.so]
     assert_equal OK [r module load $module]
 
@@ -39,6 +39,7 @@ start_server {overrides {enable-module-command yes module-checks yes}} {
         reply {CallReplyStringPtr: the reply was freed, or never was one}
         part {CallReplyStringPtr: the reply was freed, or never was one}
         argument {StringCompare: the string was freed, or never was one}
+        filter {CommandFilterArgGet: *}
     } {
         test "a $kind that was freed is refused" {
             set lines [refused handles.freed $kind]
@@ -79,6 +80,29 @@ start_server {overrides {enable-module-command yes module-checks yes}} {
         set lines [join [lrange [misuses] $before end] "\n"]
         assert_match "*it is unloaded, 2 of kind string made by ValkeyModule_CreateStringPrintf at *" $lines
         assert_match "*it is unloaded, 1 of kind dictionary made by ValkeyModule_CreateDict at *" $lines
+    }
+
+    test {values of modules in files, payloads and digests are not reported, what callbacks keep of them is} {
+        r module load [file normalize build/modules/dataset.so]
+        set before [llength [misuses]]
+        r dataset.add k 5
+        r debug digest
+        r debug reload
+        r restore copy 0 [r dump k]
+        assert_equal {15 15} [list [r dataset.length k] [r dataset.length copy]]
+        r config set aof-use-rdb-preamble no appendonly yes
+        wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+        r debug loadaof
+        r config set appendonly no
+        r debug digest
+        assert_equal $before [llength [misuses]]
+        assert_equal 0 [r dataset.stale]
+        set lines [lrange [misuses] $before end]
+        assert_equal 3 [llength $lines]
+        assert_match "*ValkeyModule_DigestAddLongLong: *" [lindex $lines 0]
+        assert_match "*ValkeyModule_LogIOError: *" [lindex $lines 1]
+        assert_match "*ValkeyModule_LoadUnsigned: *" [lindex $lines 2]
+        r flushall
     }
 
     test {the directive is fixed at start} {

@@ -247,37 +247,37 @@ static unsigned int checkedClusterKeySlot(ValkeyModuleString *key) {
 
 static int checkedCommandFilterArgDelete(ValkeyModuleCommandFilterCtx *fctx, int pos) {
     CALL("CommandFilterArgDelete", false);
-    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false)) return VALKEYMODULE_ERR;
     return apiCommandFilterArgDelete(fctx, pos);
 }
 
 static ValkeyModuleString *checkedCommandFilterArgGet(ValkeyModuleCommandFilterCtx *fctx, int pos) {
     CALL("CommandFilterArgGet", false);
-    if (!checksEnter(&call)) return NULL;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false)) return NULL;
     return apiCommandFilterArgGet(fctx, pos);
 }
 
 static int checkedCommandFilterArgInsert(ValkeyModuleCommandFilterCtx *fctx, int pos, ValkeyModuleString *arg) {
     CALL("CommandFilterArgInsert", false);
-    if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, arg, false)) return VALKEYMODULE_ERR;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false) || !checkHandle(HANDLE_STRING, arg, false)) return VALKEYMODULE_ERR;
     return apiCommandFilterArgInsert(fctx, pos, arg);
 }
 
 static int checkedCommandFilterArgReplace(ValkeyModuleCommandFilterCtx *fctx, int pos, ValkeyModuleString *arg) {
     CALL("CommandFilterArgReplace", false);
-    if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, arg, false)) return VALKEYMODULE_ERR;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false) || !checkHandle(HANDLE_STRING, arg, false)) return VALKEYMODULE_ERR;
     return apiCommandFilterArgReplace(fctx, pos, arg);
 }
 
 static int checkedCommandFilterArgsCount(ValkeyModuleCommandFilterCtx *fctx) {
     CALL("CommandFilterArgsCount", false);
-    if (!checksEnter(&call)) return VALKEYMODULE_ERR;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false)) return VALKEYMODULE_ERR;
     return apiCommandFilterArgsCount(fctx);
 }
 
 static unsigned long long checkedCommandFilterGetClientId(ValkeyModuleCommandFilterCtx *fctx) {
     CALL("CommandFilterGetClientId", false);
-    if (!checksEnter(&call)) return 0;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_FILTER_CONTEXT, fctx, false)) return 0;
     return apiCommandFilterGetClientId(fctx);
 }
 
@@ -533,6 +533,24 @@ static uint64_t checkedDictSize(ValkeyModuleDict *d) {
     return apiDictSize(d);
 }
 
+static void checkedDigestAddLongLong(ValkeyModuleDigest *md, long long ele) {
+    CALL("DigestAddLongLong", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_DIGEST, md, false)) return;
+    apiDigestAddLongLong(md, ele);
+}
+
+static void checkedDigestAddStringBuffer(ValkeyModuleDigest *md, const char *ele, size_t len) {
+    CALL("DigestAddStringBuffer", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_DIGEST, md, false)) return;
+    apiDigestAddStringBuffer(md, ele, len);
+}
+
+static void checkedDigestEndSequence(ValkeyModuleDigest *md) {
+    CALL("DigestEndSequence", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_DIGEST, md, false)) return;
+    apiDigestEndSequence(md);
+}
+
 static int checkedEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
     CALL("EventLoopAdd", false);
     if (!checksEnter(&call)) return VALKEYMODULE_ERR;
@@ -695,6 +713,12 @@ static int checkedGetContextFlags(ValkeyModuleCtx *ctx) {
     return apiGetContextFlags(ctx);
 }
 
+static ValkeyModuleCtx *checkedGetContextFromIO(ValkeyModuleIO *io) {
+    CALL("GetContextFromIO", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return NULL;
+    return apiGetContextFromIO(io);
+}
+
 static const char *checkedGetCurrentCommandName(ValkeyModuleCtx *ctx) {
     CALL("GetCurrentCommandName", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return NULL;
@@ -711,6 +735,18 @@ static int checkedGetDbIdFromDefragCtx(ValkeyModuleDefragCtx *ctx) {
     CALL("GetDbIdFromDefragCtx", false);
     if (!checksEnter(&call)) return VALKEYMODULE_ERR;
     return apiGetDbIdFromDefragCtx(ctx);
+}
+
+static int checkedGetDbIdFromDigest(ValkeyModuleDigest *dig) {
+    CALL("GetDbIdFromDigest", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_DIGEST, dig, false)) return VALKEYMODULE_ERR;
+    return apiGetDbIdFromDigest(dig);
+}
+
+static int checkedGetDbIdFromIO(ValkeyModuleIO *io) {
+    CALL("GetDbIdFromIO", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return VALKEYMODULE_ERR;
+    return apiGetDbIdFromIO(io);
 }
 
 static int checkedGetDbIdFromModuleKey(ValkeyModuleKey *key) {
@@ -747,6 +783,18 @@ static const ValkeyModuleString *checkedGetKeyNameFromDefragCtx(ValkeyModuleDefr
     CALL("GetKeyNameFromDefragCtx", false);
     if (!checksEnter(&call)) return NULL;
     return apiGetKeyNameFromDefragCtx(ctx);
+}
+
+static const ValkeyModuleString *checkedGetKeyNameFromDigest(ValkeyModuleDigest *dig) {
+    CALL("GetKeyNameFromDigest", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_DIGEST, dig, false)) return NULL;
+    return apiGetKeyNameFromDigest(dig);
+}
+
+static const ValkeyModuleString *checkedGetKeyNameFromIO(ValkeyModuleIO *io) {
+    CALL("GetKeyNameFromIO", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return NULL;
+    return apiGetKeyNameFromIO(io);
 }
 
 static const ValkeyModuleString *checkedGetKeyNameFromModuleKey(ValkeyModuleKey *key) {
@@ -917,6 +965,12 @@ static int checkedIsChannelsPositionRequest(ValkeyModuleCtx *ctx) {
     return apiIsChannelsPositionRequest(ctx);
 }
 
+static int checkedIsIOError(ValkeyModuleIO *io) {
+    CALL("IsIOError", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return VALKEYMODULE_ERR;
+    return apiIsIOError(io);
+}
+
 static int checkedIsKeysPositionRequest(ValkeyModuleCtx *ctx) {
     CALL("IsKeysPositionRequest", false);
     if (!checksEnter(&call) || !checkHandle(HANDLE_CONTEXT, ctx, false)) return 0;
@@ -1017,6 +1071,48 @@ static void *checkedLoadDataTypeFromStringEncver(const ValkeyModuleString *str, 
     CALL("LoadDataTypeFromStringEncver", true);
     if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, str, false) || !checkGiven("mt", mt != NULL)) return NULL;
     return apiLoadDataTypeFromStringEncver(str, mt, encver);
+}
+
+static double checkedLoadDouble(ValkeyModuleIO *io) {
+    CALL("LoadDouble", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return 0;
+    return apiLoadDouble(io);
+}
+
+static float checkedLoadFloat(ValkeyModuleIO *io) {
+    CALL("LoadFloat", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return 0;
+    return apiLoadFloat(io);
+}
+
+static long double checkedLoadLongDouble(ValkeyModuleIO *io) {
+    CALL("LoadLongDouble", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return 0;
+    return apiLoadLongDouble(io);
+}
+
+static int64_t checkedLoadSigned(ValkeyModuleIO *io) {
+    CALL("LoadSigned", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return 0;
+    return apiLoadSigned(io);
+}
+
+static ValkeyModuleString *checkedLoadString(ValkeyModuleIO *io) {
+    CALL("LoadString", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return NULL;
+    return apiLoadString(io);
+}
+
+static char *checkedLoadStringBuffer(ValkeyModuleIO *io, size_t *lenptr) {
+    CALL("LoadStringBuffer", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return NULL;
+    return apiLoadStringBuffer(io, lenptr);
+}
+
+static uint64_t checkedLoadUnsigned(ValkeyModuleIO *io) {
+    CALL("LoadUnsigned", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return 0;
+    return apiLoadUnsigned(io);
 }
 
 static size_t checkedMallocSizeDict(ValkeyModuleDict *dict) {
@@ -1373,10 +1469,46 @@ static ValkeyModuleString *checkedSaveDataTypeToString(ValkeyModuleCtx *ctx, voi
     return apiSaveDataTypeToString(ctx, data, mt);
 }
 
+static void checkedSaveDouble(ValkeyModuleIO *io, double value) {
+    CALL("SaveDouble", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveDouble(io, value);
+}
+
+static void checkedSaveFloat(ValkeyModuleIO *io, float value) {
+    CALL("SaveFloat", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveFloat(io, value);
+}
+
+static void checkedSaveLongDouble(ValkeyModuleIO *io, long double value) {
+    CALL("SaveLongDouble", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveLongDouble(io, value);
+}
+
+static void checkedSaveSigned(ValkeyModuleIO *io, int64_t value) {
+    CALL("SaveSigned", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveSigned(io, value);
+}
+
 static void checkedSaveString(ValkeyModuleIO *io, ValkeyModuleString *s) {
     CALL("SaveString", true);
-    if (!checksEnter(&call) || !checkHandle(HANDLE_STRING, s, false)) return;
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false) || !checkHandle(HANDLE_STRING, s, false)) return;
     apiSaveString(io, s);
+}
+
+static void checkedSaveStringBuffer(ValkeyModuleIO *io, const char *str, size_t len) {
+    CALL("SaveStringBuffer", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveStringBuffer(io, str, len);
+}
+
+static void checkedSaveUnsigned(ValkeyModuleIO *io, uint64_t value) {
+    CALL("SaveUnsigned", true);
+    if (!checksEnter(&call) || !checkHandle(HANDLE_IO, io, false)) return;
+    apiSaveUnsigned(io, value);
 }
 
 static int checkedScan(ValkeyModuleCtx *ctx, ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn, void *privdata) {
@@ -1965,9 +2097,9 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedDictSet,
     (apiProc *)checkedDictSetC,
     (apiProc *)checkedDictSize,
-    (apiProc *)apiDigestAddLongLong,
-    (apiProc *)apiDigestAddStringBuffer,
-    (apiProc *)apiDigestEndSequence,
+    (apiProc *)checkedDigestAddLongLong,
+    (apiProc *)checkedDigestAddStringBuffer,
+    (apiProc *)checkedDigestEndSequence,
     (apiProc *)apiEmitAOF,
     (apiProc *)checkedEventLoopAdd,
     (apiProc *)apiEventLoopAddOneShot,
@@ -2001,20 +2133,20 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedGetCommandKeysWithFlags,
     (apiProc *)checkedGetContextFlags,
     (apiProc *)apiGetContextFlagsAll,
-    (apiProc *)apiGetContextFromIO,
+    (apiProc *)checkedGetContextFromIO,
     (apiProc *)checkedGetCurrentCommandName,
     (apiProc *)checkedGetCurrentUserName,
     (apiProc *)checkedGetDbIdFromDefragCtx,
-    (apiProc *)apiGetDbIdFromDigest,
-    (apiProc *)apiGetDbIdFromIO,
+    (apiProc *)checkedGetDbIdFromDigest,
+    (apiProc *)checkedGetDbIdFromIO,
     (apiProc *)checkedGetDbIdFromModuleKey,
     (apiProc *)checkedGetDbIdFromOptCtx,
     (apiProc *)checkedGetDetachedThreadSafeContext,
     (apiProc *)checkedGetExpire,
     (apiProc *)checkedGetFunctionExecutionState,
     (apiProc *)checkedGetKeyNameFromDefragCtx,
-    (apiProc *)apiGetKeyNameFromDigest,
-    (apiProc *)apiGetKeyNameFromIO,
+    (apiProc *)checkedGetKeyNameFromDigest,
+    (apiProc *)checkedGetKeyNameFromIO,
     (apiProc *)checkedGetKeyNameFromModuleKey,
     (apiProc *)checkedGetKeyNameFromOptCtx,
     (apiProc *)apiGetKeyspaceNotificationFlagsAll,
@@ -2054,7 +2186,7 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedIsBlockedReplyRequest,
     (apiProc *)checkedIsBlockedTimeoutRequest,
     (apiProc *)checkedIsChannelsPositionRequest,
-    (apiProc *)apiIsIOError,
+    (apiProc *)checkedIsIOError,
     (apiProc *)checkedIsKeysPositionRequest,
     (apiProc *)checkedIsModuleNameBusy,
     (apiProc *)checkedIsSubEventSupported,
@@ -2073,13 +2205,13 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedLoadConfigs,
     (apiProc *)checkedLoadDataTypeFromString,
     (apiProc *)checkedLoadDataTypeFromStringEncver,
-    (apiProc *)apiLoadDouble,
-    (apiProc *)apiLoadFloat,
-    (apiProc *)apiLoadLongDouble,
-    (apiProc *)apiLoadSigned,
-    (apiProc *)apiLoadString,
-    (apiProc *)apiLoadStringBuffer,
-    (apiProc *)apiLoadUnsigned,
+    (apiProc *)checkedLoadDouble,
+    (apiProc *)checkedLoadFloat,
+    (apiProc *)checkedLoadLongDouble,
+    (apiProc *)checkedLoadSigned,
+    (apiProc *)checkedLoadString,
+    (apiProc *)checkedLoadStringBuffer,
+    (apiProc *)checkedLoadUnsigned,
     (apiProc *)apiLog,
     (apiProc *)apiLogIOError,
     (apiProc *)apiMallocSize,
@@ -2151,13 +2283,13 @@ apiProc *const apiChecked[] = {
     (apiProc *)checkedResetDataset,
     (apiProc *)checkedRetainString,
     (apiProc *)checkedSaveDataTypeToString,
-    (apiProc *)apiSaveDouble,
-    (apiProc *)apiSaveFloat,
-    (apiProc *)apiSaveLongDouble,
-    (apiProc *)apiSaveSigned,
+    (apiProc *)checkedSaveDouble,
+    (apiProc *)checkedSaveFloat,
+    (apiProc *)checkedSaveLongDouble,
+    (apiProc *)checkedSaveSigned,
     (apiProc *)checkedSaveString,
-    (apiProc *)apiSaveStringBuffer,
-    (apiProc *)apiSaveUnsigned,
+    (apiProc *)checkedSaveStringBuffer,
+    (apiProc *)checkedSaveUnsigned,
     (apiProc *)checkedScan,
     (apiProc *)checkedScanCursorCreate,
     (apiProc *)checkedScanCursorDestroy,

@@ -188,14 +188,34 @@ static void tryClusterKeySlot(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_ClusterKeySlot(bad);
 }
 
+static void tryCommandFilterArgDelete(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CommandFilterArgDelete(bad, 0);
+}
+
+static void tryCommandFilterArgGet(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CommandFilterArgGet(bad, 0);
+}
+
 static void tryCommandFilterArgInsert(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_CommandFilterArgInsert(0, 0, bad);
+    (void)ValkeyModule_CommandFilterArgInsert(bad, 0, bad);
 }
 
 static void tryCommandFilterArgReplace(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_CommandFilterArgReplace(0, 0, bad);
+    (void)ValkeyModule_CommandFilterArgReplace(bad, 0, bad);
+}
+
+static void tryCommandFilterArgsCount(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CommandFilterArgsCount(bad);
+}
+
+static void tryCommandFilterGetClientId(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_CommandFilterGetClientId(bad);
 }
 
 static void tryCreateCommand(ValkeyModuleCtx *ctx, void *bad) {
@@ -388,6 +408,21 @@ static void tryDictSize(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_DictSize(bad);
 }
 
+static void tryDigestAddLongLong(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_DigestAddLongLong(bad, 0);
+}
+
+static void tryDigestAddStringBuffer(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_DigestAddStringBuffer(bad, (const char *)"", 0);
+}
+
+static void tryDigestEndSequence(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_DigestEndSequence(bad);
+}
+
 static void tryExportSharedAPI(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_ExportSharedAPI(ctx, 0, 0);
@@ -498,6 +533,11 @@ static void tryGetContextFlags(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_GetContextFlags(ctx);
 }
 
+static void tryGetContextFromIO(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetContextFromIO(bad);
+}
+
 static void tryGetCurrentCommandName(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_GetCurrentCommandName(ctx);
@@ -506,6 +546,16 @@ static void tryGetCurrentCommandName(ValkeyModuleCtx *ctx, void *bad) {
 static void tryGetCurrentUserName(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_GetCurrentUserName(ctx);
+}
+
+static void tryGetDbIdFromDigest(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetDbIdFromDigest(bad);
+}
+
+static void tryGetDbIdFromIO(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetDbIdFromIO(bad);
 }
 
 static void tryGetDbIdFromModuleKey(ValkeyModuleCtx *ctx, void *bad) {
@@ -521,6 +571,16 @@ static void tryGetDetachedThreadSafeContext(ValkeyModuleCtx *ctx, void *bad) {
 static void tryGetExpire(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_GetExpire(bad);
+}
+
+static void tryGetKeyNameFromDigest(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetKeyNameFromDigest(bad);
+}
+
+static void tryGetKeyNameFromIO(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_GetKeyNameFromIO(bad);
 }
 
 static void tryGetKeyNameFromModuleKey(ValkeyModuleCtx *ctx, void *bad) {
@@ -628,6 +688,11 @@ static void tryIsChannelsPositionRequest(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_IsChannelsPositionRequest(ctx);
 }
 
+static void tryIsIOError(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_IsIOError(bad);
+}
+
 static void tryIsKeysPositionRequest(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_IsKeysPositionRequest(ctx);
@@ -706,6 +771,41 @@ static void tryLoadDataTypeFromString(ValkeyModuleCtx *ctx, void *bad) {
 static void tryLoadDataTypeFromStringEncver(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
     (void)ValkeyModule_LoadDataTypeFromStringEncver(bad, 0, 0);
+}
+
+static void tryLoadDouble(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadDouble(bad);
+}
+
+static void tryLoadFloat(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadFloat(bad);
+}
+
+static void tryLoadLongDouble(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadLongDouble(bad);
+}
+
+static void tryLoadSigned(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadSigned(bad);
+}
+
+static void tryLoadString(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadString(bad);
+}
+
+static void tryLoadStringBuffer(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadStringBuffer(bad, 0);
+}
+
+static void tryLoadUnsigned(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_LoadUnsigned(bad);
 }
 
 static void tryMallocSizeDict(ValkeyModuleCtx *ctx, void *bad) {
@@ -998,9 +1098,39 @@ static void trySaveDataTypeToString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ValkeyModule_SaveDataTypeToString(ctx, 0, 0);
 }
 
+static void trySaveDouble(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveDouble(bad, 0);
+}
+
+static void trySaveFloat(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveFloat(bad, 0);
+}
+
+static void trySaveLongDouble(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveLongDouble(bad, 0);
+}
+
+static void trySaveSigned(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveSigned(bad, 0);
+}
+
 static void trySaveString(ValkeyModuleCtx *ctx, void *bad) {
     (void)ctx, (void)bad;
-    (void)ValkeyModule_SaveString(0, bad);
+    (void)ValkeyModule_SaveString(bad, bad);
+}
+
+static void trySaveStringBuffer(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveStringBuffer(bad, (const char *)"", 0);
+}
+
+static void trySaveUnsigned(ValkeyModuleCtx *ctx, void *bad) {
+    (void)ctx, (void)bad;
+    (void)ValkeyModule_SaveUnsigned(bad, 0);
 }
 
 static void tryScan(ValkeyModuleCtx *ctx, void *bad) {
@@ -1426,8 +1556,12 @@ static const trial trials[] = {
     {"ChannelAtPosWithFlags", tryChannelAtPosWithFlags},
     {"CloseKey", tryCloseKey},
     {"ClusterKeySlot", tryClusterKeySlot},
+    {"CommandFilterArgDelete", tryCommandFilterArgDelete},
+    {"CommandFilterArgGet", tryCommandFilterArgGet},
     {"CommandFilterArgInsert", tryCommandFilterArgInsert},
     {"CommandFilterArgReplace", tryCommandFilterArgReplace},
+    {"CommandFilterArgsCount", tryCommandFilterArgsCount},
+    {"CommandFilterGetClientId", tryCommandFilterGetClientId},
     {"CreateCommand", tryCreateCommand},
     {"CreateDataType", tryCreateDataType},
     {"CreateDict", tryCreateDict},
@@ -1466,6 +1600,9 @@ static const trial trials[] = {
     {"DictSet", tryDictSet},
     {"DictSetC", tryDictSetC},
     {"DictSize", tryDictSize},
+    {"DigestAddLongLong", tryDigestAddLongLong},
+    {"DigestAddStringBuffer", tryDigestAddStringBuffer},
+    {"DigestEndSequence", tryDigestEndSequence},
     {"ExportSharedAPI", tryExportSharedAPI},
     {"FreeCallReply", tryFreeCallReply},
     {"FreeDict", tryFreeDict},
@@ -1488,11 +1625,16 @@ static const trial trials[] = {
     {"GetCommandKeys", tryGetCommandKeys},
     {"GetCommandKeysWithFlags", tryGetCommandKeysWithFlags},
     {"GetContextFlags", tryGetContextFlags},
+    {"GetContextFromIO", tryGetContextFromIO},
     {"GetCurrentCommandName", tryGetCurrentCommandName},
     {"GetCurrentUserName", tryGetCurrentUserName},
+    {"GetDbIdFromDigest", tryGetDbIdFromDigest},
+    {"GetDbIdFromIO", tryGetDbIdFromIO},
     {"GetDbIdFromModuleKey", tryGetDbIdFromModuleKey},
     {"GetDetachedThreadSafeContext", tryGetDetachedThreadSafeContext},
     {"GetExpire", tryGetExpire},
+    {"GetKeyNameFromDigest", tryGetKeyNameFromDigest},
+    {"GetKeyNameFromIO", tryGetKeyNameFromIO},
     {"GetKeyNameFromModuleKey", tryGetKeyNameFromModuleKey},
     {"GetLFU", tryGetLFU},
     {"GetLRU", tryGetLRU},
@@ -1514,6 +1656,7 @@ static const trial trials[] = {
     {"IsBlockedReplyRequest", tryIsBlockedReplyRequest},
     {"IsBlockedTimeoutRequest", tryIsBlockedTimeoutRequest},
     {"IsChannelsPositionRequest", tryIsChannelsPositionRequest},
+    {"IsIOError", tryIsIOError},
     {"IsKeysPositionRequest", tryIsKeysPositionRequest},
     {"IsModuleNameBusy", tryIsModuleNameBusy},
     {"KeyAtPos", tryKeyAtPos},
@@ -1530,6 +1673,13 @@ static const trial trials[] = {
     {"LoadConfigs", tryLoadConfigs},
     {"LoadDataTypeFromString", tryLoadDataTypeFromString},
     {"LoadDataTypeFromStringEncver", tryLoadDataTypeFromStringEncver},
+    {"LoadDouble", tryLoadDouble},
+    {"LoadFloat", tryLoadFloat},
+    {"LoadLongDouble", tryLoadLongDouble},
+    {"LoadSigned", tryLoadSigned},
+    {"LoadString", tryLoadString},
+    {"LoadStringBuffer", tryLoadStringBuffer},
+    {"LoadUnsigned", tryLoadUnsigned},
     {"MallocSizeDict", tryMallocSizeDict},
     {"MallocSizeString", tryMallocSizeString},
     {"ModuleTypeGetType", tryModuleTypeGetType},
@@ -1588,7 +1738,13 @@ static const trial trials[] = {
     {"ReplyWithVerbatimStringType", tryReplyWithVerbatimStringType},
     {"RetainString", tryRetainString},
     {"SaveDataTypeToString", trySaveDataTypeToString},
+    {"SaveDouble", trySaveDouble},
+    {"SaveFloat", trySaveFloat},
+    {"SaveLongDouble", trySaveLongDouble},
+    {"SaveSigned", trySaveSigned},
     {"SaveString", trySaveString},
+    {"SaveStringBuffer", trySaveStringBuffer},
+    {"SaveUnsigned", trySaveUnsigned},
     {"Scan", tryScan},
     {"ScanCursorDestroy", tryScanCursorDestroy},
     {"ScanCursorRestart", tryScanCursorRestart},
