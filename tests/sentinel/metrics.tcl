@@ -2,6 +2,8 @@
 #
 # What operators see of a Sentinel: the metrics port, and valkey-cli --sentinel-view.
 
+source $::tests_dir/support/metrics.tcl
+
 proc watched_page {port path} {
     set s [raw_connect 127.0.0.1 $port]
     raw_send $s "GET $path HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -36,6 +38,13 @@ start_watched {1 2 {set {refused-after-milliseconds 200}}} {
             if {[string first "\nredis_sentinel_$line\n" $text] < 0} {fail "no $line in $text"}
         }
         assert_match "*\"name\":\"mym\",\"address\":\"127.0.0.1:$old\",\"status\":\"ok\",*" [watched_page $::http /status.json]
+    }
+
+    if {[browser] ne ""} {
+        test {the status page of a Sentinel in a browser shows what it watches, and nothing about data} {
+            assert_json [page_shown ""] [list d\["console"\] {[]} {d["text"]["alarm"]} "" {d["tables"]["primaries"][1][0]} mym \
+                {len(d["tables"]["instances"])} 3 {"Memory" in d["text"]["tiles"] or "Keys" in d["text"]["tiles"]} False]
+        }
     }
 
     test {valkey-cli --sentinel-view prints a table once on a pipe} {

@@ -48,3 +48,23 @@ proc json {text expressions} {
 proc history_samples {} {
     return [lindex [json [lindex [http_get /history.json] 2] {{len(d["time_ms"])}}] 0]
 }
+
+# Checks the values of Python expressions on a JSON text.
+proc assert_json {text wanted} {
+    foreach {expression value} $wanted got [json $text [dict keys $wanted]] {
+        assert_equal $value $got $expression
+    }
+}
+
+# The browser, if there is one; it is too large to be installed for this.
+proc browser {} {
+    foreach name {chromium chromium-browser google-chrome} {
+        if {[auto_execok $name] ne ""} {return $name}
+    }
+    return ""
+}
+
+# What the page shows, as JSON (see the helper).
+proc page_shown {fragment} {
+    return [exec python3 $::tests_dir/helpers/status_page.py [browser] http://127.0.0.1:$::http/$fragment $::job_dir/browser]
+}

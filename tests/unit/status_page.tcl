@@ -4,26 +4,7 @@
 
 source $::tests_dir/support/metrics.tcl
 
-# Checks the values of Python expressions on a JSON text.
-proc assert_json {text wanted} {
-    foreach {expression value} $wanted got [json $text [dict keys $wanted]] {
-        assert_equal $value $got $expression
-    }
-}
 proc status {} {return [lindex [http_get /status.json] 2]}
-
-# The browser, if there is one; it is too large to be installed for this.
-proc browser {} {
-    foreach name {chromium chromium-browser google-chrome} {
-        if {[auto_execok $name] ne ""} {return $name}
-    }
-    return ""
-}
-
-# What the page shows, as JSON (see the helper).
-proc page_shown {fragment} {
-    return [exec python3 $::tests_dir/helpers/status_page.py [browser] http://127.0.0.1:$::http/$fragment $::job_dir/browser]
-}
 
 start_server {tags {metrics tls:skip needs:config}} {
     open_metrics
