@@ -203,6 +203,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
 
     test {after it was unloaded nothing is told} {
         foreach id {0 2 4 8 15 16 17 18 19 20 22 23} {r events.listen $id}
+        r acl deluser bob ;# whose rules name commands of the module
         r module unload events
         r flushall
         r config set hz 10
