@@ -17,6 +17,8 @@
 #include "repl/role.h"
 #include "store/store.h"
 
+enum { DROP_POLL_MS = 10 };
+
 static struct {
     bool role, slots;
     bool keys; /* of lost slots remain to be deleted */
@@ -38,6 +40,7 @@ static bool hasDataOf(const clusterNode *primary) {
 }
 
 void serverRoleChanged(void) { pending.role = true; }
+bool serverRoleIsPending(void) { return pending.role; }
 bool serverRoleDeletes(void) { return pending.slots || pending.keys; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
 
@@ -92,7 +95,8 @@ void serverRoleApply(void) {
     /* A replica that takes over is waited for: the stream must not get longer. */
     if (pauseIsFor(PAUSE_FOR_FAILOVER)) return;
     if (pending.keys) pending.keys = serverSlotsDeleteLost();
-    if (pending.keys) loopLimitSleep(engineLoop(), 0); /* the rest follows in the next turns */
+    /* The rest follows in the next turns. */
+    if (pending.keys) loopLimitSleep(engineLoop(), keyspaceDropWaits() ? DROP_POLL_MS : 0);
 }
 
 void serverRoleEmpty(void) {

@@ -12,6 +12,8 @@
 bool serverRoleServes(int slot);
 /* The role of this node or the address of its primary has changed. */
 void serverRoleChanged(void);
+/* True until serverRoleApply() has dealt with that. */
+bool serverRoleIsPending(void);
 /* Slots have got other owners: the keys that this node has of them are to be deleted. */
 void serverRoleSlotsLost(void);
 /* serverSlotsVerify(), and what it begins. */

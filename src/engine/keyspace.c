@@ -128,7 +128,6 @@ static void tellDropped(void *arg, const robj *o) {
 
 void keyspaceDropSlot(int slot) {
     check(threadIsMain());
-    check(!engineHot.current);
     for (int i = 0; i < storeDbCount(); i++) {
         takenKeys *t = dbTakeSlot(storeDb(i), slot);
         if (!t) continue;
@@ -152,10 +151,12 @@ static void dropSome(uint64_t buckets) {
     propagateUnitEnd();
 }
 
+bool keyspaceDropWaits(void) { return drops.count && takenIsHeld(drops.items[0]); }
+
 bool keyspaceDropStep(int64_t end_us) {
     enum { STEP_BUCKETS = 16 };
     check(threadIsMain());
-    while (drops.count) {
+    while (drops.count && !keyspaceDropWaits()) {
         dropSome(STEP_BUCKETS);
         if (clockMonoUs() >= end_us) break;
     }

@@ -22,11 +22,13 @@ bool keyspaceRemovesAlone(void);
 slice keyspaceDeleteCommandName(void);
 /* Deletes the keys of a slot of the main keyspace in all databases without a command. They are gone
  * at once; the AOF, replicas and observers are told of each key, by UNLINK, in the steps that
- * follow, before anything may be added to the slot again. There are no keyspace events. Not while a
- * command is executed. */
+ * follow, before anything may be added to the slot again. There are no keyspace events. Not while
+ * a command that has looked up keys is executed. */
 void keyspaceDropSlot(int slot);
 /* Tells until this time (clockMonoUs()); true: there is more. Not while a command is executed. */
 bool keyspaceDropStep(int64_t end_us);
+/* True while a snapshot needs the next keys before. */
+bool keyspaceDropWaits(void);
 /* Tells all: keys are about to be added to slots that were dropped. */
 void keyspaceDropAll(void);
 /* Tells nothing more: this server follows another one, or loads other data. */

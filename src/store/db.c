@@ -770,7 +770,8 @@ uint64_t dbFlushSlot(db *d, int slot, bool later) {
     hotCheck(slot >= 0);
     hotCheck(slot < SLOT_COUNT);
     uint64_t count = dbSlotCount(d, slot);
-    savingTakeSlot(d, slot);
+    const hashtable *table = kvstoreTable(d->keys, slot);
+    if (savingTakeSlot(d, slot, table)) savingLetGo(table);
     if (unlikely(storeNow.tells_removals)) dbEach(d, slot, tellFlushed, d);
     /* Values that are open are taken over by the walk. */
     freeTable(d, kvstoreTakeSlot(d->keys, slot), later && !storeNow.saving_values);

@@ -104,8 +104,14 @@ bool savingIsConsistent(const db *d, uint64_t hash, const robj *o);
 /* The database gets other tables. true: its present ones are freed by the walk, not by the
  * caller. */
 bool savingDetach(db *d);
-/* The table of a slot is going to be taken from the database. */
-void savingTakeSlot(const db *d, int slot);
+/* `t`, the table of a slot, has been or is going to be taken from the database. What the walk has
+ * not visited of it is passed on by the walk, in slices; until then, true, the table must stay as
+ * it is. */
+bool savingTakeSlot(const db *d, int slot, const hashtable *t);
+/* True while objects of that taken table are still to be passed on. */
+bool savingHolds(const hashtable *t);
+/* Passes them on at once. */
+void savingLetGo(const hashtable *t);
 /* Objects in tables that belong to no database any more; frees them. */
 uint64_t savingDetachedKeys(void);
 void savingFreeDetached(void);

@@ -47,6 +47,13 @@ static struct {
      * that are open. */
     kvstore **emptied;
     int emptied_count;
+    /* Tables of slots that were taken from their databases. */
+    struct takenTable {
+        const hashtable *t;
+        hashtableCut cut;
+        int db_id;
+    } * taken;
+    int taken_count;
 } saving;
 
 bool storeSavingIsLarge(const robj *o) {
@@ -219,10 +226,58 @@ static void stepTable(const hashtable *t, uint64_t buckets) {
     }
 }
 
+/* ------------------------------------------------------------------ taken tables */
+
+bool savingTakeSlot(const db *d, int slot, const hashtable *t) {
+    hotCheck(slot < SLOT_COUNT);
+    hotCheck(threadIsMain());
+    int number = d->saved_as - 1;
+    if (!storeNow.saving || number < saving.at || !t->body) return false;
+    if (number == saving.at && slot < saving.slot) return false;
+    if (isLeftOut(slot)) return false;
+    struct takenTable taken = {.t = t, .db_id = saving.stores[number].db_id};
+    hashtableCutBegin(&taken.cut, t);
+    if (number == saving.at && slot == saving.slot && saving.begun) taken.cut = saving.cut;
+    saving.taken = memRealloc(saving.taken, ((size_t)saving.taken_count + 1) * sizeof(taken));
+    saving.taken[saving.taken_count++] = taken;
+    return true;
+}
+
+static struct takenTable *findTaken(const hashtable *t) {
+    for (int i = 0; i < saving.taken_count; i++)
+        if (saving.taken[i].t == t) return &saving.taken[i];
+    return NULL;
+}
+
+bool savingHolds(const hashtable *t) { return findTaken(t); }
+
+/* Some objects of a taken table. */
+static void stepTaken(struct takenTable *taken, uint64_t buckets) {
+    saving.db_id = taken->db_id;
+    if (hashtableWalk(taken->t, &dbKeysType, &taken->cut, buckets, visitAtOnce, NULL)) return;
+    *taken = saving.taken[--saving.taken_count];
+}
+
+void savingLetGo(const hashtable *t) {
+    while (findTaken(t)) stepTaken(findTaken(t), 64);
+}
+
+static void forgetTaken(void) {
+    memFree(saving.taken);
+    saving.taken = NULL;
+    saving.taken_count = 0;
+}
+
+/* ------------------------------------------------------------------ steps */
+
 bool storeSavingStep(uint64_t buckets) {
     hotCheck(buckets > 0);
     if (savingValuesStep(buckets)) return true;
     freeEmptied();
+    if (saving.taken_count) {
+        stepTaken(saving.taken, buckets);
+        return true;
+    }
     while (saving.runs) {
         if (saving.at == saving.count) {
             endWalk();
@@ -246,6 +301,7 @@ bool storeSavingStep(uint64_t buckets) {
 
 void storeSavingAbandon(void) {
     storeNow.saving = false;
+    forgetTaken();
     savingValuesDrop();
 }
 
@@ -291,19 +347,4 @@ bool savingDetach(db *d) {
     }
     s->keys = NULL; /* its marks go with it */
     return false;
-}
-
-void savingTakeSlot(const db *d, int slot) {
-    hotCheck(slot < SLOT_COUNT);
-    hotCheck(threadIsMain());
-    int number = d->saved_as - 1;
-    if (!storeNow.saving || number < saving.at) return;
-    if (number == saving.at && slot < saving.slot) return;
-    if (isLeftOut(slot)) return;
-    const hashtable *t = kvstoreTable(d->keys, slot);
-    hashtableCut cut;
-    hashtableCutBegin(&cut, t);
-    if (number == saving.at && slot == saving.slot && saving.begun) cut = saving.cut;
-    saving.db_id = saving.stores[number].db_id;
-    while (hashtableWalk(t, &dbKeysType, &cut, 64, visitAtOnce, NULL)) {}
 }

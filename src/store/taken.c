@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys that were taken out of their database (taken.h). Invariant: a value that a snapshot was
- * reading when its key was taken is handed over to the snapshot before the table is freed, as that
- * may happen on another thread. */
+ * Keys that were taken out of their database (taken.h). Invariants: they are visited, and freed,
+ * only after a snapshot that needs them has got them; a value that a snapshot was reading when its
+ * key was taken is handed over to the snapshot before the table is freed, as that may happen on
+ * another thread. */
 #include "store/taken.h"
 
 #include "base/base.h"
@@ -16,7 +17,8 @@ struct takenKeys {
     hashtable table;
     uint64_t count; /* of keys at the start */
     hashtableCut cut;
-    robj **kept; /* whose values were handed over */
+    bool is_saved; /* no snapshot needs its objects */
+    robj **kept;   /* whose values were handed over */
     size_t kept_count;
     dbVisitProc *visit;
     void *arg;
@@ -27,6 +29,7 @@ static uint64_t all_taken; /* keys that are not freed yet */
 uint64_t takenKeysLeft(void) { return all_taken; }
 db *takenDb(const takenKeys *t) { return t->from; }
 int takenSlot(const takenKeys *t) { return t->slot; }
+bool takenIsHeld(const takenKeys *t) { return !t->is_saved && savingHolds(&t->table); }
 uint64_t takenCount(const takenKeys *t) { return t->count; }
 
 static void tellRemoved(void *arg, const robj *o) { removalTell(arg, o, REMOVAL_DELETED); }
@@ -35,10 +38,10 @@ takenKeys *dbTakeSlot(db *d, int slot) {
     check(threadIsMain());
     check(d->in == keyspaceMain());
     if (!dbSlotCount(d, slot)) return NULL;
-    savingTakeSlot(d, slot);
     if (unlikely(storeNow.tells_removals)) dbEach(d, slot, tellRemoved, d);
     takenKeys *t = memNew(takenKeys);
     *t = (takenKeys){.from = d, .slot = slot, .table = kvstoreTakeSlot(d->keys, slot)};
+    t->is_saved = !savingTakeSlot(d, slot, &t->table);
     hashtableCutBegin(&t->cut, &t->table);
     t->count = hashtableCount(&t->table);
     all_taken += t->count;
@@ -75,6 +78,11 @@ static bool walk(takenKeys *t, uint64_t buckets, dbVisitProc *visit, void *arg) 
 
 bool takenStep(takenKeys *t, uint64_t buckets, dbVisitProc *visit, void *arg) {
     hotCheck(threadIsMain());
+    if (!t->is_saved) {
+        if (buckets == UINT64_MAX) savingLetGo(&t->table);
+        if (savingHolds(&t->table)) return true;
+        t->is_saved = true;
+    }
     if ((visit || storeNow.saving_values) && walk(t, buckets, visit, arg)) return true;
     takenFree(t);
     return false;
@@ -82,6 +90,7 @@ bool takenStep(takenKeys *t, uint64_t buckets, dbVisitProc *visit, void *arg) {
 
 void takenFree(takenKeys *t) {
     check(all_taken >= t->count);
+    if (!t->is_saved) savingLetGo(&t->table);
     if (storeNow.saving_values && !t->cut.ended) (void)walk(t, UINT64_MAX, NULL, NULL);
     freeKept(t);
     all_taken -= t->count;

@@ -10,12 +10,15 @@
 
 typedef struct takenKeys takenKeys;
 
-/* Takes the keys of a slot of the main keyspace; NULL: there are none. O(1), unless a snapshot has
- * still to get them, or a listener wants to see each key before. */
+/* Takes the keys of a slot of the main keyspace; NULL: there are none. O(1), unless a listener
+ * wants to see each key before. */
 takenKeys *dbTakeSlot(db *d, int slot);
 db *takenDb(const takenKeys *t);
 int takenSlot(const takenKeys *t);
 uint64_t takenCount(const takenKeys *t);
+/* True while a snapshot, which has still to get some of the keys, gets them in its own slices: they
+ * are not visited before, except with UINT64_MAX buckets. */
+bool takenIsHeld(const takenKeys *t);
 /* Passes the keys of at most `buckets` buckets, of some 7 keys each, to `visit`; NULL: the keys are
  * freed without being visited. Returns false at the end, when `t` and the keys have been freed. */
 bool takenStep(takenKeys *t, uint64_t buckets, dbVisitProc *visit, void *arg);

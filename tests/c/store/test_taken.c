@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "store/saving.h"
 #include "store/store.h"
 #include "store/taken.h"
 
@@ -97,6 +98,62 @@ static void an_empty_slot_gives_nothing_and_what_is_not_visited_is_freed(void **
     assert_int_equal(dbSize(storeDb(0)), 0);
 }
 
+/* ---- with a snapshot */
+
+static uint64_t saved;
+
+static bool offerKey(void *arg, int db_id, const robj *o) {
+    (void)arg, (void)db_id, (void)o;
+    saved++;
+    return true;
+}
+
+static void takeKey(void *arg, int db_id, const robj *o) { (void)offerKey(arg, db_id, o); }
+
+static bool divideNone(void *arg, const robj *o) {
+    (void)arg, (void)o;
+    return false;
+}
+
+static void a_snapshot_gets_them_in_slices_before_they_are_visited(void **state) {
+    const storeSaver saver = {.offer = offerKey, .take = takeKey, .divides = divideNone};
+    (void)state; /* see setUp() */
+    int slot = fill("a", KEYS);
+    (void)fill("b", 10);
+    saved = 0;
+    storeSavingBegin(&saver, NULL);
+    takenKeys *t = dbTakeSlot(storeDb(0), slot);
+    assert_int_equal(saved, 0);
+    assert_true(takenIsHeld(t));
+    assert_true(takenStep(t, SLICE_BUCKETS, note, storeDb(0)));
+    assert_int_equal(visited, 0);
+    for (bool more = true; more;) {
+        uint64_t before = saved;
+        more = storeSavingStep(SLICE_BUCKETS);
+        assert_true(saved - before <= SLICE_KEYS_MAX);
+    }
+    assert_int_equal(saved, KEYS + 10);
+    assert_false(takenIsHeld(t));
+    while (takenStep(t, SLICE_BUCKETS, note, storeDb(0))) {}
+    assert_int_equal(visited, KEYS);
+}
+
+static void who_cannot_wait_passes_them_to_the_snapshot_at_once(void **state) {
+    const storeSaver saver = {.offer = offerKey, .take = takeKey, .divides = divideNone};
+    (void)state; /* see setUp() */
+    int slot = fill("a", KEYS);
+    saved = 0;
+    storeSavingBegin(&saver, NULL);
+    takenKeys *t = dbTakeSlot(storeDb(0), slot);
+    while (takenStep(t, UINT64_MAX, note, storeDb(0))) {}
+    assert_int_equal(visited, KEYS);
+    assert_int_equal(saved, KEYS);
+    slot = fill("a", KEYS); /* later keys, which are not of the snapshot */
+    takenFree(dbTakeSlot(storeDb(0), slot));
+    while (storeSavingStep(SLICE_BUCKETS)) {}
+    assert_int_equal(saved, KEYS);
+}
+
 int test_taken(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_are_gone_at_once_and_visited_once_in_slices, setUp,
@@ -104,6 +161,10 @@ int test_taken(void) {
         cmocka_unit_test_setup_teardown(a_flush_of_everything_leaves_them_alone, setUp, tearDown),
         cmocka_unit_test_setup_teardown(
             an_empty_slot_gives_nothing_and_what_is_not_visited_is_freed, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(a_snapshot_gets_them_in_slices_before_they_are_visited,
+                                        setUp, tearDown),
+        cmocka_unit_test_setup_teardown(who_cannot_wait_passes_them_to_the_snapshot_at_once, setUp,
+                                        tearDown),
     };
     return cmocka_run_group_tests_name("store/taken", tests, NULL, testNoObjects);
 }
