@@ -283,8 +283,12 @@ static void finish(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
-    slotJob *job = slotLogFind(&slotMigrations.log, name);
+    slotJob *job = slotLogFind(&slotMigrations.log, name), *export = slotExportOf(c->who);
     bool is_client = c->origin == ORIGIN_CLIENT;
+    if (export) {
+        if (job == export && !success) slotExportEnded(job, message);
+        return;
+    }
     if (!job || (!slotJobIsActive(job) && is_client)) {
         /* A replica may have begun after the job did. */
         if (is_client) replyError(c, SLICE("ERR No such slot migration job"));

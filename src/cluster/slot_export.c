@@ -86,6 +86,16 @@ void slotExportLost(const session *s) {
     slotSourceLost(slotMigrationNow(), job, lost_text);
 }
 
+void slotExportEnded(slotJob *job, slice why) {
+    str text = strNew(sliceOf(lost_text));
+    check(!job->is_import);
+    strAppendFormat(&text, " It says: %.*s", (int)why.len, why.ptr);
+    logNotice("The target node ends slot migration %s: %.*s", slotMigrationLabel(job).text,
+              (int)why.len, why.ptr);
+    slotSourceLost(slotMigrationNow(), job, strText(&text));
+    strFree(&text);
+}
+
 void slotExportClose(slotJob *job) {
     check(job->work);
     exportLinkClose(job);

@@ -34,6 +34,8 @@ bool slotExportProgressOf(const slotJob *job, slotExportProgress *out);
 void slotExportTick(void);
 /* The session ends; no effect if it is none of the links. */
 void slotExportLost(const session *s);
+/* The target has told why it ends the job. */
+void slotExportEnded(slotJob *job, slice why);
 size_t slotExportMemory(void);
 
 /* ---- slotMovesProcs, for slot_migration.c ---- */

@@ -33,6 +33,7 @@ static const char lost_text[] =
 /* What a job with a connection has beside its entry in the log. */
 typedef struct importLink {
     session *who; /* NULL: there is none any more */
+    str error;    /* of a command that has failed; empty: none has */
 } importLink;
 
 static importLink *linkOf(const slotJob *job) { return job->work; }
@@ -88,14 +89,38 @@ void slotImportFollow(slice name, slotRanges *ranges) {
 
 /* ------------------------------------------------------------------ end */
 
+/* Why this node ends the job, for the source to show. A source of Valkey does not expect it. */
+static bool tellEnd(const slotJob *job, const importLink *link) {
+    const clusterNode *source = slotMovesPeer(&slotMigrations, job);
+    str bytes = STR_EMPTY;
+    if (!job->message.len || !source || !source->unclaims) return false;
+    const slice words[] = {SLICE("FINISH"),
+                           SLICE("STATE"),
+                           SLICE("FAILED"),
+                           SLICE("NAME"),
+                           sliceMake(job->name, SLOT_IMPORT_NAME_LEN),
+                           SLICE("MESSAGE"),
+                           strSlice(link->error.len ? &link->error : &job->message)};
+    slotWordsAppend(&bytes, (int)COUNT_OF(words), words);
+    streamSend(link->who, strSlice(&bytes));
+    strFree(&bytes);
+    return true;
+}
+
 void slotImportClose(slotJob *job) {
     check(job->is_import);
     importLink *link = linkOf(job);
     if (!link || !link->who) return;
     session *s = link->who;
+    bool is_told = tellEnd(job, link);
     link->who = NULL;
+    strFree(&link->error);
     sessionSlotSet(s, linkSlot(), NULL);
-    sessionCloseNow(s);
+    if (is_told) {
+        sessionCloseSoon(s);
+    } else {
+        sessionCloseNow(s);
+    }
 }
 
 /* Tells replicas and the append only file. */
@@ -201,6 +226,9 @@ static void commandFailed(ctx *c, slice error) {
     logWarning("== CRITICAL == This slot-import-target is sending an error to its "
                "slot-import-source: '%s%.*s' after processing the command '%.*s'",
                has_dash ? "-" : "", (int)error.len, error.ptr, (int)command.len, command.ptr);
+    strClear(&linkOf(job)->error);
+    strAppendFormat(&linkOf(job)->error, "%s%.*s after the command '%.*s'", has_dash ? "-" : "",
+                    (int)error.len, error.ptr, (int)command.len, command.ptr);
     bool is_memory = error.len >= 3 && !memcmp(error.ptr, "OOM", 3);
     fail(job, is_memory ? "Ran out of memory (OOM) during slot import"
                         : "Failed to process command during slot migration. Check logs "
@@ -238,7 +266,7 @@ void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges) {
     session *s = c->who;
     slotJob *job = slotTargetBegin(slotMigrationNow(), source, name, ranges);
     importLink *link = memNew(importLink);
-    link->who = s;
+    *link = (importLink){.who = s};
     job->work = link;
     slotMigrationSignal(job);
     ctxPropagateTo(c, PROPAGATE_AOF | PROPAGATE_REPLICAS);

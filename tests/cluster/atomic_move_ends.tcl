@@ -104,7 +104,7 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         assert_undone $name "Data was flushed" $lost_source
         set name [held_move]
         r -1 flushall
-        assert_undone $name $lost_target "Data was flushed"
+        assert_undone $name "$lost_target It says: Data was flushed" "Data was flushed"
     }
 
     test {a link that is killed ends the job} {
@@ -126,7 +126,8 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         wait_job 1 failed $name
         r -1 config set maxmemory 0
         r del "{06S}2"
-        assert_undone $name $lost_target "Ran out of memory (OOM) during slot import"
+        assert_undone $name "$lost_target It says: -OOM command not allowed when used memory > 'maxmemory'. after the command 'set'" "Ran out of memory (OOM) during slot import"
+        assert_match "*The target node ends slot migration*: -OOM command not allowed*" [server_log 0]
         assert_match "*== CRITICAL == This slot-import-target is sending an error to its slot-import-source: '-OOM *' after processing the command 'set'*" [server_log -1]
     }
 
