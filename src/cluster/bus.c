@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "cluster/bus_priv.h"
+#include "cluster/open_slots.h"
 
 enum {
     PING_OLDEST_MS =
@@ -212,6 +213,7 @@ void busTick(clusterBus *b, int64_t now_ms) {
         pingOldest(b);
     }
     if (failureTick(b->map, &failure, now_ms)) busTellVoters(b);
+    openSlotsTick(b->map, 2 * b->rules.timeout_ms, now_ms);
     busStep(b, now_ms);
     joinOrphan(b);
     busSeek(b); /* the last: it may take a later time */
@@ -240,9 +242,11 @@ void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
 
 void busSetSlot(clusterBus *b, const setSlotOrder *order, bool has_keys, int64_t now_ms) {
     topologyRules rules = busTopologyRules(b);
-    bool tells;
+    bool tells, gives = clusterMapIsMine(b->map, order->slot);
     busSetNow(b, now_ms);
     topologyActs acts = setSlotApply(b->map, order, has_keys, &rules, &tells);
+    const clusterNode *owner = clusterMapOwner(b->map, order->slot);
+    if (gives && owner != b->map->myself) busUpdate(b, owner, owner); /* it may wait for that */
     busApplyTopology(b, &acts);
     if (tells) busTellAll(b, now_ms);
 }

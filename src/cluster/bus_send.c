@@ -131,6 +131,8 @@ void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
     messageHeader h = busHeader(b);
     uint64_t slots[SLOT_WORDS]; /* not those that it has granted to another node */
     clusterMapClaimsOf(b->map, about, slots);
+    /* But those that it could claim, as this node has given them to it. */
+    if (about == to) memcpy(slots, clusterNodeSlots(about), sizeof(slots));
     messageWriteUpdate(&bytes, &h, about->epoch, about->id, slots);
     busSendTo(b, to, MESSAGE_UPDATE, &bytes);
     strFree(&bytes);

@@ -51,7 +51,9 @@ typedef struct clusterConfig {
 extern clusterConfig clusterConf;
 extern const configOption clusterOptions[];
 
-/* feature.c: takes what other nodes have sent and replies, from inside a long operation. */
+/* feature.c: what follows from changes of the map: the role, hidden slots, the file. */
+void clusterApplyChanges(void);
+/* Takes what other nodes have sent and replies, from inside a long operation. */
 void clusterAnswerNodes(void);
 
 #endif

@@ -17,5 +17,8 @@ clusterNode *clusterNodeArg(ctx *c);
 str clusterClientOf(const ctx *c);
 /* A slot that is an argument. False: the error was replied. */
 bool clusterSlotArg(ctx *c, int arg_index, int *out);
+/* Undoes what SETSLOT has done at replicas and could not undo in time, and tells them what has
+ * become of the marks of slots without an order. */
+void clusterSetslotTick(void);
 
 #endif

@@ -7,26 +7,30 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "cluster/cmd_cluster.h"
+#include "cluster/open_slots.h"
 #include "cluster/procs.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 #include "cluster/server_slots.h"
 #include "cluster/set_slot.h"
 #include "cluster/slot_migration.h"
-#include "engine/keyspace.h"
 #include "engine/block.h"
+#include "engine/keyspace.h"
+#include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "repl/role.h"
 
 enum { TIMEOUT_MS = 2000, VERSION_MIN = 0x070300 /* older ones do not execute SETSLOT */ };
 
-/* A SETSLOT that waits for replicas. */
+/* A SETSLOT that waits for replicas, or is to be undone there. */
 typedef struct slotWait {
     const session *who;
     int slot;
-    int replicas;    /* that have to acknowledge it */
-    bool is_settled; /* executed, or undone */
+    int replicas; /* that have to acknowledge it */
+    bool is_done; /* nothing is to be undone */
+    bool is_late; /* the command has ended; what it has done is undone as soon as possible */
     setSlotOrder order;
     char id[NODE_ID_LEN]; /* of the order */
     struct slotWait *next;
@@ -77,6 +81,14 @@ static void propagate(int argc, const slice *argv) {
     propagateUnitEnd();
 }
 
+static void propagateOrder(const setSlotOrder *order) {
+    char digits[NUMBER_TEXT_MAX];
+    slice slot = sliceMake(digits, numberPrintInt(digits, order->slot));
+    slice argv[] = {SLICE("CLUSTER"), SLICE("SETSLOT"), slot, setSlotWord(order->action),
+                    order->id};
+    propagate(order->id.ptr ? 5 : 4, argv);
+}
+
 /* Brings the replicas, which have executed the order, back to the state of the slot here. */
 static void undo(const setSlotOrder *order) {
     setSlotOrder back[SET_SLOT_UNDO_MAX];
@@ -85,11 +97,7 @@ static void undo(const setSlotOrder *order) {
     slice slot = sliceMake(digits, numberPrintInt(digits, order->slot));
     int count = setSlotUndo(&serverMap, order, back, &unassign);
     if (unassign) propagate(3, (slice[]){SLICE("CLUSTER"), SLICE("DELSLOTS"), slot});
-    for (int i = 0; i < count; i++) {
-        slice argv[] = {SLICE("CLUSTER"), SLICE("SETSLOT"), slot, setSlotWord(back[i].action),
-                        back[i].id};
-        propagate(back[i].id.ptr ? 5 : 4, argv);
-    }
+    for (int i = 0; i < count; i++) propagateOrder(&back[i]);
     logNotice("CLUSTER SETSLOT about slot %d was not executed; replicas that have executed it are "
               "told to undo it",
               order->slot);
@@ -143,33 +151,48 @@ static bool isAcknowledged(const blockQuery *q) {
 /* The state of the slot may have changed meanwhile. */
 static void acknowledged(ctx *c) {
     slotWait *w = blockState(c);
-    check(!w->is_settled);
+    check(!w->is_done);
     if (!(serverMap.myself->flags & NODE_PRIMARY)) {
         replyError(c, SLICE("ERR Please use SETSLOT only with masters."));
-    } else if (isRefused(c, &w->order)) {
-        undo(&w->order);
-    } else {
+    } else if (!isRefused(c, &w->order)) {
         execute(c, &w->order);
+        w->is_done = true;
     }
-    w->is_settled = true;
 }
 
 static void timedOut(ctx *c) {
-    slotWait *w = blockState(c);
-    check(!w->is_settled);
-    undo(&w->order);
-    w->is_settled = true;
+    check(!((slotWait *)blockState(c))->is_done);
     replyError(c, SLICE("NOREPLICAS Not enough good replicas to write."));
+}
+
+/* False: later, as the stream must not get longer while a replica takes over. */
+static bool endWait(slotWait *w) {
+    slotWait **at = &waits;
+    bool is_primary = serverMap.myself && serverMap.myself->flags & NODE_PRIMARY;
+    bool undoes = !w->is_done && is_primary && !replIsReplica();
+    if (undoes && pauseIsFor(PAUSE_FOR_FAILOVER)) return false;
+    if (undoes) undo(&w->order);
+    while (*at != w) at = &(*at)->next;
+    *at = w->next;
+    memFree(w);
+    return true;
 }
 
 /* Also when the client has disconnected. */
 static void freeWait(void *state) {
-    slotWait *w = state, **at = &waits;
-    bool is_primary = serverMap.myself && serverMap.myself->flags & NODE_PRIMARY;
-    if (!w->is_settled && is_primary && !replIsReplica()) undo(&w->order);
-    while (*at != w) at = &(*at)->next;
-    *at = w->next;
-    memFree(w);
+    slotWait *w = state;
+    if (!endWait(w)) w->is_late = true;
+}
+
+void clusterSetslotTick(void) {
+    setSlotOrder order;
+    if (pauseIsFor(PAUSE_FOR_FAILOVER)) return;
+    while (serverMap.myself->flags & NODE_PRIMARY && openSlotsNextOrder(&serverMap, &order))
+        propagateOrder(&order);
+    for (slotWait *w = waits, *next; w; w = next) {
+        next = w->next;
+        if (w->is_late) (void)endWait(w); /* else at a later tick */
+    }
 }
 
 static void startWait(ctx *c, const setSlotOrder *order, int replicas, int64_t deadline_ms) {
@@ -221,10 +244,11 @@ void clusterSetslotCommand(ctx *c) {
         return;
     }
     keyspaceDropAll(); /* the slot may be served or imported here from now on */
+    bool gets = order.action == SET_SLOT_IMPORTING || order.action == SET_SLOT_NODE;
+    if (gets && serverRoleDeletes()) serverSlotsDeleteNow(order.slot);
     int replicas = countReplicas(0);
-    if (!replicas) {
-        execute(c, &order);
-    } else if (blockIsDenied(c)) {
+    if (!replicas || blockIsDenied(c)) {
+        /* For those that are away for a moment. */
         propagate(c->argc, c->argv);
         execute(c, &order);
     } else {

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cluster_report.h"
+#include "cluster/cmd_cluster.h"
 #include "cluster/debug_bus.h"
 #include "cluster/migrate.h"
 #include "cluster/open_requests.h"
@@ -87,10 +88,11 @@ static void tickBus(int64_t budget_us) {
     if (!clusterIsEnabled()) return;
     serverMapAnnounce(); /* ports may have changed */
     serverBusTick(budget_us);
+    clusterSetslotTick();
 }
 
 /* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
-static void applyChanges(void) {
+void clusterApplyChanges(void) {
     if (!clusterIsEnabled()) return;
     slotMigrationStep();
     serverBusStep();
@@ -107,7 +109,7 @@ static void sendMessages(void) {
 void clusterAnswerNodes(void) {
     check(clusterIsEnabled());
     serverBusRead();
-    applyChanges();
+    clusterApplyChanges();
     sendMessages();
 }
 
@@ -136,7 +138,8 @@ static const tickJob ticks[] = {{"cluster-bus", BUS_TICK_MS, tickBus, clusterIsE
                                 {"migrate-idle", 1000, migrateCloseIdle, NULL},
                                 {"slot-migration", 100, slotMigrationTick, slotMigrationIsBusy},
                                 {0}};
-static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
+static const stageJob stages[] = {
+    {STAGE_LOG, clusterApplyChanges}, {STAGE_REPLICATE, sendMessages}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};
 static const commandObserver *const command_observers[] = {&slotStatsObserver,

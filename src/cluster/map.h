@@ -72,7 +72,14 @@ enum clusterMapChange {
     CLUSTER_MAP_OWN_SLOTS = 1u << 3, /* this node has got or lost slots */
 };
 
-enum openKind { SLOT_MIGRATING, SLOT_IMPORTING, SLOT_OPEN_KINDS };
+enum openKind {
+    SLOT_MIGRATING,
+    SLOT_IMPORTING,
+    /* Imported, and taken by order, while the source claims it still: it may keep it, if its epoch
+     * is greater, and then has none of its keys. Nobody sees this mark. */
+    SLOT_TAKEN,
+    SLOT_OPEN_KINDS
+};
 
 typedef struct clusterMap {
     clusterNode *myself;
@@ -93,6 +100,13 @@ typedef struct clusterMap {
     /* Private: slots that this node gives to others or takes over, by kind; NULL: none so far. */
     clusterNode **open[SLOT_OPEN_KINDS];
     int open_count[SLOT_OPEN_KINDS];
+    /* When the sources of those of SLOT_TAKEN have stopped to claim them; 0: they claim some. */
+    int64_t taken_ms;
+    /* Slots about which this primary has changed its marks without an order: its replicas are told
+     * by orders. */
+    uint64_t untold[SLOT_WORDS];
+    bool has_untold;
+    int64_t misfit_ms; /* since when this replica has marks that do not fit; 0: none */
     struct forbiddenNode *forbidden; /* map_blacklist.c */
     int forbidden_count;
     /* True if this node has granted the slot to another one, whose claim with that epoch is good

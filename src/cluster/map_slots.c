@@ -140,6 +140,7 @@ void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterN
     if (!m->open[kind]) m->open[kind] = memNewArray(clusterNode *, SLOT_COUNT);
     m->open[kind][slot] = peer;
     m->open_count[kind] += (peer != NULL) - (was != NULL);
+    if (kind == SLOT_TAKEN && peer) m->taken_ms = 0;
     check(m->open_count[kind] >= 0);
     check(m->open_count[kind] <= SLOT_COUNT);
     settle(m, slot);
@@ -188,8 +189,18 @@ uint64_t clusterMapNextEpoch(const clusterMap *m) {
     return greatest == UINT64_MAX ? greatest : greatest + 1;
 }
 
+/* Another primary has the epoch of this node, too: they have taken it at the same time. */
+static bool epochIsShared(const clusterMap *m) {
+    for (int i = 1; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[i];
+        if (n->flags & NODE_PRIMARY && n->epoch == m->myself->epoch) return true;
+    }
+    return false;
+}
+
 bool clusterMapBumpEpoch(clusterMap *m) {
-    if (m->myself->epoch != 0 && m->myself->epoch == clusterMapGreatestEpoch(m)) return false;
+    bool is_greatest = m->myself->epoch == clusterMapGreatestEpoch(m);
+    if (m->myself->epoch != 0 && is_greatest && !epochIsShared(m)) return false;
     clusterMapSetEpochs(m, clusterMapNextEpoch(m), m->vote_epoch);
     clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
     return true;

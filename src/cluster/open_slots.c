@@ -7,9 +7,18 @@
 
 /* ------------------------------------------------------------------ changes */
 
+/* A mark has changed without an order. */
+static void tellReplicas(clusterMap *m, int slot) {
+    if (!(m->myself->flags & NODE_PRIMARY)) return;
+    m->untold[slot / 64] |= UINT64_C(1) << slot % 64;
+    m->has_untold = true;
+}
+
 static void replaceIn(clusterMap *m, enum openKind kind, int slot, clusterNode *to) {
     check(clusterMapOpenSlot(m, kind, slot) != to);
     clusterMapSetOpenSlot(m, kind, slot, to);
+    if (kind == SLOT_TAKEN) return;
+    tellReplicas(m, slot);
     if (kind == SLOT_IMPORTING) {
         logVerbose("Failover occurred in migration source. Update importing source for slot %d to "
                    "node %s in shard %.40s.",
@@ -31,6 +40,7 @@ static int replaceKind(clusterMap *m, enum openKind kind, const clusterNode *fro
         count++;
         if (joins) { /* both ends of the move are one shard now */
             clusterMapSetOpenSlot(m, kind, slot, NULL);
+            tellReplicas(m, slot);
         } else {
             replaceIn(m, kind, slot, to);
         }
@@ -42,6 +52,7 @@ void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, b
     check(from != to);
     int sources = replaceKind(m, SLOT_IMPORTING, from, to);
     int targets = replaceKind(m, SLOT_MIGRATING, from, to);
+    (void)replaceKind(m, SLOT_TAKEN, from, to); /* nobody is told of it */
     if (told && sources)
         logNotice("A failover occurred in migration source. Update importing source of %d slot(s) "
                   "to node %s in shard %.40s",
@@ -56,6 +67,7 @@ static void endMigrating(clusterMap *m, int slot, const clusterNode *to) {
     logNotice("Slot %d is no longer being migrated to node %s in shard %.40s.", slot,
               clusterNodeLabel(to).text, to->shard_id);
     clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);
+    tellReplicas(m, slot);
 }
 
 static void endImporting(clusterMap *m, int slot, const clusterNode *from) {
@@ -63,45 +75,147 @@ static void endImporting(clusterMap *m, int slot, const clusterNode *from) {
               "source for the slot.",
               slot, clusterNodeLabel(from).text, from->shard_id);
     clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, NULL);
+    tellReplicas(m, slot);
 }
 
-void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was) {
+/* The claim of the source, which has given the keys already, is better than that of this shard. */
+static void importAgain(clusterMap *m, int slot, clusterNode *owner, bool claimed) {
+    const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, slot);
+    clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
+    if (!claimed) return; /* this node has given it to the owner meanwhile */
+    if (owner != from && !clusterNodesShareShard(owner, from)) return;
+    logNotice("Slot %d was taken from node %s in shard %.40s, which claims it with a greater "
+              "epoch. It is being imported again.",
+              slot, clusterNodeLabel(owner).text, owner->shard_id);
+    clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, owner);
+    tellReplicas(m, slot);
+}
+
+void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was, bool claimed) {
     check(slot >= 0);
     check(slot < SLOT_COUNT);
-    if (likely(!clusterMapHasOpenSlots(m))) return;
+    if (likely(!clusterMapHasOpenSlots(m) && !m->open_count[SLOT_TAKEN])) return;
     clusterNode *owner = clusterMapOwner(m, slot);
     const clusterNode *to = clusterMapOpenSlot(m, SLOT_MIGRATING, slot);
-    const clusterNode *from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
+    clusterNode *from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
     bool is_own = owner && clusterNodesShareShard(owner, m->myself);
-    if (to && !is_own) endMigrating(m, slot, to);
-    if (!from || !owner) return;
-    if (is_own) {
-        endImporting(m, slot, from);
-    } else if (owner != from && clusterNodesShareShard(owner, from)) {
+    bool is_primary = m->myself->flags & NODE_PRIMARY;
+    if (is_primary && to && !is_own) endMigrating(m, slot, to);
+    if (!owner) return;
+    if (is_primary && !is_own && clusterMapOpenSlot(m, SLOT_TAKEN, slot))
+        importAgain(m, slot, owner, claimed);
+    if (!from) return;
+    if (!is_own && owner != from && clusterNodesShareShard(owner, from)) {
         replaceIn(m, SLOT_IMPORTING, slot, owner);
-    } else if (was == from) {
+    } else if (is_primary && (is_own || was == from)) {
         endImporting(m, slot, from);
     }
 }
 
-bool openSlotsTake(clusterMap *m, const clusterNode *source) {
+bool openSlotsTake(clusterMap *m, const clusterNode *source, const uint8_t *slots) {
     bool any = false;
     if (!m->open_count[SLOT_IMPORTING] || !(m->myself->flags & NODE_PRIMARY)) return false;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (!messageHasSlot(slots, slot) || clusterMapOwner(m, slot) != source) continue;
         if (clusterMapOpenSlot(m, SLOT_IMPORTING, slot) != source) continue;
-        if (clusterMapOwner(m, slot) != source || clusterMapIsClaimed(m, slot)) continue;
         clusterMapSetOwner(m, slot, m->myself);
         endImporting(m, slot, source);
         any = true;
     }
+    /* Else its former owner's replicas could be elected with their older claim. */
+    if (any && clusterMapBumpEpoch(m))
+        logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);
     return any;
 }
 
-void openSlotsClear(clusterMap *m) {
-    for (int slot = 0; slot < SLOT_COUNT && clusterMapHasOpenSlots(m); slot++) {
-        clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);
-        clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, NULL);
+void openSlotsTold(clusterMap *m, const clusterNode *source, const uint8_t *slots) {
+    if (likely(!m->open_count[SLOT_TAKEN])) return;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        bool claims = messageHasSlot(slots, slot);
+        if (claims && clusterMapOpenSlot(m, SLOT_TAKEN, slot) == source) m->taken_ms = 0;
     }
+}
+
+static void clearKind(clusterMap *m, enum openKind kind) {
+    for (int slot = 0; slot < SLOT_COUNT && m->open_count[kind]; slot++)
+        clusterMapSetOpenSlot(m, kind, slot, NULL);
+}
+
+bool openSlotsNextOrder(clusterMap *m, setSlotOrder *out) {
+    const clusterNode *from, *to;
+    for (int word = 0; word < SLOT_WORDS && m->has_untold; word++) {
+        if (!m->untold[word]) continue;
+        int slot = word * 64 + __builtin_ctzll(m->untold[word]);
+        m->untold[word] &= m->untold[word] - 1;
+        from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
+        to = clusterMapOpenSlot(m, SLOT_MIGRATING, slot);
+        *out = (setSlotOrder){.action = SET_SLOT_STABLE, .slot = slot};
+        if (from) {
+            *out = (setSlotOrder){SET_SLOT_IMPORTING, slot, clusterNodeId(from)};
+        } else if (to) {
+            *out = (setSlotOrder){SET_SLOT_MIGRATING, slot, clusterNodeId(to)};
+        } else if (clusterMapIsMine(m, slot)) {
+            *out = (setSlotOrder){SET_SLOT_NODE, slot, clusterNodeId(m->myself)};
+        }
+        return true;
+    }
+    m->has_untold = false;
+    return false;
+}
+
+static bool fits(const clusterMap *m, enum openKind kind, int slot) {
+    const clusterNode *owner = clusterMapOwner(m, slot);
+    bool is_own = owner && clusterNodesShareShard(owner, m->myself);
+    return is_own == (kind == SLOT_MIGRATING);
+}
+
+/* Returns the number of marks that do not fit the owners of slots, and removes them if wanted. */
+static int countMisfits(clusterMap *m, bool removes) {
+    const enum openKind kinds[] = {SLOT_MIGRATING, SLOT_IMPORTING};
+    int count = 0;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        for (int slot = 0; slot < SLOT_COUNT && m->open_count[kinds[i]]; slot++) {
+            if (!clusterMapOpenSlot(m, kinds[i], slot) || fits(m, kinds[i], slot)) continue;
+            count++;
+            if (!removes) continue;
+            clusterMapSetOpenSlot(m, kinds[i], slot, NULL);
+            tellReplicas(m, slot);
+        }
+    return count;
+}
+
+void openSlotsPromoted(clusterMap *m) {
+    check(m->myself->flags & NODE_PRIMARY);
+    if (clusterMapHasOpenSlots(m)) (void)countMisfits(m, true); /* there may be none */
+}
+
+/* A replica knows the marks by the stream and the owners by the bus: either may be later. */
+static void tickReplica(clusterMap *m, int64_t wait_ms, int64_t now_ms) {
+    if (!clusterMapHasOpenSlots(m) || !countMisfits(m, false)) {
+        m->misfit_ms = 0;
+    } else if (!m->misfit_ms) {
+        m->misfit_ms = now_ms;
+    } else if (now_ms - m->misfit_ms > wait_ms) {
+        (void)countMisfits(m, true); /* it is known that there are some */
+    }
+}
+
+void openSlotsTick(clusterMap *m, int64_t wait_ms, int64_t now_ms) {
+    if (m->myself->flags & NODE_REPLICA) tickReplica(m, wait_ms, now_ms);
+    if (likely(!m->open_count[SLOT_TAKEN])) return;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, slot);
+        if (from && from->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) m->taken_ms = 0;
+    }
+    if (!m->taken_ms) {
+        m->taken_ms = now_ms;
+    } else if (now_ms - m->taken_ms > wait_ms) {
+        clearKind(m, SLOT_TAKEN);
+    }
+}
+
+void openSlotsClear(clusterMap *m) {
+    for (int kind = 0; kind < SLOT_OPEN_KINDS; kind++) clearKind(m, (enum openKind)kind);
     check(!clusterMapHasOpenSlots(m));
 }
 

@@ -9,24 +9,39 @@
  *   the slot goes to another shard             MIGRATING ends
  *   the slot goes to the primary of this shard IMPORTING ends
  *   the source loses the slot to another shard IMPORTING ends
- *   the source owns the slot and does not      a primary that imports it owns it; IMPORTING ends
- *   claim it any more
+ *   the source says that this node owns it     it does; IMPORTING ends
+ *   this shard has taken the slot by order,    IMPORTING begins again: the keys are here
+ *   and the source's claim is better
  *   this node leaves its shard                 all end
  *
- * A replica that is promoted goes on with the marks that it has as a replica. */
+ * A replica waits until its primary tells it of the end of a mark in the stream of replication. One
+ * that is promoted goes on with the marks that it has, but for those that do not fit the owners. */
 #ifndef CLUSTER_OPEN_SLOTS_H
 #define CLUSTER_OPEN_SLOTS_H
 
 #include "cluster/map.h"
+#include "cluster/set_slot.h"
 
 /* `from`, known as a primary so far, is replaced by `to`, of the same shard. `told`: it says so
  * itself, which is logged once more for all slots. */
 void openSlotsReplace(clusterMap *m, const clusterNode *from, clusterNode *to, bool told);
-/* The owner of the slot has changed from `was` (NULL: none) without a command of a user. */
-void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was);
-/* The claims of `source` are up to date in the map. Takes the slots that this primary imports from
- * it and that it has given up; false: there are none. */
-bool openSlotsTake(clusterMap *m, const clusterNode *source);
+/* The owner of the slot has changed from `was` (NULL: none) without a command of a user. `claimed`:
+ * that claimed it still. */
+void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was, bool claimed);
+/* This node has become a primary, with the slots of its former one. */
+void openSlotsPromoted(clusterMap *m);
+/* `source` says that this node owns these slots, a set as in messages. Takes those that it imports
+ * from `source`; false: there are none. */
+bool openSlotsTake(clusterMap *m, const clusterNode *source, const uint8_t *slots);
+/* What `source` claims now, a set of slots as in messages: perhaps still what was taken from it. */
+void openSlotsTold(clusterMap *m, const clusterNode *source, const uint8_t *slots);
+/* To be called again and again. Removes marks of a replica that have not fitted the owners for that
+ * long. And when the sources of taken slots have not claimed them for that long in their messages,
+ * which come over two connections, they do not any more. */
+void openSlotsTick(clusterMap *m, int64_t wait_ms, int64_t now_ms);
+/* The next order that tells the replicas of this primary what has become of a mark; false: there is
+ * none. */
+bool openSlotsNextOrder(clusterMap *m, setSlotOrder *out);
 /* Removes all marks. */
 void openSlotsClear(clusterMap *m);
 

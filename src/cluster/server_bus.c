@@ -250,6 +250,8 @@ static void readable(conn *c) {
     }
     bc->is_reading = false;
     if (!bc->link) freeConn(bc);
+    /* The requests of this turn are executed in the new role. */
+    if (serverRoleIsPending() && !engineHot.current) clusterApplyChanges();
 }
 
 /* The open connections; grows with the number of nodes. */

@@ -27,6 +27,12 @@ static bool decides(void) {
     return serverMap.myself->flags & NODE_PRIMARY;
 }
 
+void serverSlotsDeleteNow(int slot) {
+    if (!(serverMap.myself->flags & NODE_PRIMARY) || !isForeign(slot)) return;
+    keyspaceDropSlot(slot);
+    keyspaceDropAll();
+}
+
 bool serverSlotsDeleteLost(void) {
     enum { BUDGET_US = 2000 };
     if (!decides()) return false;

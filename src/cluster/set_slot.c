@@ -64,7 +64,8 @@ bool setSlotIsRefused(const clusterMap *m, const setSlotOrder *order, bool has_k
 static void loseLastSlot(clusterMap *m, clusterNode *n, const topologyRules *rules,
                          topologyActs *acts) {
     check(m->myself->slot_count == 0);
-    if (rules->replica_migration) {
+    /* As a replica it would lose the keys that it imports. */
+    if (rules->replica_migration && !m->open_count[SLOT_IMPORTING]) {
         logNotice("Lost my last slot during slot migration. Reconfiguring myself as a replica of "
                   "%s in shard %.40s",
                   clusterNodeLabel(n).text, n->shard_id);
@@ -79,9 +80,11 @@ static void loseLastSlot(clusterMap *m, clusterNode *n, const topologyRules *rul
 
 /* The slot has arrived: without a new epoch the source, which claims it still, would have the
  * better claim. */
-static void completeImport(clusterMap *m, int slot, bool *tells) {
+static void completeImport(clusterMap *m, int slot, bool claimed, bool *tells) {
+    clusterNode *from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
     clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, NULL);
     if (m->myself->flags & NODE_REPLICA) return;
+    if (claimed) clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, from);
     if (clusterMapBumpEpoch(m))
         logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);
     logNotice("ConfigEpoch updated after importing slot %d", slot);
@@ -95,9 +98,12 @@ static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys,
     logNotice("Assigning slot %d to node %s in shard %.40s", slot, clusterNodeLabel(n).text,
               n->shard_id);
     if (!has_keys) clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);
-    clusterMapSetOwner(m, slot, n);
-    if (n == own && clusterMapOpenSlot(m, SLOT_IMPORTING, slot)) completeImport(m, slot, tells);
-    if (was == n || was != own || !own) return;
+    bool claimed = was && clusterMapIsClaimed(m, slot);
+    /* This replica may not know yet that `n` is a primary, or not any more. */
+    if (n->flags & NODE_PRIMARY) clusterMapSetOwner(m, slot, n);
+    if (clusterNodesShareShard(n, m->myself) && clusterMapOpenSlot(m, SLOT_IMPORTING, slot))
+        completeImport(m, slot, claimed, tells);
+    if (clusterMapOwner(m, slot) == was || was != own || !own) return;
     acts->lost_slots = true;
     if (was == m->myself && m->myself->slot_count == 0) loseLastSlot(m, n, rules, acts);
 }
@@ -109,6 +115,7 @@ topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_key
     check(slot >= 0);
     check(slot < SLOT_COUNT);
     *tells = false;
+    clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
     if (order->action == SET_SLOT_STABLE) {
         logNotice("Marking slot %d stable", slot);
         clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);
@@ -124,6 +131,7 @@ topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_key
         bool gives = order->action == SET_SLOT_MIGRATING;
         logNotice(gives ? "Migrating slot %d to node %s" : "Importing slot %d from node %s", slot,
                   clusterNodeLabel(n).text);
+        clusterMapSetOpenSlot(m, gives ? SLOT_IMPORTING : SLOT_MIGRATING, slot, NULL);
         clusterMapSetOpenSlot(m, gives ? SLOT_MIGRATING : SLOT_IMPORTING, slot, n);
     }
     return acts;

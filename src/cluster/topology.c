@@ -147,10 +147,23 @@ static bool isOwn(const clusterMap *m, const clusterNode *owner) {
     return owner && owner == clusterNodePrimary(m->myself);
 }
 
+/* Another primary of this shard that has slots, as after a failover; NULL: none. */
+static clusterNode *successorOf(const clusterMap *m) {
+    for (int i = 1; i < m->node_count; i++) {
+        clusterNode *n = m->nodes[i];
+        if (clusterNodeVotes(n) && clusterNodesShareShard(n, m->myself)) return n;
+    }
+    return NULL;
+}
+
 static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules *rules,
                          topologyActs *acts) {
-    if (winner != m->myself &&
-        (clusterNodesShareShard(winner, m->myself) || rules->replica_migration)) {
+    /* It may have lost the others to a replica, and this one, which was moved before, only now. */
+    clusterNode *successor = m->myself->flags & NODE_PRIMARY ? successorOf(m) : NULL;
+    if (successor) winner = successor;
+    /* As a replica of another shard it would lose the keys that it imports. */
+    bool migrates = rules->replica_migration && !m->open_count[SLOT_IMPORTING];
+    if (winner != m->myself && (clusterNodesShareShard(winner, m->myself) || migrates)) {
         logNotice("Configuration change detected. Reconfiguring myself as a replica of node %s in "
                   "shard %.40s",
                   clusterNodeLabel(winner).text, winner->shard_id);
@@ -183,13 +196,13 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             lost |= isOwn(m, owner);
             /* Of a slot without owner there may be keys, which wait for one. */
             acts->lost_slots |= owner == m->myself || !owner;
+            bool was_claimed = owner && clusterMapIsClaimed(m, slot);
             clusterMapSetOwner(m, slot, claimer);
-            openSlotsOwnerChanged(m, slot, owner);
+            openSlotsOwnerChanged(m, slot, owner, was_claimed);
             if (owner && clusterNodesShareShard(owner, claimer)) replaced = owner;
         }
     }
     if (replaced) openSlotsReplace(m, replaced, claimer, false);
-    if (openSlotsTake(m, claimer)) acts->has_taken = true;
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 
@@ -238,6 +251,13 @@ static void resolveCollision(clusterMap *m, const clusterNode *sender, const mes
               clusterNodeLabel(sender).text, (unsigned long long)myself->epoch);
 }
 
+/* True if there are slots that it does not claim: it may not know that it has got them. */
+static bool ownsMore(const clusterMap *m, const clusterNode *n) {
+    uint64_t claims[SLOT_WORDS];
+    clusterMapClaimsOf(m, n, claims);
+    return memcmp(claims, clusterNodeSlots(n), sizeof(claims)) != 0;
+}
+
 /* True if the claim is exactly what is known already, as it is nearly always. */
 static bool isAsKnown(const clusterMap *m, const clusterNode *claimer, const messageHeader *h) {
     uint64_t known[SLOT_WORDS];
@@ -265,15 +285,22 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
     check(sender->epoch >= h->epoch);
     check(m->current_epoch >= h->current_epoch);
     clusterNode *claimer = clusterNodePrimary(sender);
-    bool known = isAsKnown(m, claimer, h);
-    if (claimer == sender) sender->has_told = true;
+    /* Older than another message, which came over the other connection: it may claim what the
+     * sender has given away since. */
+    bool is_late = claimer == sender && sender->epoch > h->epoch;
+    bool known = is_late || isAsKnown(m, claimer, h);
+    if (claimer == sender && !is_late) {
+        sender->has_told = true;
+        openSlotsTold(m, sender, h->slots);
+    }
     if (!known && claimer == sender) {
         logVerbose("Mismatch in topology information for sender node %s in shard %.40s",
                    clusterNodeLabel(sender).text, sender->shard_id);
         applySlots(m, sender, h->epoch, h->slots, rules, &acts);
     }
     if (!known) acts.update = betterOwner(m, h, claimer);
-    if (claimer == sender && sender->epoch > h->epoch) acts.update = sender;
+    if (!acts.update && claimer == sender && ownsMore(m, sender)) acts.update = sender;
+    if (is_late) acts.update = sender;
     resolveCollision(m, sender, h);
     return acts;
 }
@@ -296,6 +323,7 @@ topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *u
     topologyActs acts = {0};
     check(update->type == MESSAGE_UPDATE);
     clusterNode *n = clusterMapFind(m, sliceMake(update->id, NODE_ID_LEN));
+    if (n == m->myself && openSlotsTake(m, sender, update->slots)) acts.has_taken = true;
     if (!n || n->epoch >= update->epoch) return acts;
     if (!topologyAccepts(m, sender, 0, update->epoch)) return acts;
     if (n == m->myself) {
@@ -321,6 +349,7 @@ void topologyPromote(clusterMap *m, uint64_t epoch) {
     clusterMapMoveSlots(m, old, m->myself);
     check(old->slot_count == 0);
     clusterMapSetNodeEpoch(m, m->myself, epoch);
+    openSlotsPromoted(m);
 }
 
 bool topologyTakeOver(clusterMap *m) {

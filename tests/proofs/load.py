@@ -4,6 +4,7 @@ redirects, check every reply, and remember what was acknowledged."""
 import binascii
 import threading
 import time
+from collections import Counter
 
 from lab import Client, ReplyError
 
@@ -46,27 +47,39 @@ class Router:
                 raise
             except ReplyError as error:
                 words = str(error).split()
-                if words[0] != "MOVED" or attempt + 1 == attempts:
+                if words[0] not in ("MOVED", "ASK") or attempt + 1 == attempts:
                     self.owners.pop(slot, None)
                     raise
                 host, port = words[2].rsplit(":", 1)
-                address = self.owners[slot] = (host or address[0], int(port))
+                to = (host or address[0], int(port))
+                if words[0] == "ASK":
+                    return self.ask(to, commands)
+                address = self.owners[slot] = to
+
+    def ask(self, address, commands):
+        """At a node that takes the slot, and does not own it yet."""
+        try:
+            return self._client(address).pipeline([("ASKING",), *commands])[1:]
+        except OSError:
+            self.drop(address)
+            raise
 
 
 class Load(threading.Thread):
     """One thread. `lost`: (when it was acknowledged, key) of each write that is not there any more;
     `wrong`: replies that must not be."""
 
-    def __init__(self, lab, number, keys=60, wait=False):
+    def __init__(self, lab, number, keys=None, wait=False):
         super().__init__(daemon=True)
         self.router = Router(lab)
-        self.keys = [f"k{number}-{i}" for i in range(keys)]
+        self.keys = keys or [f"k{number}-{i}" for i in range(60)]
         self.slots = {k: slot_of(k) for k in self.keys}
         self.wait = wait
         self.acked = {}    # key: (number, when)
         self.unknown = {}  # key: numbers whose outcome is not known, after the acknowledged one
         self.lost, self.wrong = [], []
-        self.writes = self.reads = self.refused = self.count = 0
+        self.writes = self.reads = self.count = 0
+        self.refusals = Counter()  # by the first word of the error, or "no reply"
         self.ended = threading.Event()
 
     def run(self):
@@ -79,9 +92,10 @@ class Load(threading.Thread):
                 else:
                     self.write(key)
             except OSError:
+                self.refusals["no reply"] += 1
                 time.sleep(0.01)
             except ReplyError as error:
-                self.refused += 1
+                self.refusals[str(error).split()[0]] += 1
                 if not str(error).startswith(EXPECTED):
                     self.wrong.append(f"{key}: {error}")
                 time.sleep(0.01)

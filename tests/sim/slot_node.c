@@ -2,6 +2,7 @@
 #include "slot_node.h"
 
 #include "base/base.h"
+#include "cluster/open_slots.h"
 #include "cluster/slot_source.h"
 #include "cluster/slot_target.h"
 #include "cluster_data.h"
@@ -18,6 +19,7 @@ enum {
 
 simSlots sim_slots[SIM_NODES_MAX + 1];
 simSlotCounts slot_counts;
+void (*slot_node_drops)(const simSlots *s, int slot);
 
 /* ------------------------------------------------------------------ what is sent and recorded */
 
@@ -27,6 +29,7 @@ typedef enum recordKind {
     RECORD_DROP_ALL,
     RECORD_BEGIN, /* job: ESTABLISH */
     RECORD_END,   /* job, value: success */
+    RECORD_ORDER, /* key: a slot, value: a setSlotAction, job: a host */
     RECORD_WORD,  /* value: acts */
     RECORD_OK,
     RECORD_ERROR,
@@ -54,7 +57,7 @@ static int jobNumber(const slotJob *job) {
 
 static slice nameOf(int job) { return sliceMake(jobs[job].name, SLOT_IMPORT_NAME_LEN); }
 
-static int hostOf(const char *id) {
+int slotNodeHostOf(const char *id) {
     for (int i = 0; i < sim_node_count; i++)
         if (!memcmp(sim_slots[i].id, id, NODE_ID_LEN)) return i;
     return -1;
@@ -97,6 +100,7 @@ static void apply(simSlots *s, const record *r) {
     case RECORD_SET: s->value[r->key] = r->value; break;
     case RECORD_DROP_SLOT: dropSlot(s, r->key); break;
     case RECORD_DROP_ALL: memset(s->value, 0, sizeof(s->value)); break;
+    case RECORD_ORDER: slotNodeSetSlot(s, r->key, (setSlotAction)r->value, r->job); break;
     case RECORD_BEGIN:
     case RECORD_END: break;
     default: simFail("a record that is none of a dataset");
@@ -105,7 +109,7 @@ static void apply(simSlots *s, const record *r) {
         slotRanges ranges = slotRangesCopy(jobs[r->job].ranges.items, jobs[r->job].ranges.count);
         (void)slotTargetFollow(movesOf(s), nameOf(r->job), &ranges); /* NULL: known already */
         slotRangesClear(&ranges);
-    } else if (job && slotJobIsActive(job)) {
+    } else if (job && job->is_import && slotJobIsActive(job)) {
         slotTargetFinish(movesOf(s), job, r->value, SLICE(""));
     }
 }
@@ -119,6 +123,25 @@ static void append(simSlots *s, record r) {
 static void change(simSlots *s, record r) {
     apply(s, &r);
     append(s, r);
+}
+
+int slotNodeAppendOrder(simSlots *s, int slot, setSlotAction action, int peer) {
+    append(s, (record){.kind = RECORD_ORDER, .key = slot, .value = (int)action, .job = peer});
+    return s->version;
+}
+
+void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer) {
+    simNode *n = s->node;
+    setSlotOrder order = {.action = action,
+                          .slot = simSlotNumber(slot),
+                          .id = sliceMake(sim_slots[peer].id, NODE_ID_LEN)};
+    const clusterNode *from = clusterMapOpenSlot(&n->map, SLOT_IMPORTING, order.slot);
+    if (from && action == SET_SLOT_NODE && peer == n->host)
+        s->taken_from[slot] = slotNodeHostOf(from->id);
+    slice word = setSlotWord(action);
+    logDebug("node %d executes SETSLOT %d %.*s node %d", n->host, order.slot, (int)word.len,
+             word.ptr, peer);
+    busSetSlot(&n->bus, &order, slotNodeHasKeys(s, slot), simNodeClock(n));
 }
 
 static void advance(simSlots *s, int from, int to) {
@@ -172,7 +195,7 @@ wire *slotNodesWire(void) {
 wire *slotNodeWireOf(const slotJob *job) { return job->work ? linkOf(job)->w : NULL; }
 
 int slotNodePeerOf(const slotJob *job) {
-    return job->has_nodes ? hostOf(job->is_import ? job->source : job->target) : -1;
+    return job->has_nodes ? slotNodeHostOf(job->is_import ? job->source : job->target) : -1;
 }
 
 static bool handsOver(slotJobState state) {
@@ -348,7 +371,7 @@ static void finish(void *arg, const slotJob *job) {
     bool success = job->state == JOB_SUCCESS, takes = success && s->takes;
     if (takes) checkReplicas(s, job);
     for (int i = 0; i < SIM_SLOTS; i++)
-        if (takes && isIn(job, i)) s->taken_from[i] = hostOf(job->source);
+        if (takes && isIn(job, i)) s->taken_from[i] = slotNodeHostOf(job->source);
     slot_counts.taken += success && job->has_nodes;
     append(s, (record){.kind = RECORD_END, .job = jobNumber(job), .value = success});
 }
@@ -456,6 +479,7 @@ bool slotNodeFlushAll(simSlots *s) {
 void slotNodeMigrate(simSlots *s, const simNode *to) {
     simNode *n = s->node;
     slotRange items[3];
+    if (clusterMapHasOpenSlots(&n->map)) return;
     size_t count = 0;
     if (!simNodeActs(n) || n == to || job_count == JOBS_MAX) return;
     const clusterNode *target =
@@ -491,8 +515,8 @@ static void establish(simSlots *s, moveLink *l, int number) {
     slotRanges ranges = slotRangesCopy(jobs[number].ranges.items, jobs[number].ranges.count);
     const clusterNode *owner = clusterMapOwner(map, ranges.items[0].first);
     slice source = sliceMake(jobs[number].source, NODE_ID_LEN);
-    if (map->myself->flags & NODE_PRIMARY && s->node->data.version != VERSION_NONE && owner &&
-        slotRangesAreOf(&ranges, map, owner) &&
+    if (map->myself->flags & NODE_PRIMARY && !clusterMapHasOpenSlots(map) &&
+        s->node->data.version != VERSION_NONE && owner && slotRangesAreOf(&ranges, map, owner) &&
         slotTargetCheck(movesOf(s), source, nameOf(number), &ranges, owner, &why) == OK) {
         l->job = slotTargetBegin(movesOf(s), source, nameOf(number), &ranges);
         l->job->work = l;
@@ -586,6 +610,15 @@ static void stepLink(simSlots *s, wire *w, wireSide side) {
 
 /* ------------------------------------------------------------------ a node */
 
+void slotNodeDeleteNow(simSlots *s, int slot) {
+    const clusterMap *m = &s->node->map;
+    bool is_open = clusterMapOpenSlot(m, SLOT_IMPORTING, simSlotNumber(slot));
+    if (!s->deletes || m->myself->flags & NODE_REPLICA || is_open || s->hidden[slot]) return;
+    if (clusterMapIsMine(m, simSlotNumber(slot)) || !slotNodeHasKeys(s, slot)) return;
+    slot_node_drops(s, slot);
+    change(s, (record){.kind = RECORD_DROP_SLOT, .key = slot});
+}
+
 /* Keys of slots that others own are deleted, some at a time. */
 static void deleteLost(simSlots *s, bool all) {
     const clusterMap *m = s->moves.map;
@@ -593,7 +626,9 @@ static void deleteLost(simSlots *s, bool all) {
     for (int i = 0; i < SIM_SLOTS && m->myself->flags & NODE_PRIMARY; i++) {
         const clusterNode *owner = clusterMapOwner(m, simSlotNumber(i));
         if (!owner || owner == m->myself || s->hidden[i] || !slotNodeHasKeys(s, i)) continue;
+        if (clusterMapOpenSlot(m, SLOT_IMPORTING, simSlotNumber(i))) continue;
         if (all || oneIn(20)) {
+            slot_node_drops(s, i);
             change(s, (record){.kind = RECORD_DROP_SLOT, .key = i});
         } else {
             s->deletes = true;
@@ -614,6 +649,21 @@ static void checkSilence(const simSlots *s) {
     }
 }
 
+/* As clusterSetslotTick(). */
+static void tellMarks(simSlots *s) {
+    clusterMap *m = &s->node->map;
+    setSlotOrder order;
+    if (m->myself->flags & NODE_REPLICA || s->node->data.version == VERSION_NONE) return;
+    if (isStill(s)) return;
+    while (openSlotsNextOrder(m, &order)) {
+        for (int i = 0; i < SIM_SLOTS; i++) {
+            if (simSlotNumber(i) != order.slot) continue;
+            int peer = order.id.ptr ? slotNodeHostOf(order.id.ptr) : s->node->host;
+            if (peer >= 0) slotNodeAppendOrder(s, i, order.action, peer);
+        }
+    }
+}
+
 static void step(simNode *n) {
     simSlots *s = slotsOf(n);
     for (wire *w = wireFirst(); w; w = w->next) {
@@ -621,6 +671,7 @@ static void step(simNode *n) {
         for (int side = 0; side < 2 && isOurs; side++)
             if (w->ends[side] == n) stepLink(s, w, (wireSide)side);
     }
+    tellMarks(s);
     if (s->walked) walk(s);
     if (s->deletes && !isStill(s)) deleteLost(s, false);
     slotMovesStep(movesOf(s));
@@ -635,6 +686,7 @@ static void step(simNode *n) {
 static void slotsLost(simNode *n) { slotsOf(n)->deletes = true; }
 
 static void promoted(simNode *n) {
+    slotsOf(n)->promotions++;
     slotMovesStep(movesOf(slotsOf(n)));
     deleteLost(slotsOf(n), true);
 }
@@ -658,6 +710,10 @@ static void copied(simNode *n, const simNode *from) {
     if (from) {
         memcpy(s->value, slotsOf(from)->value, sizeof(s->value));
         followAll(s, &slotsOf(from)->moves.log);
+        str marks = STR_EMPTY;
+        openSlotsPrint(&from->map, &marks);
+        (void)openSlotsParse(&n->map, strSlice(&marks)); /* it is what was printed */
+        strFree(&marks);
     }
     s->version = n->data.version;
 }

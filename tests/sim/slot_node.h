@@ -6,6 +6,7 @@
 #ifndef TESTS_SIM_SLOT_NODE_H
 #define TESTS_SIM_SLOT_NODE_H
 
+#include "cluster/set_slot.h"
 #include "cluster/slot_moves.h"
 #include "cluster_node.h"
 
@@ -37,6 +38,7 @@ typedef struct simSlots {
     int unfinished[8], unfinished_count;
     /* The slots that it has taken since they were looked at, and the host that gave them; -1. */
     int taken_from[SIM_SLOTS];
+    int promotions;
 } simSlots;
 
 extern simSlots sim_slots[SIM_NODES_MAX + 1];
@@ -66,6 +68,16 @@ int slotNodePeerOf(const slotJob *job);
 /* A random slot of those that the node gives or gets; -1: there is none. */
 int slotNodeMoving(const simSlots *s);
 bool slotNodeHasKeys(const simSlots *s, int slot);
+/* The host of the node with that id; -1: none. */
+int slotNodeHostOf(const char *id);
+/* CLUSTER SETSLOT as its stream has it, whose version is returned, and as it is executed here.
+ * `peer`: the host that it names. */
+int slotNodeAppendOrder(simSlots *s, int slot, setSlotAction action, int peer);
+void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer);
+/* Keys of a slot of another node that were to be deleted later. */
+void slotNodeDeleteNow(simSlots *s, int slot);
+/* Called when a node deletes keys of a slot of another owner. */
+extern void (*slot_node_drops)(const simSlots *s, int slot);
 
 typedef struct simSlotCounts {
     uint64_t jobs, refused, taken, failed, cancelled, walks, changes;

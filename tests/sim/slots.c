@@ -20,12 +20,14 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "cluster/open_slots.h"
 #include "cluster_cases.h"
 #include "cluster_data.h"
 #include "cluster_operator.h"
 #include "cluster_rules.h"
 #include "sim.h"
 #include "slot_node.h"
+#include "slot_orders.h"
 
 enum { JOBS_END_MS = 60 * 1000, LAST_JOB_MS = 20 * 1000 };
 
@@ -35,15 +37,23 @@ typedef struct authority {
     uint64_t epoch;
     int giver; /* the host that gave it by a job; -1: it came otherwise */
     int64_t since_ms;
+    /* The host to which it moves the slot key by key, -1: none, and how often that was promoted. */
+    int peer, promotions;
+    /* A failover on either side of such a move: keys may be on both sides, or outdated. */
+    bool doubt;
+    /* Such a move has been forgotten; what had arrived is found by the next one. */
+    bool leftovers;
 } authority;
 
 static authority owners[SIM_SLOTS];
 static int expected[SIM_KEYS]; /* 0: no such key */
 static int last_value;
-static bool calm; /* only connections of jobs fail */
+static bool calm;    /* only connections of jobs fail */
+static bool by_keys; /* slots are moved by SETSLOT and MIGRATE */
 
 static struct {
-    uint64_t writes, deletes, reads, flushes, stale, lost, failovers, moved, cuts, restarts;
+    uint64_t writes, deletes, reads, flushes, stale, lost, failovers, moved, cuts, restarts, asks,
+        left_open;
 } counts;
 
 /* ------------------------------------------------------------------ owners */
@@ -74,10 +84,13 @@ static void changeOwner(int slot, const simNode *n) {
     authority *a = &owners[slot];
     simSlots *s = &sim_slots[n->host];
     bool moved = a->host >= 0 && s->taken_from[slot] == a->host;
-    if (moved) {
+    /* A former owner has the better claim, and gives the slot still. */
+    bool back = a->host >= 0 && ordersPeerOf(s, slot) == a->host;
+    bool open = (a->peer >= 0 && !moved) || back;
+    if (moved && !a->doubt && !a->leftovers) {
         compare(slot, s);
         counts.moved++;
-    } else if (a->host >= 0) {
+    } else if (a->host >= 0 && !open) {
         acceptLoss(slot, s, "owns");
         counts.failovers++;
     }
@@ -87,7 +100,44 @@ static void changeOwner(int slot, const simNode *n) {
     *a = (authority){.host = n->host,
                      .epoch = n->map.myself->epoch,
                      .giver = moved ? a->host : -1,
-                     .since_ms = sim_now_ms};
+                     .since_ms = sim_now_ms,
+                     .peer = back   ? a->host
+                             : open ? a->peer
+                                    : -1,
+                     .promotions = back ? sim_slots[a->host].promotions : a->promotions,
+                     .doubt = open && !back,
+                     .leftovers = a->leftovers && !moved};
+}
+
+/* Whether the owner moves the slot key by key, and to whom. */
+static void watchMove(int slot) {
+    authority *a = &owners[slot];
+    const simSlots *s = &sim_slots[a->host];
+    if (!s->node->running || !clusterMapIsMine(&s->node->map, simSlotNumber(slot))) return;
+    int peer = ordersPeerOf(s, slot);
+    int promotions = peer < 0 ? 0 : sim_slots[peer].promotions;
+    if (peer < 0 && a->doubt) {
+        acceptLoss(slot, s, "keeps");
+        a->doubt = false;
+        a->leftovers = true;
+    } else if (peer >= 0 && a->peer >= 0 && (peer != a->peer || promotions != a->promotions)) {
+        if (calm) simFail("slot %d has another target", slot);
+        a->doubt = true;
+    }
+    a->peer = peer;
+    a->promotions = promotions;
+}
+
+/* Keys of a slot that another node owns. They must be there. */
+static void checkDrop(const simSlots *s, int slot) {
+    for (int key = slot * SIM_KEYS_OF_SLOT; key < (slot + 1) * SIM_KEYS_OF_SLOT; key++) {
+        bool is_elsewhere = !s->value[key] || s->value[key] != expected[key];
+        for (int i = 0; i < sim_node_count && !is_elsewhere; i++)
+            is_elsewhere = &sim_slots[i] != s && sim_slots[i].value[key] == s->value[key];
+        if (!is_elsewhere)
+            simFail("node %d deletes the last copy of key %d, which has %d", s->node->host, key,
+                    s->value[key]);
+    }
 }
 
 static void watchOwners(void) {
@@ -102,12 +152,14 @@ static void watchOwners(void) {
             uint64_t epoch = n->map.myself->epoch;
             if (i == a->host) {
                 if (epoch > a->epoch) a->epoch = epoch;
-            } else if (epoch > a->epoch || a->host < 0) {
+            } else if (epoch > a->epoch || a->host < 0 ||
+                       sim_slots[i].taken_from[slot] == a->host) {
                 changeOwner(slot, n);
             }
             sim_slots[i].taken_from[slot] = -1;
             if (sim_slots[i].hidden[slot]) simFail("node %d hides slot %d, its own", i, slot);
         }
+        if (a->host >= 0) watchMove(slot);
     }
 }
 
@@ -116,9 +168,10 @@ static void watchOwners(void) {
 /* False: what it does is of no consequence, as it does not know that it was replaced. */
 static bool isAuthority(const simSlots *s, int slot, bool is_write) {
     const authority *a = &owners[slot];
-    if (a->host == s->node->host) return true;
+    if (a->host == s->node->host || a->peer == s->node->host) return true;
     /* It has given the slot away, and still runs; reads go on until it knows. */
     bool gave = a->giver == s->node->host && s->node->started_ms < a->since_ms;
+    if (!clusterMapIsMine(&s->node->map, simSlotNumber(slot))) gave = false; /* asked, and late */
     if (is_write && gave)
         simFail("node %d writes to slot %d, which node %d has taken", a->giver, slot, a->host);
     if (calm && !gave) simFail("node %d serves slot %d of node %d", s->node->host, slot, a->host);
@@ -144,17 +197,57 @@ static void flushSlot(simSlots *s, int slot) {
 }
 
 static void flushAll(simSlots *s) {
+    bool here[SIM_KEYS];
+    for (int key = 0; key < SIM_KEYS; key++) {
+        const authority *a = &owners[simSlotOfKey(key)];
+        bool is_moved = a->peer >= 0 && !sim_slots[a->host].value[key];
+        here[key] = (is_moved ? a->peer : a->host) == s->node->host;
+    }
     if (!slotNodeFlushAll(s)) return;
     for (int key = 0; key < SIM_KEYS; key++)
-        if (owners[simSlotOfKey(key)].host == s->node->host) expected[key] = 0;
+        if (here[key]) expected[key] = 0;
     counts.flushes++;
 }
 
 static void read(const simSlots *s, int key) {
+    int slot = simSlotOfKey(key);
     counts.reads++;
-    if (isAuthority(s, simSlotOfKey(key), false) && s->value[key] != expected[key])
+    if (!isAuthority(s, slot, false) || s->value[key] == expected[key]) return;
+    if (!(owners[slot].doubt || owners[slot].leftovers) || calm)
         simFail("node %d has %d as key %d, expected is %d", s->node->host, s->value[key], key,
                 expected[key]);
+    counts.lost++;
+    expected[key] = s->value[key];
+}
+
+/* A client that was told ASK. */
+static struct {
+    simSlots *to; /* NULL: there is none */
+    int key;
+    bool is_write;
+} asks[8];
+
+/* It arrives at once or later. */
+static void sendAsk(simSlots *to, int key, bool is_write) {
+    size_t i = (size_t)randomUniform(COUNT_OF(asks));
+    counts.asks++;
+    asks[i].to = to;
+    asks[i].key = key;
+    asks[i].is_write = is_write;
+}
+
+static void receiveAsks(void) {
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+        simSlots *to = asks[i].to;
+        if (!to || oneIn(2)) continue;
+        asks[i].to = NULL;
+        if (!ordersServe(to, asks[i].key, asks[i].is_write)) continue;
+        if (asks[i].is_write) {
+            write(to, asks[i].key);
+        } else {
+            read(to, asks[i].key);
+        }
+    }
 }
 
 /* A request to a random node, which may know that it is the owner or not. */
@@ -168,9 +261,12 @@ static void request(void) {
     if (oneIn(400)) {
         if (sim_nodes[host].running) flushAll(s);
     } else if (slotNodeServes(s, simSlotOfKey(key), is_write)) {
-        if (!is_write) {
+        simSlots *to = ordersAskedFor(s, key);
+        if (to) {
+            sendAsk(to, key, is_write);
+        } else if (!is_write) {
             read(s, key);
-        } else if (oneIn(60)) {
+        } else if (oneIn(60) && ordersPeerOf(s, simSlotOfKey(key)) < 0) {
             flushSlot(s, simSlotOfKey(key));
         } else {
             write(s, key);
@@ -202,6 +298,7 @@ static void restart(simNode *n) {
     counts.restarts += n->running;
     logNotice("node %d %s", n->host, n->running ? "stops" : "starts");
     if (n->running) {
+        ordersStopping(n);
         simNodeStop(n);
     } else {
         simNodeStart(n, SIM_FILE);
@@ -223,6 +320,16 @@ static void disturb(void) {
 
 /* ------------------------------------------------------------------ jobs */
 
+static void step(void) {
+    clusterStep();
+    for (int slot = 0; slot < SIM_SLOTS; slot++) {
+        if (owners[slot].host < 0) continue;
+        ordersStep(slot, owners[slot].host);
+        watchMove(slot);
+    }
+    receiveAsks();
+}
+
 static simNode *anyPrimary(void) {
     simNode *found = NULL;
     unsigned count = 0;
@@ -238,6 +345,11 @@ static simNode *anyPrimary(void) {
 static void beginJobs(void) {
     simNode *from = anyPrimary(), *to = anyPrimary();
     if (!from || from == to) return;
+    if (by_keys && (!to->map.myself->slot_count || !oneIn(8))) {
+        int slot = (int)randomUniform(SIM_SLOTS);
+        if (to->map.myself->slot_count) ordersMove(slot, to);
+        return;
+    }
     slotNodeMigrate(&sim_slots[from->host], to);
     if (oneIn(4)) slotNodeMigrate(&sim_slots[to->host], from);
 }
@@ -281,6 +393,20 @@ static void disturbJob(void) {
     }
 }
 
+/* Of a move key by key one side fails, or a replica of it. */
+static void disturbMove(void) {
+    int slot = (int)randomUniform(SIM_SLOTS);
+    const authority *a = &owners[slot];
+    if (calm || !oneIn(20) || !ordersRun(slot) || a->peer < 0) return;
+    simNode *n = &sim_nodes[oneIn(2) ? a->host : a->peer];
+    switch (randomUniform(4)) {
+    case 0: restart(n); break;
+    case 1: networkPause(n->host, sim_now_ms + (int64_t)randomUniform(4000)); break;
+    case 2: networkBlock(a->host, a->peer, true); break;
+    default: takeOver(n); break;
+    }
+}
+
 /* A node is away while a job moves slots, and then their old owner becomes a replica. */
 static void moveUnseen(void) {
     simNode *from = anyPrimary(), *to = anyPrimary(), *away = operatorAnyNode();
@@ -288,10 +414,9 @@ static void moveUnseen(void) {
     uint64_t taken = slot_counts.taken;
     networkPartition(1u << away->host);
     slotNodeMigrate(&sim_slots[from->host], to);
-    for (int i = 0; i < 100 && slot_counts.taken == taken; i++) clusterStep();
+    for (int i = 0; i < 100 && slot_counts.taken == taken; i++) step();
     takeOver(from);
-    for (int i = 0; i < 100 && from->running && from->map.myself->flags & NODE_PRIMARY; i++)
-        clusterStep();
+    for (int i = 0; i < 100 && from->running && from->map.myself->flags & NODE_PRIMARY; i++) step();
     networkPartition(0);
 }
 
@@ -303,6 +428,58 @@ static simSlots *ownerOf(int slot) {
     simFail("slot %d has no owner", slot);
 }
 
+static bool movesRun(void) {
+    for (int slot = 0; slot < SIM_SLOTS; slot++)
+        if (ordersRun(slot)) return true;
+    return false;
+}
+
+/* A primary that stops may not have told its replicas of the end of a mark. */
+static bool anyOpen(void) {
+    for (int i = 0; i < sim_node_count; i++) {
+        const clusterMap *m = &sim_nodes[i].map;
+        if (clusterMapHasOpenSlots(m) && (calm || m->myself->flags & NODE_PRIMARY)) return true;
+    }
+    return false;
+}
+
+/* Moves whose end was lost in a failover are continued, as by valkey-cli --cluster fix. */
+static void fixOpen(void) {
+    for (int slot = 0; slot < SIM_SLOTS; slot++)
+        for (int i = 0; i < sim_node_count; i++) {
+            const simNode *n = &sim_nodes[i];
+            if (n->map.myself->flags & NODE_REPLICA) continue;
+            int peer = ordersPeerOf(&sim_slots[i], slot);
+            if (peer >= 0) ordersMove(slot, &sim_nodes[peer]);
+            if (clusterMapOpenSlot(&n->map, SLOT_IMPORTING, simSlotNumber(slot)))
+                ordersMove(slot, n);
+        }
+}
+
+static void failOpen(void) {
+    for (int slot = 0; slot < SIM_SLOTS; slot++)
+        if (ordersRun(slot)) simFail("the move of slot %d key by key does not end", slot);
+    for (int i = 0; i < sim_node_count; i++) {
+        str marks = STR_EMPTY;
+        openSlotsPrint(&sim_nodes[i].map, &marks);
+        if (marks.len) simFail("node %d has the marks %s", i, strText(&marks));
+    }
+    simFail("a move key by key does not end");
+}
+
+/* Moves key by key are continued to their end. False: after faults of nodes a mark is left that the
+ * operator here does not repair. */
+static bool awaitMoves(void) {
+    int64_t end_ms = sim_now_ms + JOBS_END_MS;
+    while (movesRun() || anyOpen()) {
+        if (sim_now_ms > end_ms && !calm) return false;
+        if (sim_now_ms > end_ms) failOpen();
+        if (!calm && !movesRun() && oneIn(200)) fixOpen();
+        step();
+    }
+    return true;
+}
+
 static void awaitJobs(void) {
     int64_t end_ms = sim_now_ms + JOBS_END_MS;
     for (int i = 0; i < sim_node_count; i++) {
@@ -312,7 +489,7 @@ static void awaitJobs(void) {
                 simFail("node %d has jobs that do not end%s%s", i, job ? ", import " : "",
                         job ? slotJobLabelOf(&sim_slots[i].moves, job).text : "");
             }
-            clusterStep();
+            step();
         }
     }
 }
@@ -322,6 +499,7 @@ static bool isQuiet(void) {
         const simNode *n = &sim_nodes[i];
         const simNode *p = n->map.myself->primary ? simNodeOf(n->map.myself->primary) : n;
         if (sim_slots[i].moves.log.active || !p || !dataIsSame(n, p)) return false;
+        if (p != n && calm) ordersCheckMarks(n, p);
         if (n->bus.manual.step != MANUAL_IDLE) return false; /* an order that is late */
     }
     for (int slot = 0; slot < SIM_SLOTS; slot++) {
@@ -338,7 +516,7 @@ static void checkAtRest(void) {
     int64_t end_ms = sim_now_ms + JOBS_END_MS;
     while (!isQuiet()) {
         if (sim_now_ms > end_ms) simFail("replicas do not have the data of their primary");
-        clusterStep();
+        step();
     }
     for (int slot = 0; slot < SIM_SLOTS; slot++) {
         const simSlots *owner = ownerOf(slot);
@@ -371,8 +549,18 @@ static void moveOnce(void) {
         if (sim_now_ms > end_ms) simFail("a job does not succeed without faults");
         if (!anyActive()) beginJobs();
         if (oneIn(2)) request();
-        clusterStep();
+        step();
     }
+}
+
+static void finishRun(uint64_t fixed) {
+    if (node_counts.fixed_slots != fixed) simFail("a slot has no owner");
+    checkAtRest();
+    by_keys = false;
+    moveOnce();
+    awaitJobs();
+    clusterAgree();
+    checkAtRest();
 }
 
 static void run(void) {
@@ -384,10 +572,14 @@ static void run(void) {
     sim_has_seeds = false;
     sim_full_percent = 0; /* nodes of Valkey have not all of the rules */
     sim_refused_timeout_ms = 0;
+    by_keys = oneIn(4);
     slotNodesReset(watchOwners);
+    slot_node_drops = checkDrop;
+    ordersReset();
+    memset(asks, 0, sizeof(asks));
     memset(expected, 0, sizeof(expected));
     last_value = 0;
-    for (int slot = 0; slot < SIM_SLOTS; slot++) owners[slot] = (authority){.host = -1};
+    for (int slot = 0; slot < SIM_SLOTS; slot++) owners[slot] = (authority){.host = -1, .peer = -1};
     clusterForm(3, 1 + oneIn(3), false);
     int steps = 200 + (int)randomUniform(1200);
     for (int i = 0; i < steps; i++) {
@@ -395,20 +587,19 @@ static void run(void) {
         if (oneIn(300)) slotNodeCancel(&sim_slots[operatorAnyNode()->host]);
         cutJobs();
         disturbJob();
+        disturbMove();
         if (!calm) disturb();
         if (!calm && oneIn(400)) moveUnseen();
         for (int k = (int)randomUniform(6); k; k--) request();
-        clusterStep();
+        step();
     }
     clusterHeal();
     awaitJobs();
     clusterAgree();
-    if (node_counts.fixed_slots != fixed) simFail("a slot has no owner");
-    checkAtRest();
-    moveOnce();
-    awaitJobs();
+    bool is_whole = awaitMoves();
+    counts.left_open += !is_whole;
     clusterAgree();
-    checkAtRest();
+    if (is_whole) finishRun(fixed);
     for (int i = 0; i < sim_node_count; i++) simNodeClear(&sim_nodes[i]);
     slotNodesClear();
     networkReset(0, 0, 0);
@@ -435,6 +626,14 @@ static void report(void) {
     print("flushes", counts.flushes);
     print("by replaced nodes", counts.stale);
     print("writes lost by failovers", counts.lost);
+    print("moves key by key", order_counts.moves);
+    print("ended", order_counts.ended);
+    print("orders", order_counts.orders);
+    print("refused", order_counts.refused);
+    print("undone", order_counts.undone);
+    print("keys moved", order_counts.keys);
+    print("left open", counts.left_open);
+    print("requests with ASKING", counts.asks);
     print("connections of jobs cut", counts.cuts);
     print("restarts", counts.restarts);
     printf("\n");

@@ -229,16 +229,150 @@ static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
     assert_ptr_equal(MARK(IMPORTING, 11), a);
 }
 
-static void a_slot_that_the_source_gives_up_is_taken(void **state) {
+/* An UPDATE about this node from the source of a move. */
+static topologyActs receiveOffer(clusterNode *from) {
+    message m = {.type = MESSAGE_UPDATE, .epoch = map.myself->epoch, .slots = claim};
+    m.id = map.myself->id;
+    m.header.current_epoch = map.current_epoch;
+    return topologyUpdate(&map, from, &m, &rules);
+}
+
+static void a_slot_that_the_source_gives_to_this_node_is_taken(void **state) {
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
-    claimSlots(12, 19);
-    topologyActs acts = receive(a, NULL, 2);
-    assert_true(acts.has_taken);
+    claimSlots(10, 11);
+    assert_false(receiveOffer(b).has_taken); /* not the owner */
+    assert_true(receiveOffer(a).has_taken);
     assert_ptr_equal(clusterMapOwner(&map, 10), map.myself);
     assert_null(MARK(IMPORTING, 10));
-    /* Not one that it does not import. */
-    assert_ptr_equal(clusterMapOwner(&map, 11), a);
+    assert_int_equal(map.myself->epoch, 3);         /* greater than that of the source */
+    assert_ptr_equal(clusterMapOwner(&map, 11), a); /* is not imported */
+    assert_false(receiveOffer(a).has_taken);
+}
+
+/* It may have granted it to a third one. */
+static void a_slot_that_the_source_does_not_claim_is_not_taken(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    claimSlots(12, 19);
     assert_false(receive(a, NULL, 2).has_taken);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
+}
+
+/* A node that does not claim what it has got is told. */
+static void who_does_not_claim_its_slots_is_told(void **state) {
+    claimSlots(11, 19);
+    assert_ptr_equal(receive(a, NULL, 2).update, a);
+    assert_ptr_equal(receive(a, NULL, 2).update, a); /* the first one may be lost */
+    claimSlots(10, 10);
+    assert_null(receive(a, NULL, 2).update);
+}
+
+static void a_taken_slot_that_the_source_keeps_is_imported_again(void **state) {
+    setSlotOrder o;
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, true);
+    assert_false(openSlotsNextOrder(&map, &o)); /* the replicas have had it */
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 7);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
+    assert_true(openSlotsNextOrder(&map, &o));
+    assert_int_equal(o.action, SET_SLOT_IMPORTING);
+    assert_int_equal(o.slot, 10);
+    assert_true(sliceEqual(o.id, clusterNodeId(a)));
+    assert_false(openSlotsNextOrder(&map, &o));
+}
+
+static void a_taken_slot_is_not_imported_again_when_it_was_granted(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, true);
+    clusterMapSetClaimed(&map, 10, false);
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 7);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_false(clusterMapHasOpenSlots(&map));
+}
+
+static void taken_slots_are_forgotten_when_the_source_is_silent_about_them(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, true);
+    openSlotsTick(&map, 100, 1000);
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 2); /* it claims it still */
+    openSlotsTick(&map, 100, 1200);
+    assert_ptr_equal(MARK(TAKEN, 10), a);
+    memset(claim, 0, sizeof(claim));
+    claimSlots(11, 19);
+    (void)receive(a, NULL, 2);
+    openSlotsTick(&map, 100, 1250);
+    assert_ptr_equal(MARK(TAKEN, 10), a);
+    openSlotsTick(&map, 100, 1301);
+    assert_null(MARK(TAKEN, 10));
+}
+
+static void replicas_are_told_of_ends(void **state) {
+    setSlotOrder o;
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    claimSlots(10, 19);
+    claimSlots(0, 0);
+    (void)receive(a, NULL, 3);
+    assert_true(openSlotsNextOrder(&map, &o));
+    assert_int_equal(o.action, SET_SLOT_STABLE);
+    assert_int_equal(o.slot, 0);
+    assert_false(openSlotsNextOrder(&map, &o));
+}
+
+/* The stream and the bus have different delays. */
+static void a_replica_waits_for_the_stream(void **state) {
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, b);
+    topologyFollow(&map, b);
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    claimSlots(10, 19);
+    claimSlots(0, 0);
+    (void)receive(a, NULL, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 0), a);
+    assert_ptr_equal(MARK(MIGRATING, 0), a);
+    openSlotsTick(&map, 100, 1000);
+    openSlotsTick(&map, 100, 1100);
+    assert_ptr_equal(MARK(MIGRATING, 0), a);
+    openSlotsTick(&map, 100, 1101);
+    assert_null(MARK(MIGRATING, 0));
+}
+
+static void a_promoted_replica_drops_marks_that_do_not_fit(void **state) {
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, b);
+    topologyFollow(&map, b);
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_MIGRATING, 1, a, true);
+    claimSlots(10, 19);
+    claimSlots(0, 0);
+    (void)receive(a, NULL, 3);
+    topologyPromote(&map, 4);
+    assert_null(MARK(MIGRATING, 0));
+    assert_ptr_equal(MARK(MIGRATING, 1), a);
+}
+
+/* It knows the role of the node later than its primary does. */
+static void an_order_gives_no_slot_to_a_replica(void **state) {
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, b);
+    topologyFollow(&map, b);
+    (void)order(SET_SLOT_NODE, 10, replica_of_a, false);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_int_equal(replica_of_a->slot_count, 0);
+}
+
+static void who_imports_keeps_its_keys_when_it_loses_its_last_slot(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    for (int slot = 1; slot < 10; slot++) clusterMapSetOwner(&map, slot, a);
+    topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_null(acts.follow);
+    assert_true(acts.is_emptied);
+    clusterMapSetOwner(&map, 0, map.myself);
+    claimSlots(0, 19);
+    acts = receive(a, NULL, 7);
+    assert_null(acts.follow);
+    assert_true(acts.is_emptied);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
 }
 
 static void a_promoted_replica_goes_on_with_the_marks(void **state) {
@@ -320,7 +454,17 @@ int test_set_slot(void) {
         T(so_does_the_old_primary_if_it_tells_first),
         T(the_claim_of_the_target_ends_migrating),
         T(a_slot_that_goes_elsewhere_is_not_imported),
-        T(a_slot_that_the_source_gives_up_is_taken),
+        T(a_slot_that_the_source_gives_to_this_node_is_taken),
+        T(a_slot_that_the_source_does_not_claim_is_not_taken),
+        T(who_does_not_claim_its_slots_is_told),
+        T(a_taken_slot_that_the_source_keeps_is_imported_again),
+        T(a_taken_slot_is_not_imported_again_when_it_was_granted),
+        T(taken_slots_are_forgotten_when_the_source_is_silent_about_them),
+        T(replicas_are_told_of_ends),
+        T(a_replica_waits_for_the_stream),
+        T(a_promoted_replica_drops_marks_that_do_not_fit),
+        T(an_order_gives_no_slot_to_a_replica),
+        T(who_imports_keeps_its_keys_when_it_loses_its_last_slot),
         T(a_promoted_replica_goes_on_with_the_marks),
         T(who_joins_another_shard_has_no_marks),
         T(the_text_has_all_marks),

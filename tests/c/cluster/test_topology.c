@@ -190,6 +190,31 @@ static void or_is_empty_where_replicas_do_not_migrate(void **state) {
     assert_true(map.myself->flags & NODE_PRIMARY);
 }
 
+/* A primary that was away: its replica replaced it, and a slot had been moved before. */
+static void last_slot_that_goes_elsewhere_after_a_failover_does_not_matter(void **state) {
+    clusterNode *successor = addNode(&map, 7);
+    memcpy(successor->shard_id, map.myself->shard_id, NODE_ID_LEN);
+    rules.replica_migration = false;
+    claimSlots(0, 8);
+    assert_null(receive(successor, NULL, 4, 4).follow);
+    memset(claim, 0, sizeof(claim));
+    claimSlots(9, 19);
+    assert_ptr_equal(receive(a, NULL, 5, 5).follow, successor);
+    assert_ptr_equal(map.myself->primary, successor);
+}
+
+/* A message on the other one of the two connections was faster. */
+static void late_message_claims_nothing(void **state) {
+    claimSlots(11, 19);
+    (void)receive(a, NULL, 4, 4);
+    assert_false(clusterMapIsClaimed(&map, 10));
+    claimSlots(10, 10);
+    claimSlots(0, 0);
+    assert_ptr_equal(receive(a, NULL, 3, 4).update, a);
+    assert_false(clusterMapIsClaimed(&map, 10));
+    assert_ptr_equal(clusterMapOwner(&map, 0), map.myself);
+}
+
 static void replica_that_takes_over_is_followed_by_the_others(void **state) {
     clusterMapSetOwner(&map, 0, NULL);
     for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, NULL);
@@ -369,6 +394,8 @@ int test_topology(void) {
         T(the_smaller_id_resolves_a_collision),
         T(primary_that_loses_its_last_slot_follows),
         T(or_is_empty_where_replicas_do_not_migrate),
+        T(last_slot_that_goes_elsewhere_after_a_failover_does_not_matter),
+        T(late_message_claims_nothing),
         T(replica_that_takes_over_is_followed_by_the_others),
         T(slots_of_a_demoted_primary_go_to_its_shard_alone),
         T(slots_that_were_moved_before_a_failover_wait_for_their_owner),
