@@ -506,7 +506,7 @@ static bool isQuiet(void) {
         int count = 0;
         for (int i = 0; i < sim_node_count; i++)
             count += clusterMapIsMine(&sim_nodes[i].map, simSlotNumber(slot));
-        if (count > 1) return false;
+        if (count != 1) return false; /* one may be taken only now */
     }
     return true;
 }
@@ -553,6 +553,17 @@ static void moveOnce(void) {
     }
 }
 
+/* After faults of nodes the end of a move key by key may be left to an operator. */
+static bool allOwned(void) {
+    for (int slot = 0; slot < SIM_SLOTS && by_keys; slot++) {
+        int count = 0;
+        for (int i = 0; i < sim_node_count; i++)
+            count += clusterMapIsMine(&sim_nodes[i].map, simSlotNumber(slot));
+        if (count != 1) return false;
+    }
+    return true;
+}
+
 static void finishRun(uint64_t fixed) {
     if (node_counts.fixed_slots != fixed) simFail("a slot has no owner");
     checkAtRest();
@@ -596,7 +607,7 @@ static void run(void) {
     clusterHeal();
     awaitJobs();
     clusterAgree();
-    bool is_whole = awaitMoves();
+    bool is_whole = awaitMoves() && allOwned();
     counts.left_open += !is_whole;
     clusterAgree();
     if (is_whole) finishRun(fixed);
