@@ -511,6 +511,11 @@ static bool isQuiet(void) {
     return true;
 }
 
+static bool hasPart(const simSlots *s, const simSlots *owner) {
+    const clusterNode *primary = s->node->map.myself->primary;
+    return s == owner || (primary && simNodeOf(primary) == owner->node);
+}
+
 /* Who has which keys, when nothing happens any more. */
 static void checkAtRest(void) {
     int64_t end_ms = sim_now_ms + JOBS_END_MS;
@@ -522,8 +527,7 @@ static void checkAtRest(void) {
         const simSlots *owner = ownerOf(slot);
         for (int i = 0; i < sim_node_count; i++) {
             const simSlots *s = &sim_slots[i];
-            const clusterNode *primary = sim_nodes[i].map.myself->primary;
-            bool has_part = s == owner || (primary && simNodeOf(primary) == owner->node);
+            bool has_part = hasPart(s, owner);
             if (s->hidden[slot]) simFail("node %d still hides slot %d", i, slot);
             if (!has_part && slotNodeHasKeys(s, slot))
                 simFail("node %d has keys of slot %d of node %d", i, slot, owner->node->host);
@@ -553,7 +557,27 @@ static void moveOnce(void) {
     }
 }
 
-/* After faults of nodes the end of a move key by key may be left to an operator. */
+/* After faults of nodes the end of a move key by key may be left to an operator: a slot that he had
+ * to give an owner, one without, or keys of a node that was away when its slot went. */
+static bool isForOperator(void) { return by_keys && !calm; }
+
+static bool isRepaired(uint64_t fixed) {
+    bool repaired = node_counts.fixed_slots != fixed;
+    if (repaired && !isForOperator()) simFail("a slot has no owner");
+    return repaired;
+}
+
+static bool hasLeftovers(void) {
+    if (!isForOperator()) return false;
+    for (int slot = 0; slot < SIM_SLOTS; slot++) {
+        const simSlots *owner = ownerOf(slot);
+        for (int i = 0; i < sim_node_count; i++) {
+            if (!hasPart(&sim_slots[i], owner) && slotNodeHasKeys(&sim_slots[i], slot)) return true;
+        }
+    }
+    return false;
+}
+
 static bool allOwned(void) {
     for (int slot = 0; slot < SIM_SLOTS && by_keys; slot++) {
         int count = 0;
@@ -607,7 +631,7 @@ static void run(void) {
     clusterHeal();
     awaitJobs();
     clusterAgree();
-    bool is_whole = awaitMoves() && allOwned();
+    bool is_whole = !isRepaired(fixed) && awaitMoves() && allOwned() && !hasLeftovers();
     counts.left_open += !is_whole;
     clusterAgree();
     if (is_whole) finishRun(fixed);
