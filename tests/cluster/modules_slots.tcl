@@ -43,7 +43,7 @@ start_cluster [list 2 2 [list tags cluster overrides [list enable-module-command
     test {a job that ends without success} {
         hold_pause 1 1
         set name [move 1 0 0 0]
-        wait_job 1 replicating $name
+        wait_job 1 waiting-to-pause $name
         r -1 cluster cancelslotmigrations
         wait_job 1 cancelled $name
         wait_job 0 failed $name

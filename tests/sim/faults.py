@@ -380,7 +380,7 @@ def find(program, seeds, only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", metavar="FILE")
-    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=4000)
     parser.add_argument("--only", metavar="NAME", help="of a fault, or a scenario")
     parser.add_argument("program", nargs="?")
     args = parser.parse_args()

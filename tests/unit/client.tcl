@@ -211,6 +211,7 @@ start_server {tags {client}} {
     }
 
     test {filters by type: the last one applies} {
+        wait_for_condition 500 20 {[ids type NORMAL] eq [list [r client id]]} ;# those of the test before have ended
         assert_equal [list [r client id]] [ids type NORMAL]
         foreach type {pubsub replica slave primary master} {
             assert_equal {} [ids type $type]

@@ -34,7 +34,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
 
     test {a load beside the dataset of another history is told, and the exchange is no flush} {
         r set key old
-        start_server {overrides {enable-module-command yes save {} repl-diskless-load swapdb}} {
+        start_server {tags {tls:skip} overrides {enable-module-command yes save {} repl-diskless-load swapdb}} {
             r module load [file normalize build/modules/server_events.so] handles
             r set own 1
             set log [apply $told {2 3 14} {
