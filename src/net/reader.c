@@ -184,6 +184,7 @@ static void refuseInline(inputRun *run) {
         logWarning(
             "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing "
             "the primary connection and discarding the cached primary.");
+    run->error.tls_hello = false;
     run->error.len =
         (size_t)snprintf(run->error.text, sizeof(run->error.text),
                          "ERR Protocol error: Master using the inline protocol. Desync?");
