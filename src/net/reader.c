@@ -139,7 +139,6 @@ static void rewindRun(inputBatch *b, inputRun *run, int ran) {
     requestPutBack(&run->cl->parser, &b->requests.items[run->first + ran]);
 }
 
-/* Logs a protocol error with the client and the start of its input. */
 /* Once per second, as port scans must not fill the log. */
 static void logTlsHello(const client *cl) {
     static int64_t logged_ms;
@@ -151,12 +150,12 @@ static void logTlsHello(const client *cl) {
                has_local ? local : "");
 }
 
+/* Logs a protocol error with the client and the start of its input. */
 static void logProtocolError(const inputRun *run) {
     enum { SHOWN_MAX = 128 };
     static const char before[] = "ERR Protocol error: ";
     str who = STR_EMPTY, input = STR_EMPTY;
     clientDescribeForLog(run->cl, &who);
-    if (run->error.tls_hello) logTlsHello(run->cl);
     if (engineHidesUserData()) {
         strAppendText(&input, "*redacted*");
     } else {
@@ -184,7 +183,6 @@ static void refuseInline(inputRun *run) {
         logWarning(
             "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing "
             "the primary connection and discarding the cached primary.");
-    run->error.tls_hello = false;
     run->error.len =
         (size_t)snprintf(run->error.text, sizeof(run->error.text),
                          "ERR Protocol error: Master using the inline protocol. Desync?");
@@ -259,6 +257,7 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     if (s->flags & SESSION_STOPS) return false; /* blocked or paused: keep the rest */
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
+        if (run->error.tls_hello) logTlsHello(run->cl);
         logProtocolError(run);
         slice error = sliceMake(run->error.text, run->error.len);
         if (unlikely(s->flags & SESSION_REPLAY)) streamBreak(s, error);
