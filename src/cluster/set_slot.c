@@ -64,8 +64,7 @@ bool setSlotIsRefused(const clusterMap *m, const setSlotOrder *order, bool has_k
 static void loseLastSlot(clusterMap *m, clusterNode *n, const topologyRules *rules,
                          topologyActs *acts) {
     check(m->myself->slot_count == 0);
-    /* As a replica it would lose the keys that it imports. */
-    if (rules->replica_migration && !m->open_count[SLOT_IMPORTING]) {
+    if (topologyMayLeave(m, rules)) {
         logNotice("Lost my last slot during slot migration. Reconfiguring myself as a replica of "
                   "%s in shard %.40s",
                   clusterNodeLabel(n).text, n->shard_id);

@@ -147,6 +147,10 @@ static bool isOwn(const clusterMap *m, const clusterNode *owner) {
     return owner && owner == clusterNodePrimary(m->myself);
 }
 
+bool topologyMayLeave(const clusterMap *m, const topologyRules *rules) {
+    return rules->replica_migration && !m->open_count[SLOT_IMPORTING];
+}
+
 /* Another primary of this shard that has slots, as after a failover; NULL: none. */
 static clusterNode *successorOf(const clusterMap *m) {
     for (int i = 1; i < m->node_count; i++) {
@@ -161,9 +165,8 @@ static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules
     /* It may have lost the others to a replica, and this one, which was moved before, only now. */
     clusterNode *successor = m->myself->flags & NODE_PRIMARY ? successorOf(m) : NULL;
     if (successor) winner = successor;
-    /* As a replica of another shard it would lose the keys that it imports. */
-    bool migrates = rules->replica_migration && !m->open_count[SLOT_IMPORTING];
-    if (winner != m->myself && (clusterNodesShareShard(winner, m->myself) || migrates)) {
+    if (winner != m->myself &&
+        (clusterNodesShareShard(winner, m->myself) || topologyMayLeave(m, rules))) {
         logNotice("Configuration change detected. Reconfiguring myself as a replica of node %s in "
                   "shard %.40s",
                   clusterNodeLabel(winner).text, winner->shard_id);

@@ -67,6 +67,9 @@ bool topologyTakeOver(clusterMap *m);
 /* This node, a replica, becomes the primary of its shard with that epoch, and owns the slots of its
  * primary. */
 void topologyPromote(clusterMap *m, uint64_t epoch);
+/* True if this node may become a replica of another shard when it has lost its last slot: not while
+ * it imports slots, as it would lose their keys. */
+bool topologyMayLeave(const clusterMap *m, const topologyRules *rules);
 /* Makes this node, which has no slots, a replica. */
 void topologyFollow(clusterMap *m, clusterNode *primary);
 
