@@ -193,7 +193,7 @@ Gained
     test {cli: --migrate-check of another server} {
         set info "# Server\nredis_version:8.0.1\nredis_mode:standalone\nrole:master\nused_memory_dataset:1000\nconnected_slaves:2\nlatest_fork_usec:2500
 rdb_last_cow_size:1048576
-cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:calls=7,usec=3\ndb0:keys=3,expires=0,avg_ttl=0,subexpiry=1"
+cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:calls=7,usec=3\ndb0:keys=2,expires=0,avg_ttl=0,subexpiry=0\ndb3:keys=1,expires=0,avg_ttl=0,subexpiry=1"
         set module [array_of [bulk name] [bulk vectorset] [bulk ver] :1 [bulk path] [bulk ""] [bulk args] *0]
         set own [array_of [bulk name] [bulk mine] [bulk ver] :1 [bulk path] [bulk /lib/mine.so] [bulk args] *0]
         lassign [check_fake [list "INFO everything" [bulk $info] "MODULE LIST" [array_of $module $own] \

@@ -22,7 +22,6 @@ enum {
     RECHECKS = 3,         /* how often a key that differs is compared again */
     RECHECKED_MAX = 2000, /* keys that are: beyond, the servers are not copies of each other */
     RECHECK_AFTER_US = 200 * 1000,
-    DATABASES_MAX = 1 << 20,
 };
 
 typedef struct diffJob {
@@ -65,13 +64,10 @@ static void selectDb(diffJob *job, int s, int db) {
         freeReplyObject(connectionRequire(&side->link, "SELECT", "SELECT %d", db));
     side->link.server_db = db;
     valkeyReply *info = connectionRequire(&side->link, "INFO", "INFO keyspace");
-    char name[32];
-    snprintf(name, sizeof(name), "\ndb%d:", db);
-    const char *line = strstr(info->str, name);
-    const char *items = line ? strstr(line, "keys_with_volatile_items=") : NULL;
-    if (line && !items) items = strstr(line, "subexpiry="); /* of Redis */
-    const char *end = line ? strchr(line + 1, '\n') : NULL;
-    side->has_volatile_items = items && (!end || items < end) && atoll(strchr(items, '=') + 1) > 0;
+    const char *at = info->str;
+    side->has_volatile_items = false;
+    for (infoDatabase d; infoNextDatabase(&at, &d);)
+        side->has_volatile_items |= d.id == db && d.volatile_items > 0;
     freeReplyObject(info);
 }
 
@@ -209,9 +205,9 @@ static int nextDatabase(diffJob *job, int db) {
     int next = -1;
     for (int s = 0; s < DIFF_SIDES; s++) {
         valkeyReply *info = connectionRequire(&job->sides[s].link, "INFO", "INFO keyspace");
-        for (const char *at = info->str; (at = strstr(at, "\ndb")); at++) {
-            int found = atoi(at + 3);
-            if (found > db && found < DATABASES_MAX && (next < 0 || found < next)) next = found;
+        const char *at = info->str;
+        for (infoDatabase d; infoNextDatabase(&at, &d);) {
+            if (d.id > db && (next < 0 || d.id < next)) next = d.id;
         }
         freeReplyObject(info);
     }

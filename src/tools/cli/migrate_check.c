@@ -66,19 +66,8 @@ static int64_t number(const migrateJob *job, const char *field) {
     return infoNumber(job->info->str, field);
 }
 
-/* Copies the value of a field of INFO; "" if it is missing. */
 static const char *text(const migrateJob *job, const char *field, char *out, size_t size) {
-    size_t len = strlen(field), end = 0;
-    const char *at = job->info->str;
-    while ((at = strstr(at, field)) && !(at[-1] == '\n' && at[len] == ':')) at += len;
-    if (at) {
-        at += len + 1;
-        end = strcspn(at, "\r\n");
-        if (end >= size) end = size - 1;
-        memcpy(out, at, end);
-    }
-    out[end] = '\0';
-    return out;
+    return infoText(job->info->str, field, out, size);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -198,12 +187,20 @@ static bool hasForeignFiles(const migrateJob *job) {
     return job->redis && (major > 7 || (major == 7 && minor >= 4));
 }
 
+static bool hasExpiringFields(const migrateJob *job) {
+    const char *at = job->info->str;
+    for (infoDatabase d; infoNextDatabase(&at, &d);) {
+        if (d.volatile_items > 0) return true;
+    }
+    return false;
+}
+
 static void checkData(migrateJob *job) {
     if (hasForeignFiles(job)) {
         note(job, FINDING_DIFFERS,
              "files and replication of Redis 7.4 and later need rdb-version-check relaxed, and "
              "there is no way back by them");
-        if (strstr(job->info->str, "subexpiry=") && !strstr(job->info->str, "subexpiry=0"))
+        if (hasExpiringFields(job))
             note(job, FINDING_MISSING,
                  "hashes with expiring fields in files and streams of Redis: their format is its "
                  "own");

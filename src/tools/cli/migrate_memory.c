@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The memory that a dataset would need here, from a sample (migrate_priv.h). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/info.h"
@@ -72,13 +71,10 @@ static void samplePage(connection *c, memoryEstimate *e, size_t count) {
 memoryEstimate migrateEstimate(connection *c, const char *keyspace, uint64_t count) {
     memoryEstimate e = {0};
     uint64_t total = (uint64_t)infoKeys(keyspace);
-    for (const char *at = keyspace; (at = strstr(at, "\ndb")); at++) {
-        const char *keys = strstr(at, ":keys=");
-        if (!keys || !total) break;
+    for (infoDatabase d; total && infoNextDatabase(&keyspace, &d);) {
         /* Each database has its share of the sample. */
-        uint64_t here = strtoull(keys + strlen(":keys="), NULL, 10);
-        uint64_t left = (here * count + total - 1) / total;
-        freeReplyObject(connectionRequire(c, "SELECT", "SELECT %d", atoi(at + 3)));
+        uint64_t left = ((uint64_t)d.keys * count + total - 1) / total;
+        freeReplyObject(connectionRequire(c, "SELECT", "SELECT %d", d.id));
         for (; left > 0; left -= left < PAGE ? left : PAGE)
             samplePage(c, &e, left < PAGE ? left : PAGE);
     }
