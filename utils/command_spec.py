@@ -13,7 +13,7 @@ from command_syntax import SyntaxLineError, parse_syntax
 PRINTED_FLAGS = (
     "write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_commandlog "
     "asking fast no_auth no_mandatory_keys no_async_loading no_multi movablekeys allow_busy").split()
-OUR_FLAGS = "may_replicate sentinel only_sentinel protected internal at_once runs_queue stops_batch quick item last_item".split()
+OUR_FLAGS = "may_replicate sentinel only_sentinel protected internal at_once runs_queue stops_batch quick item last_item extended".split()
 DERIVED_FLAGS = ["movablekeys"]
 CATEGORIES = (
     "keyspace read write set sortedset list hash string bitmap hyperloglog geo stream pubsub admin fast "
@@ -231,6 +231,9 @@ class Command:
         self.arity = self.block.get("arity", self.syntax_arity)
         if not isinstance(self.arity, int) or self.arity == 0:
             self.fail("'arity' is a number, negative for 'at least'")
+        for node in self.args:
+            if node.get("extended") and "optional" not in node.get("flags", []):
+                self.fail(f"syntax: '{node['name']}' is an extension, and so optional")
 
     def _derive_old_view(self):
         """First key, last key, step: all the ranges together as long as they touch."""
@@ -262,7 +265,11 @@ class Command:
             self.fail("'proc' is missing, and it has no subcommands")
         if self.proc is not None and "reply" not in self.block:
             self.fail("'reply' is missing")
-        self.subs.sort(key=lambda sub: sub.name)
+        for sub in self.subs:
+            if "extended" in self.flags and "extended" not in sub.flags:
+                sub.flags.append("extended")
+        # The server drops the last ones if it hides extensions.
+        self.subs.sort(key=lambda sub: ("extended" in sub.flags, sub.name))
 
 
 def _walk(nodes):

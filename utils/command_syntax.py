@@ -3,7 +3,8 @@
 
 The grammar is documented in src/cmd/spec/README.md. A node of the tree is a dict with the words COMMAND DOCS
 uses: name, type, and where they apply token, display_text, since, deprecated_since, key_spec_index,
-flags (a list out of optional, multiple, multiple_token) and arguments (oneof and block)."""
+flags (a list out of optional, multiple, multiple_token) and arguments (oneof and block); extended, for an
+argument that Valkey does not have."""
 
 import re
 
@@ -12,16 +13,17 @@ DEFAULT_TYPES = {"key": "key", "pattern": "pattern"}
 
 _VERSION = r"\d+(?:\.\d+)*"
 _SINCE = rf"(?:@(?P<since>{_VERSION})?(?:\.\.(?P<until>{_VERSION}))?)?"
+_EXTENDED = r"(?P<extended>!)?"
 _TOKEN = r"[A-Z][A-Z0-9_-]*|'[^']*'"
 _NAME = r"[a-z0-9][a-z0-9_-]*"
 _LEXEMES = [
     ("ellipsis", re.compile(r"\.\.\.")),
     ("mark", re.compile(r"[\[\]()|]")),
-    ("label", re.compile(rf"(?P<name>{_NAME}){_SINCE}:(?=\s)")),
-    ("named_token", re.compile(rf"(?P<name>{_NAME})=(?P<token>{_TOKEN}){_SINCE}")),
-    ("token", re.compile(rf"(?P<token>{_TOKEN}){_SINCE}")),
+    ("label", re.compile(rf"(?P<name>{_NAME}){_SINCE}{_EXTENDED}:(?=\s)")),
+    ("named_token", re.compile(rf"(?P<name>{_NAME})=(?P<token>{_TOKEN}){_SINCE}{_EXTENDED}")),
+    ("token", re.compile(rf"(?P<token>{_TOKEN}){_SINCE}{_EXTENDED}")),
     ("word", re.compile(rf"(?P<name>{_NAME})(?:'(?P<display>[^']+)')?(?::(?P<type>[a-z-]+))?"
-                        rf"{_SINCE}(?:#(?P<key_spec>\d+))?")),
+                        rf"{_SINCE}(?:#(?P<key_spec>\d+))?{_EXTENDED}")),
 ]
 
 
@@ -125,7 +127,7 @@ class _Reader:
         follower = self.peek()
         if follower is None or not (follower.kind == "word" or self.next_is("(")):
             return _token_node(lexeme, None)
-        if lexeme.parts["since"] or lexeme.parts["until"]:
+        if lexeme.parts["since"] or lexeme.parts["until"] or lexeme.parts["extended"]:
             self.fail(f"the version of {lexeme.parts['token']} belongs behind its value")
         node = self.value()
         node["token"] = lexeme.parts["token"].strip("'")
@@ -162,6 +164,8 @@ class _Reader:
 
 
 def _add_versions(node, lexeme):
+    if lexeme.parts["extended"]:
+        node["extended"] = True
     if lexeme.parts["since"]:
         node["since"] = lexeme.parts["since"]
     if lexeme.parts["until"]:

@@ -152,6 +152,7 @@ void commandCountCommand(ctx *c) { replyInteger(c, commandCount()); }
 /* ---- COMMAND DOCS */
 
 static void replyArgFlags(ctx *c, uint32_t flags) {
+    flags &= ~(uint32_t)ARG_EXTENDED;
     replySet(c, __builtin_popcount(flags));
     if (flags & ARG_OPTIONAL) replyStatus(c, SLICE("optional"));
     if (flags & ARG_MULTIPLE) replyStatus(c, SLICE("multiple"));
@@ -189,7 +190,7 @@ static void replyArg(ctx *c, const commandArg *arg) {
     fields += replyTextFieldIf(c, "summary", arg->summary);
     fields += replyTextFieldIf(c, "since", arg->since);
     fields += replyTextFieldIf(c, "deprecated_since", arg->deprecated_since);
-    if (arg->flags) {
+    if (arg->flags & ~ARG_EXTENDED) {
         replyBulkText(c, "flags");
         replyArgFlags(c, arg->flags);
         fields++;
@@ -202,10 +203,18 @@ static void replyArg(ctx *c, const commandArg *arg) {
     respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
+static bool argIsHidden(const commandArg *arg) {
+    return arg->flags & ARG_EXTENDED && !commandHasExtensions();
+}
+
 static void replyArgs(ctx *c, const commandArg *args, int count) {
     hotCheck(count >= 0);
-    replyArray(c, count);
-    for (int i = 0; i < count; i++) replyArg(c, &args[i]);
+    int shown = 0;
+    for (int i = 0; i < count; i++) shown += !argIsHidden(&args[i]);
+    replyArray(c, shown);
+    for (int i = 0; i < count; i++) {
+        if (!argIsHidden(&args[i])) replyArg(c, &args[i]);
+    }
 }
 
 static int replyDocFlags(ctx *c, uint64_t flags) {

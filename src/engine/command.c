@@ -56,6 +56,9 @@ static struct {
     int slot_shift;
     int name_count; /* entries without entry 0 */
     uint32_t epoch;
+    const commandSpec **displaced; /* extensions whose names are those of loaded commands */
+    int displaced_count;
+    bool hides_extensions;
 } table = {.entries = &no_entry, .slots = no_slots, .slot_shift = 63};
 
 /* ---- folding names */
@@ -361,19 +364,84 @@ static bool loadAgain(const commandSpec *spec) {
     return false;
 }
 
+/* Removes a command from the table; the memory stays valid. lookupBuild() is to be called. */
+static void unload(command *cmd) {
+    slice *lookup_name = &table.lookup_names[cmd->id];
+    memFree((void *)lookup_name->ptr);
+    *lookup_name = SLICE("");
+    lookup_name->ptr = NULL;
+    cmd->calls = cmd->usec_ns = cmd->rejected = cmd->failed = 0;
+    memFree(cmd->latency);
+    cmd->latency = NULL;
+    cmd->spec = &unloaded_spec;
+    for (int i = 0; i < cmd->sub_count; i++) cmd->subs[i].spec = &unloaded_spec;
+}
+
+/* The extension that gives way to a loaded command of that name; NULL if there is none. One that
+ * was given another name by the administrator does not. */
+static command *extensionFind(slice name) {
+    command *cmd = (command *)commandFind(name);
+    return cmd && cmd->flags & CMD_EXTENDED && sliceIs(name, cmd->spec->name) ? cmd : NULL;
+}
+
+static void extensionDisplace(command *cmd) {
+    hotCheck(cmd->flags & CMD_EXTENDED);
+    size_t count = (size_t)++table.displaced_count;
+    table.displaced = memRealloc(table.displaced, count * sizeof(*table.displaced));
+    table.displaced[count - 1] = cmd->spec;
+    unload(cmd);
+}
+
+/* Loads the extension of that name again, if it was displaced. */
+static void extensionRestore(slice name) {
+    for (int i = 0; i < table.displaced_count; i++) {
+        const commandSpec *spec = table.displaced[i];
+        if (!sliceIs(name, spec->name)) continue;
+        table.displaced[i] = table.displaced[--table.displaced_count];
+        if (!loadAgain(spec)) commandInstall(spec, 1, false);
+        return;
+    }
+}
+
+bool commandNameIsTaken(slice name) { return commandFind(name) && !extensionFind(name); }
+
+bool commandHasExtensions(void) { return !table.hides_extensions; }
+
+void commandHideExtensions(void) {
+    hotCheck(!table.displaced_count);
+    if (table.hides_extensions) return;
+    table.hides_extensions = true;
+    for (int id = 0; id < table.id_count; id++) {
+        command *cmd = table.all[id];
+        if (cmd->parent) continue;
+        if (cmd->flags & CMD_EXTENDED) {
+            unload(cmd);
+            continue;
+        }
+        /* They are the last ones of the specification. */
+        while (cmd->sub_count > 0 && cmd->subs[cmd->sub_count - 1].flags & CMD_EXTENDED)
+            cmd->subs[--cmd->sub_count].spec = &unloaded_spec;
+        for (int i = 0; i < cmd->sub_count; i++) check(!(cmd->subs[i].flags & CMD_EXTENDED));
+    }
+    lookupBuild();
+    hooksCommandsChanged();
+}
+
 status commandLoad(const commandSpec *specs, int count) {
     int most = 0;
     for (int i = 0; i < count; i++) {
-        if (commandFind(sliceOf(specs[i].name))) return ERR_EXISTS;
+        if (commandNameIsTaken(sliceOf(specs[i].name))) return ERR_EXISTS;
         for (int k = 0; k < i; k++) {
             if (sliceIs(sliceOf(specs[i].name), specs[k].name)) return ERR_EXISTS;
         }
         most += 1 + specs[i].sub_count;
     }
-    if (count != 1 || !loadAgain(specs)) {
-        if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
-        commandInstall(specs, count, false);
+    if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
+    for (int i = 0; i < count; i++) {
+        command *extension = extensionFind(sliceOf(specs[i].name));
+        if (extension) extensionDisplace(extension);
     }
+    if (count != 1 || !loadAgain(specs)) commandInstall(specs, count, false);
     hooksCommandsChanged();
     return OK;
 }
@@ -384,16 +452,9 @@ status commandUnload(slice name) {
     hotCheck(table.id_count > 0);
     command *cmd = (command *)commandFind(name);
     if (!cmd) return ERR_NOT_FOUND;
-    slice *lookup_name = &table.lookup_names[cmd->id];
-    memFree((void *)lookup_name->ptr);
-    *lookup_name = SLICE("");
-    lookup_name->ptr = NULL;
-    cmd->calls = cmd->usec_ns = cmd->rejected = cmd->failed = 0;
-    memFree(cmd->latency);
-    cmd->latency = NULL;
-    cmd->spec = &unloaded_spec;
-    for (int i = 0; i < cmd->sub_count; i++) cmd->subs[i].spec = &unloaded_spec;
+    unload(cmd);
     lookupBuild();
+    extensionRestore(name);
     hooksCommandsChanged();
     return OK;
 }
@@ -410,6 +471,10 @@ void commandUninstall(void) {
     memFree(table.all);
     memFree(table.sub_keys);
     memFree(table.lookup_names);
+    memFree(table.displaced);
+    table.displaced = NULL;
+    table.displaced_count = 0;
+    table.hides_extensions = false;
     table.blocks = NULL;
     table.all = NULL;
     table.next = NULL;

@@ -65,6 +65,8 @@ enum { CMD_PRINTED_BITS = 32 };
 #define CMD_STOPS_BATCH CMD_INTERNAL_BIT(10)
 /* Bounded work: consecutive identical ones share one time stamp. */
 #define CMD_QUICK CMD_INTERNAL_BIT(11)
+/* Not in Valkey: hidden with `extended-commands no`. */
+#define CMD_EXTENDED CMD_INTERNAL_BIT(12)
 
 /* Bit numbers of ACL categories, in the order of ACL CAT. */
 enum commandCategory {
@@ -140,7 +142,7 @@ typedef enum argType {
     ARG_ONEOF,
     ARG_BLOCK,
 } argType;
-enum { ARG_OPTIONAL = 1, ARG_MULTIPLE = 2, ARG_MULTIPLE_TOKEN = 4 };
+enum { ARG_OPTIONAL = 1, ARG_MULTIPLE = 2, ARG_MULTIPLE_TOKEN = 4, ARG_EXTENDED = 8 };
 
 typedef struct commandArg {
     const char *name;
@@ -232,14 +234,22 @@ _Static_assert(offsetof(command, rejected) == COMMAND_HOT_BYTES, "before what is
 void commandInstall(const commandSpec *specs, int count, bool sentinel);
 void commandUninstall(void); /* for tests: removes everything */
 /* Adds commands while the server runs (a module is loaded); `specs` stay the caller's, until they
- * are unloaded. ERR_EXISTS: a name is in use, ERR_LIMIT: there were too many; nothing has changed
- * then. The lookup table is rebuilt at once. Parsed requests are resolved again: the command that
- * calls this needs CMD_STOPS_BATCH, and I/O threads are parked. */
+ * are unloaded. ERR_EXISTS: a name is taken, ERR_LIMIT: there were too many; nothing has changed
+ * then. An extension of that name is unloaded until the new command is. The lookup table is rebuilt
+ * at once. Parsed requests are resolved again: the command that calls this needs CMD_STOPS_BATCH,
+ * and I/O threads are parked. */
 status commandLoad(const commandSpec *specs, int count);
 /* Removes a loaded command with its subcommands, under the same conditions. It must not be running,
  * nor a session be blocked in it. References that sessions keep stay valid memory; its
  * specification may be freed. */
 status commandUnload(slice name);
+/* Whether commandLoad() refuses the name. */
+bool commandNameIsTaken(slice name);
+/* Unloads all commands that Valkey does not have, for good. At startup: no session exists. */
+void commandHideExtensions(void);
+/* False once they are hidden: arguments marked as extensions are refused, too. The commands that
+ * have them ask when they meet such an argument. ANY_THREAD. */
+bool commandHasExtensions(void);
 /* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only
  * the bytes of the slice. ANY_THREAD (between changes). */
 const command *commandFind(slice name);

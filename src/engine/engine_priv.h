@@ -55,6 +55,7 @@ typedef struct engineConfig {
     /* Restricted features: enum allowed. */
     int enable_protected_configs, enable_debug_command, enable_module_command;
     bool hide_user_data_from_log;
+    bool extended_commands;
 } engineConfig;
 
 extern engineConfig engineConf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of the engine: memory, freeing, command log, latency, restricted features,
- * rename-command. Main thread only. */
+ * Directives of the engine: memory, freeing, command log, latency, restricted features, which
+ * commands there are. Main thread only. */
 #include "engine/options.h"
 
 #include <limits.h>
@@ -70,10 +70,16 @@ static void getPercentiles(str *out) {
 
 static const configSpecial percentiles = {.set = setPercentiles, .get = getPercentiles};
 
-/* ------------------------------------------------------------------ rename-command */
+/* ------------------------------------------------------------------ which commands there are */
+
+static status applyExtended(reason *why) {
+    (void)why; /* cannot fail */
+    if (!engineConf.extended_commands) commandHideExtensions();
+    return OK;
+}
 
 /* The command table is installed before the configuration is read, so an invalid name is an error
- * in its line. */
+ * in its line. Hidden commands are hidden after the last line. */
 static status takeRename(const slice *words, int count, reason *why) {
     hotCheck(count == 2);
     (void)count; /* the registry checks for two words */
@@ -206,6 +212,9 @@ const configOption engineOptions[] = {
     CONFIG_ENUM("enable-module-command", engineConf.enable_module_command, allowed_words,
                 ALLOWED_NO, .flags = CONFIG_IMMUTABLE),
     CONFIG_BOOL("hide-user-data-from-log", engineConf.hide_user_data_from_log, true),
+    CONFIG_BOOL("extended-commands", engineConf.extended_commands, true,
+                .flags = CONFIG_IMMUTABLE | CONFIG_HIDDEN | CONFIG_APPLY_AT_START,
+                .apply = applyExtended),
     CONFIG_FILE_ONLY("rename-command", &rename_command),
     /* Directives of older versions. */
     CONFIG_IGNORED("dynamic-hz"),

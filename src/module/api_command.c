@@ -109,7 +109,7 @@ int apiCreateCommand(ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCmdFunc
                      const char *strflags, int firstkey, int lastkey, int keystep) {
     module *owner = ctx->module;
     if (!owner || !owner->loading) return VALKEYMODULE_ERR;
-    if (commandFind(sliceOf(name)) || findMade(owner->commands, sliceOf(name)))
+    if (commandNameIsTaken(sliceOf(name)) || findMade(owner->commands, sliceOf(name)))
         return VALKEYMODULE_ERR;
     moduleCommand *m = makeCommand(owner, name, cmdfunc, strflags, firstkey, lastkey, keystep);
     if (!m) return VALKEYMODULE_ERR;

@@ -5,7 +5,7 @@ GETKEYSANDFLAGS, in RESP2 and RESP3, wire types included, order left out where i
 
   compare_command_docs.py OURS_HOST:PORT PEER_HOST:PORT
 
-Exit code 0 when all is equal, or when the peer does not answer (said so); 1 otherwise."""
+Ours runs with `extended-commands no`. Exit code 0 when all is equal, or when the peer does not answer (said so); 1 otherwise."""
 
 import socket
 import sys

@@ -69,9 +69,16 @@ class SyntaxLine(unittest.TestCase):
         self.check("a'shown':pattern@..2.0#3", {"name": "a", "type": "pattern", "display_text": "shown",
                                                 "deprecated_since": "2.0", "key_spec_index": 3})
 
+    def test_extensions_are_marked(self):
+        self.check("[A!]", {"name": "a", "type": "pure-token", "token": "A", "extended": True, "flags": ["optional"]})
+        self.check("[A b:integer@9.1.0#2!]", {"name": "b", "type": "integer", "since": "9.1.0", "token": "A",
+                                              "key_spec_index": 2, "extended": True, "flags": ["optional"]})
+        self.check("[x!: A | B]", {"name": "x", "type": "oneof", "extended": True, "flags": ["optional"], "arguments": [
+            {"name": "a", "type": "pure-token", "token": "A"}, {"name": "b", "type": "pure-token", "token": "B"}]})
+
     def test_refuses_what_it_cannot_read(self):
         for line in ("[a", "a]", "a | b", "(a b)", "(x: a)", "(x: a b | c)", "a:nothing", "[a]...", "!", "'*'",
-                     "EX@2.0 a", "[a...]...", "x: a b"):
+                     "EX@2.0 a", "EX! a", "a!#1", "[a...]...", "x: a b"):
             with self.assertRaises(SyntaxLineError, msg=line):
                 parse_syntax(line)
 

@@ -2702,7 +2702,7 @@ static const commandSpec subs_hotkeys[] = {
     {.name = "get",
      .proc = hotkeysGetCommand,
      .arity = -2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_MAP,
      .group = "server",
@@ -2714,7 +2714,7 @@ static const commandSpec subs_hotkeys[] = {
     {.name = "help",
      .proc = hotkeysHelpCommand,
      .arity = 2,
-     .flags = CMD_LOADING | CMD_STALE,
+     .flags = CMD_LOADING | CMD_STALE | CMD_EXTENDED,
      .categories = CAT(SLOW),
      .reply = CLASS_ARRAY,
      .group = "server",
@@ -2724,7 +2724,7 @@ static const commandSpec subs_hotkeys[] = {
     {.name = "reset",
      .proc = hotkeysResetCommand,
      .arity = 2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_STATUS,
      .group = "server",
@@ -3035,16 +3035,16 @@ static const commandArg args_lset[] = {
     {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const commandArg args_memory_explain[] = {
-    {.name = "count", .token = "SAMPLES", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
-};
-
 static const keySpec keys_memory_usage[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_memory_usage[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .token = "SAMPLES", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_memory_explain[] = {
     {.name = "count", .token = "SAMPLES", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -3059,17 +3059,6 @@ static const commandSpec subs_memory[] = {
      .complexity = "O(1)",
      .since = "4.0.0",
      .tips = tips_function_stats, .tip_count = 3},
-    {.name = "explain",
-     .proc = memoryExplainCommand,
-     .arity = -2,
-     .categories = CAT(SLOW),
-     .reply = CLASS_BULK,
-     .group = "server",
-     .summary = "Tells in words where the memory is and what to do about it.",
-     .complexity = "O(N) where N is the number of samples.",
-     .since = "9.1.0",
-     .tips = tips_function_stats, .tip_count = 3,
-     .args = args_memory_explain, .arg_count = 1},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -3125,6 +3114,18 @@ static const commandSpec subs_memory[] = {
      .since = "4.0.0",
      .key_specs = keys_memory_usage, .key_spec_count = 1,
      .args = args_memory_usage, .arg_count = 2},
+    {.name = "explain",
+     .proc = memoryExplainCommand,
+     .arity = -2,
+     .flags = CMD_EXTENDED,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Tells in words where the memory is and what to do about it.",
+     .complexity = "O(N) where N is the number of samples.",
+     .since = "9.1.0",
+     .tips = tips_function_stats, .tip_count = 3,
+     .args = args_memory_explain, .arg_count = 1},
 };
 
 static const char *const tips_mget[] = {
@@ -5948,6 +5949,7 @@ const commandSpec serverCommands[] = {
      .args = args_hmset, .arg_count = 2},
     {.name = "hotkeys",
      .arity = -2,
+     .flags = CMD_EXTENDED,
      .categories = CAT(SLOW),
      .reply = CLASS_ANY,
      .group = "server",

@@ -390,6 +390,90 @@ static void testRemovedCommandIsGoneButKeepsItsId(void **state) {
     strFree(&names);
 }
 
+static const commandSpec memory_subs[] = {
+    {.name = "stats", .proc = someCommand, .arity = 2},
+    {.name = "usage", .proc = someCommand, .arity = 3},
+    {.name = "explain", .proc = someCommand, .arity = 2, .flags = CMD_EXTENDED},
+};
+static const commandSpec hotkeys_subs[] = {
+    {.name = "get", .proc = someCommand, .arity = 2, .flags = CMD_EXTENDED}};
+static const commandSpec extended_specs[] = {
+    {.name = "get", .proc = someCommand, .arity = 2},
+    {.name = "getpxt", .proc = someCommand, .arity = 2, .flags = CMD_EXTENDED},
+    {.name = "hotkeys",
+     .arity = -2,
+     .flags = CMD_EXTENDED,
+     .subs = hotkeys_subs,
+     .sub_count = COUNT_OF(hotkeys_subs)},
+    {.name = "memory", .arity = -2, .subs = memory_subs, .sub_count = COUNT_OF(memory_subs)},
+};
+static const commandSpec loaded_specs[] = {
+    {.name = "getpxt", .proc = someCommand, .arity = -1, .flags = CMD_MODULE},
+    {.name = "get", .proc = someCommand, .arity = -1, .flags = CMD_MODULE},
+};
+
+static int installExtended(void **state) {
+    (void)state;
+    commandInstall(extended_specs, COUNT_OF(extended_specs), false);
+    return 0;
+}
+
+static void testHiddenExtensionsAreUnknown(void **state) {
+    assert_true(commandHasExtensions());
+    assert_non_null(find(SLICE("getpxt")));
+    assert_non_null(commandFindByFullName(SLICE("memory|explain")));
+    commandHideExtensions();
+    commandHideExtensions(); /* changes nothing */
+    assert_false(commandHasExtensions());
+    str names = STR_EMPTY;
+    commandEach(collectName, &names);
+    assert_string_equal(strText(&names), "get memory ");
+    strFree(&names);
+    assert_int_equal(commandCount(), 2);
+    assert_null(find(SLICE("getpxt")));
+    assert_null(commandFindByFullName(SLICE("hotkeys|get")));
+    assert_null(commandFindByFullName(SLICE("memory|explain")));
+    assert_non_null(commandFindByFullName(SLICE("memory|usage")));
+    for (int id = 0; id < commandIdCount(); id++) {
+        const command *cmd = commandById(id);
+        assert_int_equal(commandIsLoaded(cmd), !(cmd->flags & CMD_EXTENDED));
+    }
+    assert_int_equal(commandRename(SLICE("getpxt"), SLICE("x")), ERR_NOT_FOUND);
+    assert_int_equal(commandRename(SLICE("get"), SLICE("getpxt")), OK);
+}
+
+static void testLoadedCommandReplacesAnExtensionOfItsName(void **state) {
+    assert_false(commandNameIsTaken(SLICE("GetPxt")));
+    assert_true(commandNameIsTaken(SLICE("get")));
+    assert_int_equal(commandLoad(loaded_specs, 2), ERR_EXISTS); /* for "get" */
+    assert_ptr_equal(find(SLICE("getpxt"))->spec, &extended_specs[1]);
+    assert_int_equal(commandLoad(loaded_specs, 1), OK);
+    assert_ptr_equal(find(SLICE("getpxt"))->spec, &loaded_specs[0]);
+    assert_true(commandNameIsTaken(SLICE("getpxt")));
+    assert_int_equal(commandCount(), COUNT_OF(extended_specs));
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(commandUnload(SLICE("getpxt")), OK);
+        assert_ptr_equal(find(SLICE("getpxt"))->spec, &extended_specs[1]);
+        assert_int_equal(commandCount(), COUNT_OF(extended_specs));
+        assert_int_equal(commandLoad(loaded_specs, 1), OK);
+        assert_ptr_equal(find(SLICE("getpxt"))->spec, &loaded_specs[0]);
+    }
+    /* Loading again needs no further ids. */
+    assert_int_equal(commandIdCount(),
+                     COUNT_OF(extended_specs) + COUNT_OF(memory_subs) + COUNT_OF(hotkeys_subs) + 1);
+}
+
+static void testRenamedExtensionKeepsItsNewName(void **state) {
+    assert_int_equal(commandRename(SLICE("hotkeys"), SLICE("getpxt2")), OK);
+    assert_true(commandNameIsTaken(SLICE("getpxt2")));
+    assert_int_equal(commandRename(SLICE("getpxt"), SLICE("other")), OK);
+    assert_int_equal(commandLoad(loaded_specs, 1), OK);
+    assert_ptr_equal(find(SLICE("other"))->spec, &extended_specs[1]);
+    assert_int_equal(commandUnload(SLICE("getpxt")), OK);
+    assert_null(find(SLICE("getpxt")));
+    assert_ptr_equal(find(SLICE("other"))->spec, &extended_specs[1]);
+}
+
 /* The keys of a request of words: "place:flags place:flags", "-" for none, "bad" for malformed. */
 static void expectKeys(const char *request, const char *expected) {
     slice argv[32];
@@ -503,6 +587,7 @@ static void testCategoriesAreAddedAndRemoved(void **state) {
     assert_int_equal(commandCategoryFind(SLICE("mine")), -1);
 }
 
+#define WITH_EXTENSIONS(test) cmocka_unit_test_setup_teardown(test, installExtended, uninstall)
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, install, uninstall)
 
 int test_command(void) {
@@ -518,6 +603,9 @@ int test_command(void) {
         cmocka_unit_test_teardown(testSentinelKnowsItsOwnCommandsOnly, uninstall),
         WITH_TABLE(testRenamedCommandKeepsItsOwnName),
         WITH_TABLE(testRemovedCommandIsGoneButKeepsItsId),
+        WITH_EXTENSIONS(testHiddenExtensionsAreUnknown),
+        WITH_EXTENSIONS(testLoadedCommandReplacesAnExtensionOfItsName),
+        WITH_EXTENSIONS(testRenamedExtensionKeepsItsNewName),
         WITH_TABLE(testKeysOfRanges),
         WITH_TABLE(testKeysAsManyAsAnArgumentSays),
         WITH_TABLE(testCommandsThatNeedNoKeysAreNeverMalformed),

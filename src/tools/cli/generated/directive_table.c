@@ -99,6 +99,7 @@ const knownDirective knownDirectives[] = {
     {"enable-module-command", "no", NULL},
     {"enable-protected-configs", "no", NULL},
     {"events-per-io-thread", NULL, NULL},
+    {"extended-commands", "yes", NULL},
     {"extended-redis-compatibility", "no", NULL},
     {"hash-max-listpack-entries", "512", NULL},
     {"hash-max-listpack-value", "64", NULL},
@@ -283,4 +284,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 277;
+const int knownDirectiveCount = 278;

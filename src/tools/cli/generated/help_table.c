@@ -1370,10 +1370,10 @@ static const helpArgument arguments295[] = {
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments296[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments297[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments298[] = {
@@ -2840,7 +2840,7 @@ const helpEntry helpEntries[] = {
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments296, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments297, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -2850,7 +2850,7 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments297, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments296, 2},
     {"MGET", "key [key ...]",
      "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments298, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
