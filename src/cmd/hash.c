@@ -273,6 +273,26 @@ void hgetallCommand(ctx *c) {
     if (o) replyPairs(c, o, true, true);
 }
 
+/* HGETALLEX key. Reply: a map from each field to its value and its expiry time (Unix time in ms,
+ * -1: none). */
+void hgetallexCommand(ctx *c) {
+    robj *o;
+    if (!hashFindRead(c, &o)) return;
+    replyMap(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
+    if (!o) return;
+    hashIterator it;
+    hashPair pair;
+    int64_t time_ms;
+    hashIteratorInit(&it, o, c->look);
+    while (hashNextTimed(&it, &pair, &time_ms)) {
+        replyBulk(c, pair.field);
+        replyArray(c, 2);
+        replyBulk(c, pair.value);
+        replyInteger(c, time_ms); /* HASH_NO_TIME is -1 */
+    }
+    hashIteratorClear(&it);
+}
+
 static void replyHalf(ctx *c, bool fields) {
     robj *o;
     if (!hashFindRead(c, &o)) return;

@@ -50,6 +50,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"getbit", NULL, 1, 0},
     {"getdel", NULL, 1, 0},
     {"getex", NULL, 1, 0},
+    {"getpxt", NULL, 1, 0},
     {"getrange", NULL, 1, 0},
     {"getset", NULL, 1, 0},
     {"hdel", NULL, 1, 0},
@@ -59,6 +60,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"hexpiretime", NULL, 1, 0},
     {"hget", NULL, 1, 0},
     {"hgetall", NULL, 1, 0},
+    {"hgetallex", NULL, 1, 0},
     {"hgetdel", NULL, 1, 0},
     {"hgetex", NULL, 1, 0},
     {"hincrby", NULL, 1, 0},
@@ -99,6 +101,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"ltrim", NULL, 1, 0},
     {"memory|usage", NULL, 2, 0},
     {"mget", NULL, 1, 0},
+    {"mgetpxt", NULL, 1, 0},
     {"migrate", NULL, 3, 0},
     {"move", NULL, 1, 0},
     {"mset", NULL, 1, 0},
@@ -215,4 +218,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 208;
+const int vkCommandKeysCount = 211;

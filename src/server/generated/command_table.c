@@ -155,6 +155,7 @@ commandProc getCommand;
 commandProc getbitCommand;
 commandProc getdelCommand;
 commandProc getexCommand;
+commandProc getpxtCommand;
 commandProc getrangeCommand;
 commandProc getsetCommand;
 commandProc hdelCommand;
@@ -165,6 +166,7 @@ commandProc hexpireatCommand;
 commandProc hexpiretimeCommand;
 commandProc hgetCommand;
 commandProc hgetallCommand;
+commandProc hgetallexCommand;
 commandProc hgetdelCommand;
 commandProc hgetexCommand;
 commandProc hincrbyCommand;
@@ -225,6 +227,7 @@ commandProc memoryPurgeCommand;
 commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
+commandProc mgetpxtCommand;
 commandProc migrateCommand;
 commandProc moduleHelpCommand;
 commandProc moduleListCommand;
@@ -5711,6 +5714,19 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_getex, .key_spec_count = 1,
      .args = args_getex, .arg_count = 2},
+    {.name = "getpxt",
+     .proc = getpxtCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Returns the string value of a key and its expiration time in milliseconds.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
     {.name = "getrange",
      .proc = getrangeCommand,
      .arity = 4,
@@ -5839,6 +5855,20 @@ const commandSpec serverCommands[] = {
      .summary = "Returns all fields and values in a hash.",
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "hgetallex",
+     .proc = hgetallexCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_EXTENDED,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_MAP,
+     .group = "hash",
+     .summary = "Returns all fields, values and expiration times of a hash.",
+     .complexity = "O(N) where N is the size of the hash.",
+     .since = "9.1.0",
      .tips = tips_command_docs, .tip_count = 1,
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
@@ -6428,6 +6458,20 @@ const commandSpec serverCommands[] = {
      .summary = "Atomically returns the string values of one or more keys.",
      .complexity = "O(N) where N is the number of keys to retrieve.",
      .since = "1.0.0",
+     .tips = tips_mget, .tip_count = 1,
+     .key_specs = keys_mget, .key_spec_count = 1,
+     .args = args_del, .arg_count = 1},
+    {.name = "mgetpxt",
+     .proc = mgetpxtCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Atomically returns the string values of one or more keys and their expiration times in milliseconds.",
+     .complexity = "O(N) where N is the number of keys to retrieve.",
+     .since = "9.1.0",
      .tips = tips_mget, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
@@ -8189,4 +8233,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 259;
+const int serverCommandCount = 262;

@@ -991,174 +991,170 @@ static const helpArgument arguments209[] = {
 };
 static const helpArgument arguments210[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments211[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments212[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments213[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments214[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments214[] = {
+static const helpArgument arguments215[] = {
     {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments213, 2},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments214, 2},
     {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments215[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments214, 3},
-};
 static const helpArgument arguments216[] = {
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments215, 3},
+};
+static const helpArgument arguments217[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments217[] = {
+static const helpArgument arguments218[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments218[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments219[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments217, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments218, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments220[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments218, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments219, 2},
+};
+static const helpArgument arguments221[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments221[] = {
+static const helpArgument arguments222[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments222[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments220, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments221, 2},
 };
 static const helpArgument arguments223[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments221, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments222, 2},
 };
 static const helpArgument arguments224[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments223, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments225[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments224, 2},
 };
 static const helpArgument arguments226[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments227[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments228[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments227, 2},
 };
 static const helpArgument arguments229[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments230[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments229, 2},
+};
+static const helpArgument arguments231[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments230[] = {
+static const helpArgument arguments232[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments231[] = {
+static const helpArgument arguments233[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments229, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments230, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments231, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments232, 2},
 };
-static const helpArgument arguments232[] = {
+static const helpArgument arguments234[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments233[] = {
+static const helpArgument arguments235[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments234[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments235[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments236[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments237[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments238[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments237, 2},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments239[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments240[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments239, 2},
 };
 static const helpArgument arguments241[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments240, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments242[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments243[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments242, 2},
 };
 static const helpArgument arguments244[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments242, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments243, 2},
-};
-static const helpArgument arguments245[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments246[] = {
+static const helpArgument arguments245[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments247[] = {
+static const helpArgument arguments246[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments245, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments246, 2},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments244, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments245, 2},
+};
+static const helpArgument arguments247[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments248[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1166,6 +1162,8 @@ static const helpArgument arguments248[] = {
 };
 static const helpArgument arguments249[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments247, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments248, 2},
 };
 static const helpArgument arguments250[] = {
@@ -1177,108 +1175,116 @@ static const helpArgument arguments251[] = {
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments250, 2},
 };
 static const helpArgument arguments252[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments253[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments252, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
 };
 static const helpArgument arguments254[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments255[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments254, 2},
+};
+static const helpArgument arguments256[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments255[] = {
+static const helpArgument arguments257[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments256[] = {
+static const helpArgument arguments258[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments255, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments257, 2},
 };
-static const helpArgument arguments257[] = {
+static const helpArgument arguments259[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments258[] = {
+static const helpArgument arguments260[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments259[] = {
+static const helpArgument arguments261[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments260[] = {
+static const helpArgument arguments262[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments261[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments260, 2},
-};
-static const helpArgument arguments262[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments257, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments258, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments259, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments261, 2},
 };
 static const helpArgument arguments263[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments262, 2},
 };
 static const helpArgument arguments264[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments259, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments260, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments261, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments263, 2},
 };
 static const helpArgument arguments265[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments266[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments265, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments267[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments268[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments267, 2},
 };
 static const helpArgument arguments269[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments270[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments271[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments272[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments273[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments274[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments275[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments276[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments277[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments278[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments279[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1286,185 +1292,179 @@ static const helpArgument arguments277[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments278[] = {
+static const helpArgument arguments280[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments279[] = {
+static const helpArgument arguments281[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments280[] = {
+static const helpArgument arguments282[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments279, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments281, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments281[] = {
+static const helpArgument arguments283[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments282[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments283[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments284[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments282, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments283, 2},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments285[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments286[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments285, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments284, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments285, 2},
 };
 static const helpArgument arguments287[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments288[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments287, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments289[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments290[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments289[] = {
+static const helpArgument arguments291[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments290[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments291[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments292[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments293[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments294[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments293[] = {
+static const helpArgument arguments295[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments294[] = {
+static const helpArgument arguments296[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments295[] = {
+static const helpArgument arguments297[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments296[] = {
+static const helpArgument arguments298[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments297[] = {
+static const helpArgument arguments299[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments298[] = {
+static const helpArgument arguments300[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments299[] = {
+static const helpArgument arguments301[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments302[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments300[] = {
+static const helpArgument arguments303[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments301[] = {
+static const helpArgument arguments304[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments300, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments303, 2},
 };
-static const helpArgument arguments302[] = {
+static const helpArgument arguments305[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments299, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments302, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments301, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments304, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments303[] = {
+static const helpArgument arguments306[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments304[] = {
+static const helpArgument arguments307[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments305[] = {
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments304, 2},
-    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments306[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments307[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments308[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments307, 2},
+    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments309[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments308, 2},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments310[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments311[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments312[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments311, 2},
+};
+static const helpArgument arguments313[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments314[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments312[] = {
+static const helpArgument arguments315[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments313[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments310, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments311, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments312, 5},
-};
-static const helpArgument arguments314[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments315[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments314, 2},
-};
 static const helpArgument arguments316[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments313, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments314, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments315, 5},
 };
 static const helpArgument arguments317[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments317, 2},
 };
 static const helpArgument arguments319[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1473,394 +1473,386 @@ static const helpArgument arguments320[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments321[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments322[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments321, 4},
 };
 static const helpArgument arguments323[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments324[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments324[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments323, 4},
-};
 static const helpArgument arguments325[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments324, 4},
 };
 static const helpArgument arguments326[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments327[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments326, 4},
 };
 static const helpArgument arguments328[] = {
-    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments329[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments330[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments331[] = {
+    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments332[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments333[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments331[] = {
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments332[] = {
+static const helpArgument arguments335[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments333[] = {
+static const helpArgument arguments336[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments337[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments338[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments336[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments337[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments338[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments339[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments340[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments341[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments342[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments343[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments344[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments345[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments346[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments347[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments345[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments343, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments344, 2},
-};
-static const helpArgument arguments346[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments345, 2},
-};
-static const helpArgument arguments347[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments348[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments346, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments347, 2},
 };
 static const helpArgument arguments349[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments348, 2},
 };
 static const helpArgument arguments350[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments351[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments352[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments353[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments354[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments355[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments356[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments354[] = {
+static const helpArgument arguments357[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments355[] = {
+static const helpArgument arguments358[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments356[] = {
+static const helpArgument arguments359[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments357[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments356, 3},
+static const helpArgument arguments360[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments359, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments358[] = {
+static const helpArgument arguments361[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments359[] = {
+static const helpArgument arguments362[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments360[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments359, 2},
-};
-static const helpArgument arguments361[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments362[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments363[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments362, 2},
 };
 static const helpArgument arguments364[] = {
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments365[] = {
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments366[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments367[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments368[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments366[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments367[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments368[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments367, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments369[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments368, 2},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments370[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments371[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments370, 2},
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments370, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments372[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments371, 2},
+};
+static const helpArgument arguments373[] = {
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments374[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments373, 2},
+};
+static const helpArgument arguments375[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments373[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments374[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments375[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments376[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments377[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments378[] = {
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments379[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments378[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments379[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+static const helpArgument arguments380[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments380[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments381[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments382[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments383[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments384[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments385[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments386[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments387[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments388[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments386[] = {
+static const helpArgument arguments389[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments385, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments388, 2},
 };
-static const helpArgument arguments387[] = {
+static const helpArgument arguments390[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments388[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments387, 3},
+static const helpArgument arguments391[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments390, 3},
 };
-static const helpArgument arguments389[] = {
+static const helpArgument arguments392[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments390[] = {
+static const helpArgument arguments393[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments391[] = {
+static const helpArgument arguments394[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments392[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments390, 3},
-    {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments391, 5},
-};
-static const helpArgument arguments393[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments394[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments395[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments393, 3},
+    {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments394, 5},
 };
 static const helpArgument arguments396[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments397[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments398[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments399[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments400[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments398[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 2},
+static const helpArgument arguments401[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments400, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments399[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments398, 5},
+static const helpArgument arguments402[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments401, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments400[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments399, 2},
+static const helpArgument arguments403[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments402, 2},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments404[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments405[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments403[] = {
+static const helpArgument arguments406[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments404[] = {
+static const helpArgument arguments407[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments405[] = {
+static const helpArgument arguments408[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments406[] = {
+static const helpArgument arguments409[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments407[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments405, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments406, 2},
-};
-static const helpArgument arguments408[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments407, 2},
-};
-static const helpArgument arguments409[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments410[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments408, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments409, 2},
 };
 static const helpArgument arguments411[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments410, 2},
+};
+static const helpArgument arguments412[] = {
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments413[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments414[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments415[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments413[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments414[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments415[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments413, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments414, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments416[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1877,119 +1869,136 @@ static const helpArgument arguments418[] = {
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
     {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments417, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments419[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments420[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments421[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments419, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments420, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments422[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments423[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments424[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments425[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments426[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments424[] = {
+static const helpArgument arguments427[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments425[] = {
+static const helpArgument arguments428[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments429[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments430[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments428[] = {
+static const helpArgument arguments431[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments432[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments433[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments434[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments432[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments433[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments434[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments435[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments436[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments437[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments438[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments439[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments440[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments441[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments439[] = {
+static const helpArgument arguments442[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments440[] = {
+static const helpArgument arguments443[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments441[] = {
+static const helpArgument arguments444[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments442[] = {
+static const helpArgument arguments445[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments443[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments441, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments442, 2},
+static const helpArgument arguments446[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments444, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments445, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments444[] = {
+static const helpArgument arguments447[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments445[] = {
+static const helpArgument arguments448[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments446[] = {
+static const helpArgument arguments449[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments443, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments444, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments445, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments446, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments447, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments448, 2},
 };
-static const helpArgument arguments447[] = {
+static const helpArgument arguments450[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1998,7 +2007,7 @@ static const helpArgument arguments447[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments448[] = {
+static const helpArgument arguments451[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2011,194 +2020,177 @@ static const helpArgument arguments448[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments449[] = {
+static const helpArgument arguments452[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments450[] = {
+static const helpArgument arguments453[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments451[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments450, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments452[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments453[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments454[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments453, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments455[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments456[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments455, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments457[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments458[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments459[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments458, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments460[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments459, 2},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments461[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments462[] = {
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments463[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments462, 2},
+};
+static const helpArgument arguments464[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments465[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments463[] = {
+static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments462, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments465, 5},
 };
-static const helpArgument arguments464[] = {
+static const helpArgument arguments467[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments465[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments466[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments465, 2},
-};
-static const helpArgument arguments467[] = {
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments468[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments469[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments467, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"streams", "STREAMS", HELP_BLOCK, 0, arguments468, 2},
 };
 static const helpArgument arguments470[] = {
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments471[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments472[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments470, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments471, 2},
+};
+static const helpArgument arguments473[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments471[] = {
+static const helpArgument arguments474[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments472[] = {
+static const helpArgument arguments475[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments473[] = {
+static const helpArgument arguments476[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments474[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments472, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments473, 2},
+static const helpArgument arguments477[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments475, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments476, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments475[] = {
+static const helpArgument arguments478[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments474, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments477, 4},
 };
-static const helpArgument arguments476[] = {
+static const helpArgument arguments479[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments477[] = {
+static const helpArgument arguments480[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments478[] = {
+static const helpArgument arguments481[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments479[] = {
+static const helpArgument arguments482[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments476, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments477, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments479, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments480, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments478, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments481, 2},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments483[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments484[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments485[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments486[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments487[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments485[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments486[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments485, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments487[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments488[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
@@ -2206,192 +2198,209 @@ static const helpArgument arguments488[] = {
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments489[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments488, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments490[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments491[] = {
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments492[] = {
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments491, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments491, 3},
 };
 static const helpArgument arguments493[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments494[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments495[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments494, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments496[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments497[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments496, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments498[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments499[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments500[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments498, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments499, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments499, 2},
 };
 static const helpArgument arguments501[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments502[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments503[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments501, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments502, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments504[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments501, 2},
-};
-static const helpArgument arguments503[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments504[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments503, 2},
-};
-static const helpArgument arguments505[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments504, 2},
 };
 static const helpArgument arguments506[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments507[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
+};
+static const helpArgument arguments508[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments509[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments510[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments505, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
-};
-static const helpArgument arguments508[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments509[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments510[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments509, 2},
 };
 static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments512[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments513[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments514[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments515[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments516[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments514[] = {
+static const helpArgument arguments517[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments514, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments517, 2},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments519[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments516, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments519, 2},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments523[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments524[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments525[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments521, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments524, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments526[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments527[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments523, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments526, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -2707,86 +2716,90 @@ const helpEntry helpEntries[] = {
      "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments207, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
      "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments209, 2},
+    {"GETPXT", "key",
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments210, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments210, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments211, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments211, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments212, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments212, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments213, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments215, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments216, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments216, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments217, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments219, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments220, 4},
     {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments222, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments223, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments224, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments225, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments225, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments226, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments226, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments227, 1},
+    {"HGETALLEX", "key",
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments228, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments228, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments230, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments231, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments233, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments232, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments234, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments233, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments235, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments234, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments236, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments235, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments237, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments236, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments238, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments238, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments240, 2},
     {"HOTKEYS", "",
      "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments239, 1},
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments241, 1},
     {"HOTKEYS HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments241, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments243, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments244, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments246, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments247, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments249, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments249, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments251, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments251, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments253, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments253, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments255, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments254, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments256, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments256, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments258, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments262, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments264, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments263, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments265, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments264, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments266, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments266, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments268, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments267, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments269, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments268, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments270, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments269, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments271, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments270, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments272, 2},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments271, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments273, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments272, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments274, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -2794,53 +2807,53 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments273, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments275, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments274, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments276, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments275, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments277, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments276, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments278, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments277, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments279, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments278, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments280, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments280, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments282, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments281, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments283, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments284, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments286, 4},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments286, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments288, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments287, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments289, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments288, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments290, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments289, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments291, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments290, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments292, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments291, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments293, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments292, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments294, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments293, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments295, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments294, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments296, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments295, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments297, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments297, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments299, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -2850,11 +2863,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments296, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments298, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments298, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments300, 1},
+    {"MGETPXT", "key [key ...]",
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments301, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments302, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments305, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -2862,81 +2877,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments303, 2},
+     "Loads a module.", "4.0.0", "server", arguments306, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments305, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments308, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments306, 1},
+     "Unloads a module.", "4.0.0", "server", arguments309, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db",
-     "Moves a key to another database.", "1.0.0", "generic", arguments307, 2},
+     "Moves a key to another database.", "1.0.0", "generic", arguments310, 2},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments309, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments312, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments313, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments316, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments315, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments318, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments316, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments319, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments317, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments320, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments318, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments321, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments319, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments322, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments320, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments323, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments322, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments325, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments324, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments327, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments325, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments328, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments326, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments329, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments327, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments330, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments328, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments331, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments329, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments332, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments330, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments333, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments331, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments334, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments332, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments335, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments333, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments336, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments334, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments337, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments335, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments338, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments336, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments339, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments337, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments340, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments338, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments341, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments339, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments342, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments340, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments343, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -2946,89 +2961,89 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments341, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments344, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments342, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments345, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments346, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments349, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments347, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments350, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments348, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments351, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments349, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments352, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments350, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments353, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments351, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments354, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments352, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments355, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments353, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments356, 2},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments354, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments357, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments355, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments358, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments357, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments360, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments358, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments361, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments360, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments363, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments361, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments364, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments362, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments365, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments363, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments366, 1},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments364, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments367, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments365, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments368, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments366, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments369, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments369, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments372, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments371, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments374, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments372, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments375, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments373, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments376, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments374, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments377, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments375, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments378, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments376, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments379, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments377, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments380, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments378, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments381, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments379, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments382, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3036,47 +3051,47 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments380, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments383, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments381, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments384, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments382, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments385, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments383, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments386, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments384, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments387, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments386, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments389, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments388, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments391, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments389, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments392, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments392, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments395, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments393, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments396, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments394, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments397, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments395, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments398, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments396, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments399, 3},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments400, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments403, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments401, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments404, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments402, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments405, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments403, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments406, 2},
     {"SISMEMBER", "key member",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments404, 2},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments407, 2},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments408, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments411, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments409, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments412, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3084,177 +3099,177 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments410, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments413, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments411, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments414, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments412, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments415, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments415, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments418, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments418, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments421, 6},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments419, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments422, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments420, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments423, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments421, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments424, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments422, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments425, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments423, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments426, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments424, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments427, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments425, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments428, 1},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments426, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments429, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments427, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments430, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments428, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments431, 1},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments429, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments432, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments430, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments433, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments431, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments434, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments432, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments435, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments433, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments436, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments434, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments437, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments435, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments438, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments436, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments439, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments437, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments440, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments438, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments441, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments439, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments442, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments440, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments443, 3},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments446, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments449, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments447, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments450, 7},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments448, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments451, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments449, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments452, 2},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments451, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments454, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments452, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments455, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments453, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments456, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments454, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments457, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments456, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments459, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments457, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments460, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments458, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments461, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments460, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments463, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments461, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments464, 1},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments463, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments466, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments464, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments467, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments466, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments469, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments469, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments472, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments470, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments473, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments471, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments474, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments475, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments478, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments479, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments482, 6},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments480, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments483, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments481, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments484, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments482, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments485, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments483, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments486, 3},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments484, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments487, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments486, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments489, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments487, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments490, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments489, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments492, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments490, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments493, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments492, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments495, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments493, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments496, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments494, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments497, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments495, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments498, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments497, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments500, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments500, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments503, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments502, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments505, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments504, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments507, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments507, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments510, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments508, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments511, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments509, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments512, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments510, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments513, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments511, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments514, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments512, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments515, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments513, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments516, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments515, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments518, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments517, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments520, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments518, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments521, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments519, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments522, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments520, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments523, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments522, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments525, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments524, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments527, 5},
 };
 
-const int helpEntryCount = 430;
+const int helpEntryCount = 433;
