@@ -48,7 +48,7 @@ class Command:
         self.parent = self.name.split("|")[0] if "|" in self.name else None
         self.word = self.name.split("|")[-1]
         self.subs = []
-        if not re.fullmatch(r"[A-Z][A-Z0-9_-]*(?: [A-Z][A-Z0-9_-]*)?", title):
+        if not re.fullmatch(r"[A-Z][A-Z0-9._-]*(?: [A-Z][A-Z0-9_-]*)?", title):
             self.fail("a name is 'COMMAND' or 'CONTAINER SUBCOMMAND', in capitals")
         self._check_fields(group)
         self.args = self._read_syntax()

@@ -17,6 +17,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import sys
 
 from command_spec import PRINTED_FLAGS, SpecError, load_specs
@@ -111,7 +112,7 @@ class Writer:
 
     def spec(self, command):
         """The initialiser of a commandSpec."""
-        ident = command.name.replace("|", "_").replace("-", "_")
+        ident = re.sub("[|.-]", "_", command.name)
         fields = [f".name = {quote(command.word)}"]
         if command.proc:
             fields.append(f".proc = {command.proc}")

@@ -22,6 +22,7 @@ commandProc brpoplpushCommand;
 commandProc bzmpopCommand;
 commandProc bzpopmaxCommand;
 commandProc bzpopminCommand;
+commandProc clThrottleCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
 commandProc commandDocsCommand;

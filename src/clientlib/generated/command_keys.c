@@ -19,6 +19,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"bzmpop", NULL, 2, 1},
     {"bzpopmax", NULL, 1, 0},
     {"bzpopmin", NULL, 1, 0},
+    {"cl.throttle", NULL, 1, 0},
     {"clusterscan", NULL, 1, 0},
     {"copy", NULL, 1, 0},
     {"decr", NULL, 1, 0},
@@ -218,4 +219,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 211;
+const int vkCommandKeysCount = 212;

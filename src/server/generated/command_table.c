@@ -36,6 +36,7 @@ commandProc brpoplpushCommand;
 commandProc bzmpopCommand;
 commandProc bzpopmaxCommand;
 commandProc bzpopminCommand;
+commandProc clThrottleCommand;
 commandProc clientCachingCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
@@ -830,6 +831,18 @@ static const commandArg args_bzmpop[] = {
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
     {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bzmpop_where},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_cl_throttle[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_cl_throttle[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "max-burst", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "count-per-period", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "period", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "quantity", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_client_caching_mode[] = {
@@ -2094,10 +2107,6 @@ static const commandArg args_copy[] = {
 static const char *const tips_dbsize[] = {
     "request_policy:all_shards",
     "response_policy:agg_sum",
-};
-
-static const keySpec keys_decr[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_decr[] = {
@@ -5154,6 +5163,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_blpop, .key_spec_count = 1,
      .history = history_blpop, .history_count = 1,
      .args = args_blpop, .arg_count = 2},
+    {.name = "cl.throttle",
+     .proc = clThrottleCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Limits the rate of an action: tells whether it may be done now, and counts it if so.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
+     .args = args_cl_throttle, .arg_count = 5},
     {.name = "client",
      .arity = -2,
      .flags = CMD_SENTINEL,
@@ -5262,7 +5284,7 @@ const commandSpec serverCommands[] = {
      .summary = "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "decrby",
      .proc = decrbyCommand,
@@ -5275,7 +5297,7 @@ const commandSpec serverCommands[] = {
      .summary = "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_decrby, .arg_count = 2},
     {.name = "del",
      .proc = delCommand,
@@ -5751,7 +5773,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the previous string value of a key after setting it to a new value.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_append, .arg_count = 2},
     {.name = "hdel",
      .proc = hdelCommand,
@@ -5896,7 +5918,7 @@ const commandSpec serverCommands[] = {
      .summary = "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).",
      .complexity = "O(N) where N is the number of specified fields.",
      .since = "9.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_hgetex, .arg_count = 3},
     {.name = "hincrby",
      .proc = hincrbyCommand,
@@ -5909,7 +5931,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_hincrby, .arg_count = 3},
     {.name = "hincrbyfloat",
      .proc = hincrbyfloatCommand,
@@ -5922,7 +5944,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.",
      .complexity = "O(1)",
      .since = "2.6.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_hincrbyfloat, .arg_count = 3},
     {.name = "hkeys",
      .proc = hkeysCommand,
@@ -6171,7 +6193,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "incrby",
      .proc = incrbyCommand,
@@ -6184,7 +6206,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_incrby, .arg_count = 2},
     {.name = "incrbyfloat",
      .proc = incrbyfloatCommand,
@@ -6197,7 +6219,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.",
      .complexity = "O(1)",
      .since = "2.6.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_incrbyfloat, .arg_count = 2},
     {.name = "info",
      .proc = infoCommand,
@@ -6520,7 +6542,7 @@ const commandSpec serverCommands[] = {
      .summary = "Moves a key to another database.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_move, .arg_count = 2},
     {.name = "mset",
      .proc = msetCommand,
@@ -7114,7 +7136,7 @@ const commandSpec serverCommands[] = {
      .summary = "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.",
      .complexity = "O(1)",
      .since = "2.2.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_setbit, .arg_count = 3},
     {.name = "setex",
      .proc = setexCommand,
@@ -7886,7 +7908,7 @@ const commandSpec serverCommands[] = {
      .summary = "Increments the score of a member in a sorted set.",
      .complexity = "O(log(N)) where N is the number of elements in the sorted set.",
      .since = "1.2.0",
-     .key_specs = keys_decr, .key_spec_count = 1,
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_zincrby, .arg_count = 3},
     {.name = "zinter",
      .proc = zinterCommand,
@@ -8233,4 +8255,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 262;
+const int serverCommandCount = 263;
