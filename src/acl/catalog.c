@@ -47,10 +47,19 @@ static int channelsOf(const commandSpec *spec) {
 
 bool aclSpecHasChannels(const commandSpec *spec) { return channelsOf(spec) != CHANNELS_NONE; }
 
+static bool takesPrefix(const commandSpec *spec) {
+    return spec->flags & CMD_EXTENDED && spec->arg_count && nameIs(spec->args[0].name, "prefix");
+}
+
 static void describeKeys(aclNeeds *needs, const commandSpec *spec) {
     if (!commandSpecHasKeys(spec)) return;
     needs->keys = KEYS_FIND;
     const keySpec *only = spec->key_specs;
+    if (takesPrefix(spec)) {
+        needs->keys = KEYS_PREFIX;
+        needs->access = (uint8_t)aclAccessOf(only->flags);
+        return;
+    }
     if (spec->find_keys || spec->key_spec_count != 1 || only->begin != KEY_BEGIN_INDEX) return;
     if (only->begin_at != 1 || only->find != KEY_FIND_RANGE || only->last != 0) return;
     needs->keys = KEYS_FIRST;

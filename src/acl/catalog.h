@@ -11,8 +11,8 @@
 
 enum aclAccess { ACL_READ = 1, ACL_WRITE = 2, ACL_READ_WRITE = 3 };
 
-/* Where a command has keys. */
-enum { KEYS_NONE, KEYS_FIRST, KEYS_FIND };
+/* Where a command has keys. KEYS_PREFIX: all that begin with argument 1. */
+enum { KEYS_NONE, KEYS_FIRST, KEYS_FIND, KEYS_PREFIX };
 /* How its channels are compared with the patterns of a user. */
 enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL };
 /* The databases it accesses; the named ones are arguments. */
@@ -24,7 +24,7 @@ enum { RETURNS_NOTHING, RETURNS_CLAIMED, RETURNS_SCORE };
 
 typedef struct aclNeeds {
     uint8_t keys;          /* KEYS_FIRST: one key, argument 1 */
-    uint8_t access;        /* of that key: enum aclAccess; 0: any */
+    uint8_t access;        /* of that key, or of those with the prefix: enum aclAccess; 0: any */
     uint8_t channels;      /* how they are compared */
     uint8_t channel_first; /* index of the first one */
     bool channel_list;     /* all arguments from there on */

@@ -123,6 +123,18 @@ static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) 
     if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
 }
 
+/* True if a pattern allows all keys that begin with these bytes. One that ends with a star, and
+ * matches them, does: the star may match more. Patterns with ? [ \ are not asked. */
+static bool allowsPrefix(const aclSelector *s, slice prefix, uint32_t access) {
+    for (uint32_t i = 0; i < s->key_count; i++) {
+        const aclPattern *p = &s->keys[i];
+        bool open =
+            p->kind == PATTERN_PREFIX || (p->kind == PATTERN_STARS && p->text[p->len - 1] == '*');
+        if (open && (p->access & access) == access && aclPatternMatches(p, prefix)) return true;
+    }
+    return false;
+}
+
 /* Returns the index of the first refused key, 0 if all are allowed. `list` may be NULL unless keys
  * have to be found. */
 static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
@@ -132,6 +144,8 @@ static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds 
         if (q->argc < 2) return 0;
         return aclAllowsKey(s->keys, s->key_count, q->argv[1], needs->access) ? 0 : 1;
     }
+    if (needs->keys == KEYS_PREFIX)
+        return q->argc < 2 || allowsPrefix(s, q->argv[1], needs->access) ? 0 : 1;
     if (list->count < 0) findKeys(list, q, needs->returns);
     for (int i = 0; i < list->count; i++) {
         const keyPosition *key = &list->keys[i];

@@ -27,6 +27,8 @@ loop *engineLoop(void) {
     return main_loop;
 }
 
+void engineStayAwake(void) { loopLimitSleep(engineLoop(), 0); }
+
 void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
 
 status engineShutdown(uint32_t flags, bool abort, reason *why) {

@@ -49,6 +49,8 @@ status engineReload(unsigned flags, reason *why) MUST_USE;
  * features start. */
 void engineSetLoop(loop *l);
 loop *engineLoop(void);
+/* The loop does not sleep in this turn: there is more to do in the next one. */
+void engineStayAwake(void);
 
 /* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in
  * a build without TLS. */

@@ -110,12 +110,14 @@ commandProc configResetstatCommand;
 commandProc configRewriteCommand;
 commandProc configSetCommand;
 commandProc copyCommand;
+commandProc countprefixCommand;
 commandProc dbsizeCommand;
 commandProc debugCommand;
 commandProc decrCommand;
 commandProc decrbyCommand;
 commandProc delCommand;
 commandProc delifeqCommand;
+commandProc delprefixCommand;
 commandProc discardCommand;
 commandProc dumpCommand;
 commandProc echoCommand;
@@ -422,6 +424,8 @@ commandProc zscoreCommand;
 commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
+commandKeysProc countprefixFindKeys;
+commandKeysProc delprefixFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
@@ -2104,9 +2108,19 @@ static const commandArg args_copy[] = {
     {.name = "replace", .token = "REPLACE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
-static const char *const tips_dbsize[] = {
+static const char *const tips_countprefix[] = {
     "request_policy:all_shards",
     "response_policy:agg_sum",
+};
+
+static const keySpec keys_countprefix[] = {
+    {.notes = "the prefix, in cluster mode if it has a hash tag", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+};
+
+static const commandArg args_countprefix[] = {
+    {.name = "prefix", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .summary = "How many keys are looked at.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "cursor", .token = "CURSOR", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_decr[] = {
@@ -2133,6 +2147,10 @@ static const commandArg args_del[] = {
 
 static const keySpec keys_delifeq[] = {
     {.flags = KEY_RM | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const keySpec keys_delprefix[] = {
+    {.notes = "the prefix, in cluster mode if it has a hash tag", .flags = KEY_RM | KEY_DELETE, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
 };
 
 static const commandArg args_echo[] = {
@@ -5252,6 +5270,20 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_copy, .key_spec_count = 2,
      .args = args_copy, .arg_count = 4},
+    {.name = "countprefix",
+     .proc = countprefixCommand,
+     .find_keys = countprefixFindKeys,
+     .arity = -2,
+     .flags = CMD_READONLY | CMD_BLOCKING | CMD_NO_MANDATORY_KEYS | CMD_EXTENDED | CMD_MOVABLEKEYS,
+     .categories = CAT(KEYSPACE) | CAT(READ) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_INTEGER,
+     .group = "generic",
+     .summary = "Counts the keys that begin with a prefix.",
+     .complexity = "O(N) where N is the number of keys in the database, or in the slot of the prefix's hash tag, in slices between which others are served; with COUNT, O(1) for every call.",
+     .since = "9.1.0",
+     .tips = tips_countprefix, .tip_count = 2,
+     .key_specs = keys_countprefix, .key_spec_count = 1,
+     .args = args_countprefix, .arg_count = 3},
     {.name = "dbsize",
      .proc = dbsizeCommand,
      .arity = 1,
@@ -5262,7 +5294,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the number of keys in the database.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .tips = tips_dbsize, .tip_count = 2},
+     .tips = tips_countprefix, .tip_count = 2},
     {.name = "debug",
      .proc = debugCommand,
      .arity = -2,
@@ -5326,6 +5358,20 @@ const commandSpec serverCommands[] = {
      .since = "9.0.0",
      .key_specs = keys_delifeq, .key_spec_count = 1,
      .args = args_append, .arg_count = 2},
+    {.name = "delprefix",
+     .proc = delprefixCommand,
+     .find_keys = delprefixFindKeys,
+     .arity = -2,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_NO_MANDATORY_KEYS | CMD_EXTENDED | CMD_MOVABLEKEYS,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(BLOCKING) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "generic",
+     .summary = "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.",
+     .complexity = "O(N) where N is the number of keys in the database, or in the slot of the prefix's hash tag, in slices between which others are served; with COUNT, O(1) for every call.",
+     .since = "9.1.0",
+     .tips = tips_countprefix, .tip_count = 2,
+     .key_specs = keys_delprefix, .key_spec_count = 1,
+     .args = args_countprefix, .arg_count = 3},
     {.name = "discard",
      .proc = discardCommand,
      .arity = 1,
@@ -8255,4 +8301,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 263;
+const int serverCommandCount = 265;
