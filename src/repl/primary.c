@@ -97,6 +97,17 @@ void primaryFreeBacklog(replPrimary *p) {
     hotCheck(!p->stream->has_backlog);
 }
 
+void primaryNoteReader(replPrimary *p) {
+    if (!p->stream->has_backlog && !p->is_replica) {
+        historyRenew(&p->stream->history);
+        primaryOpenBacklog(p);
+        logNotice("Replication backlog created for a reader of changes, my new replication ID is "
+                  "'%s'",
+                  p->stream->history.id);
+    }
+    p->without_replicas_ms = 0;
+}
+
 void primaryAppend(replPrimary *p, const slice *spans, int count) {
     hotCheck(count >= 0);
     for (int i = 0; i < count; i++) p->stream->history.offset += (int64_t)spans[i].len;

@@ -194,6 +194,9 @@ void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
  * arrives. */
 void primaryOpenBacklog(replPrimary *p);
 void primaryFreeBacklog(replPrimary *p);
+/* Somebody who is no replica reads the stream: a primary has a backlog from now on, whose time to
+ * live begins again. */
+void primaryNoteReader(replPrimary *p);
 /* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
 void primaryAppend(replPrimary *p, const slice *spans, int count);
 /* Adds SELECT if the stream is in another database; db_id -1: any. */

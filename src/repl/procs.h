@@ -7,6 +7,9 @@
 
 #include "engine/command.h"
 
+commandProc changesHelpCommand;
+commandProc changesPositionCommand;
+commandProc changesReadCommand;
 commandProc failoverCommand;
 commandProc psyncCommand;
 commandProc replconfCommand;

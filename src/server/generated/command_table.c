@@ -36,6 +36,9 @@ commandProc brpoplpushCommand;
 commandProc bzmpopCommand;
 commandProc bzpopmaxCommand;
 commandProc bzpopminCommand;
+commandProc changesHelpCommand;
+commandProc changesPositionCommand;
+commandProc changesReadCommand;
 commandProc clThrottleCommand;
 commandProc clientCachingCommand;
 commandProc clientCapaCommand;
@@ -835,6 +838,63 @@ static const commandArg args_bzmpop[] = {
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
     {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bzmpop_where},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const char *const tips_changes_position[] = {
+    "nondeterministic_output",
+    "request_policy:all_shards",
+    "response_policy:special",
+};
+
+static const char *const tips_changes_read[] = {
+    "nondeterministic_output",
+    "request_policy:special",
+    "response_policy:special",
+};
+
+static const commandArg args_changes_read[] = {
+    {.name = "position", .type = ARG_STRING, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+    {.name = "slot", .token = "SLOT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "only-keys", .token = "KEYS", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandSpec subs_changes[] = {
+    {.name = "help",
+     .proc = changesHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE | CMD_EXTENDED,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "9.1.0"},
+    {.name = "position",
+     .proc = changesPositionCommand,
+     .arity = 2,
+     .flags = CMD_READONLY | CMD_NOSCRIPT | CMD_EXTENDED,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns the position of the stream of changes now.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .tips = tips_changes_position, .tip_count = 3},
+    {.name = "read",
+     .proc = changesReadCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_BLOCKING | CMD_NOSCRIPT | CMD_EXTENDED,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(BLOCKING) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the changes of the dataset after a position of the stream.",
+     .complexity = "O(N) where N is the number of changes looked at: 256 KB of them, or one transaction.",
+     .since = "9.1.0",
+     .tips = tips_changes_read, .tip_count = 3,
+     .args = args_changes_read, .arg_count = 6},
 };
 
 static const keySpec keys_cl_throttle[] = {
@@ -1813,12 +1873,6 @@ static const commandSpec subs_cluster[] = {
      .since = "9.0.0"},
 };
 
-static const char *const tips_clusterscan[] = {
-    "nondeterministic_output",
-    "request_policy:special",
-    "response_policy:special",
-};
-
 static const keySpec keys_clusterscan[] = {
     {.flags = KEY_NOT_KEY, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -2294,12 +2348,6 @@ static const commandArg args_function_restore[] = {
     {.name = "policy", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_function_restore_policy},
 };
 
-static const char *const tips_function_stats[] = {
-    "nondeterministic_output",
-    "request_policy:all_shards",
-    "response_policy:special",
-};
-
 static const commandSpec subs_function[] = {
     {.name = "delete",
      .proc = functionDeleteCommand,
@@ -2402,7 +2450,7 @@ static const commandSpec subs_function[] = {
      .summary = "Returns information about a function during execution.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .tips = tips_function_stats, .tip_count = 3},
+     .tips = tips_changes_position, .tip_count = 3},
 };
 
 static const commandHistory history_geoadd[] = {
@@ -2739,7 +2787,7 @@ static const commandSpec subs_hotkeys[] = {
      .summary = "Returns the keys most asked for, estimated from a sample of the requests.",
      .complexity = "O(1)",
      .since = "9.1.0",
-     .tips = tips_function_stats, .tip_count = 3,
+     .tips = tips_changes_position, .tip_count = 3,
      .args = args_hotkeys_get, .arg_count = 1},
     {.name = "help",
      .proc = hotkeysHelpCommand,
@@ -3088,7 +3136,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Outputs a memory problems report.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_function_stats, .tip_count = 3},
+     .tips = tips_changes_position, .tip_count = 3},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -3109,7 +3157,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns the allocator statistics.",
      .complexity = "Depends on how much memory is allocated, could be slow",
      .since = "4.0.0",
-     .tips = tips_function_stats, .tip_count = 3},
+     .tips = tips_changes_position, .tip_count = 3},
     {.name = "purge",
      .proc = memoryPurgeCommand,
      .arity = 2,
@@ -3130,7 +3178,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns details about memory usage.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_function_stats, .tip_count = 3},
+     .tips = tips_changes_position, .tip_count = 3},
     {.name = "usage",
      .proc = memoryUsageCommand,
      .arity = -3,
@@ -3154,7 +3202,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Tells in words where the memory is and what to do about it.",
      .complexity = "O(N) where N is the number of samples.",
      .since = "9.1.0",
-     .tips = tips_function_stats, .tip_count = 3,
+     .tips = tips_changes_position, .tip_count = 3,
      .args = args_memory_explain, .arg_count = 1},
 };
 
@@ -5181,6 +5229,16 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_blpop, .key_spec_count = 1,
      .history = history_blpop, .history_count = 1,
      .args = args_blpop, .arg_count = 2},
+    {.name = "changes",
+     .arity = -2,
+     .flags = CMD_EXTENDED,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for commands about the stream of changes.",
+     .complexity = "Depends on subcommand.",
+     .since = "9.1.0",
+     .subs = subs_changes, .sub_count = 3},
     {.name = "cl.throttle",
      .proc = clThrottleCommand,
      .arity = -5,
@@ -5224,7 +5282,7 @@ const commandSpec serverCommands[] = {
      .summary = "Iterates over the keys in the cluster.",
      .complexity = "O(N) where N is the number of elements returned.",
      .since = "9.1.0",
-     .tips = tips_clusterscan, .tip_count = 3,
+     .tips = tips_changes_read, .tip_count = 3,
      .key_specs = keys_clusterscan, .key_spec_count = 1,
      .args = args_clusterscan, .arg_count = 5},
     {.name = "command",
@@ -6277,7 +6335,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns information and statistics about the server.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .tips = tips_function_stats, .tip_count = 3,
+     .tips = tips_changes_position, .tip_count = 3,
      .history = history_info, .history_count = 1,
      .args = args_info, .arg_count = 1},
     {.name = "keys",
@@ -7083,7 +7141,7 @@ const commandSpec serverCommands[] = {
      .summary = "Iterates over the key names in the database.",
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
-     .tips = tips_clusterscan, .tip_count = 3,
+     .tips = tips_changes_read, .tip_count = 3,
      .history = history_scan, .history_count = 1,
      .args = args_scan, .arg_count = 4},
     {.name = "scard",
@@ -8301,4 +8359,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 265;
+const int serverCommandCount = 266;

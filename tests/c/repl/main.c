@@ -2,6 +2,7 @@
  *
  * C tests of repl/. */
 int test_backlog(void);
+int test_change_window(void);
 int test_history(void);
 int test_primary(void);
 int test_link(void);
@@ -10,6 +11,7 @@ int test_role(void);
 int main(void) {
     int failed = 0;
     failed += test_backlog();
+    failed += test_change_window();
     failed += test_history();
     failed += test_primary();
     failed += test_link();

@@ -192,42 +192,38 @@ static const helpArgument arguments43[] = {
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments44[] = {
+    {"position", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"slot", "SLOT", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"only-keys", "KEYS", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments45[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max-burst", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count-per-period", NULL, HELP_INTEGER, 0, NULL, 0},
     {"period", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quantity", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments45[] = {
+static const helpArgument arguments46[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments46[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments45, 2},
 };
 static const helpArgument arguments47[] = {
-    {"capability", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"mode", NULL, HELP_ONEOF, 0, arguments46, 2},
 };
 static const helpArgument arguments48[] = {
-    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
-    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
+    {"capability", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments49[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments48, 2},
+    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
+    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments50[] = {
-    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
-    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
-    {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
-    {"slave", "SLAVE", HELP_TOKEN, 0, NULL, 0},
-    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
-    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
+    {"enabled", NULL, HELP_ONEOF, 0, arguments49, 2},
 };
 static const helpArgument arguments51[] = {
-    {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
-    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments52[] = {
     {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
     {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
     {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
@@ -235,65 +231,25 @@ static const helpArgument arguments52[] = {
     {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
     {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments53[] = {
-    {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments50, 6},
-    {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments51, 2},
-    {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"flags", "FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"lib-name", "LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"lib-ver", "LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments52, 6},
-    {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "NOT-LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-name", "NOT-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-flags", "NOT-FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-lib-name", "NOT-LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-lib-ver", "NOT-LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-db", "NOT-DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments54[] = {
-    {"ip:port", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-format", NULL, HELP_ONEOF, HELP_MULTIPLE, arguments53, 27},
-};
-static const helpArgument arguments55[] = {
-    {"filter", NULL, HELP_ONEOF, 0, arguments54, 2},
-};
-static const helpArgument arguments56[] = {
-    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
-    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
-    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
-    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments57[] = {
+static const helpArgument arguments52[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments58[] = {
+static const helpArgument arguments53[] = {
     {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
     {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
+    {"slave", "SLAVE", HELP_TOKEN, 0, NULL, 0},
     {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
     {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments59[] = {
-    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments56, 4},
+static const helpArgument arguments54[] = {
     {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments51, 6},
     {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments57, 2},
+    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments52, 2},
     {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
@@ -303,7 +259,7 @@ static const helpArgument arguments59[] = {
     {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments58, 4},
+    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments53, 6},
     {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
@@ -316,52 +272,104 @@ static const helpArgument arguments59[] = {
     {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
+static const helpArgument arguments55[] = {
+    {"ip:port", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-format", NULL, HELP_ONEOF, HELP_MULTIPLE, arguments54, 27},
+};
+static const helpArgument arguments56[] = {
+    {"filter", NULL, HELP_ONEOF, 0, arguments55, 2},
+};
+static const helpArgument arguments57[] = {
+    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
+    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
+    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments58[] = {
+    {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
+    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments59[] = {
+    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
+    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
+    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
+};
 static const helpArgument arguments60[] = {
-    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
-    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
+    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments57, 4},
+    {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments58, 2},
+    {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"flags", "FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"lib-name", "LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"lib-ver", "LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments59, 4},
+    {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "NOT-LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-name", "NOT-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-flags", "NOT-FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-lib-name", "NOT-LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-lib-ver", "NOT-LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-db", "NOT-DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments61[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments60, 2},
-};
-static const helpArgument arguments62[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments62[] = {
+    {"enabled", NULL, HELP_ONEOF, 0, arguments61, 2},
+};
 static const helpArgument arguments63[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments62, 2},
+    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
+    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments64[] = {
+    {"enabled", NULL, HELP_ONEOF, 0, arguments63, 2},
+};
+static const helpArgument arguments65[] = {
     {"write", "WRITE", HELP_TOKEN, 0, NULL, 0},
     {"all", "ALL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments65[] = {
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments64, 2},
-};
 static const helpArgument arguments66[] = {
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments65, 2},
+};
+static const helpArgument arguments67[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
     {"skip", "SKIP", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments67[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments66, 3},
-};
 static const helpArgument arguments68[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments67, 3},
+};
+static const helpArgument arguments69[] = {
     {"libname", "LIB-NAME", HELP_TEXT, 0, NULL, 0},
     {"libver", "LIB-VER", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments69[] = {
-    {"attr", NULL, HELP_ONEOF, 0, arguments68, 2},
-};
 static const helpArgument arguments70[] = {
-    {"connection-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"attr", NULL, HELP_ONEOF, 0, arguments69, 2},
 };
 static const helpArgument arguments71[] = {
+    {"connection-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments72[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments72[] = {
-    {"status", NULL, HELP_ONEOF, 0, arguments71, 2},
+static const helpArgument arguments73[] = {
+    {"status", NULL, HELP_ONEOF, 0, arguments72, 2},
     {"client-id", "REDIRECT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
     {"bcast", "BCAST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -369,246 +377,240 @@ static const helpArgument arguments72[] = {
     {"optout", "OPTOUT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"noloop", "NOLOOP", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments73[] = {
+static const helpArgument arguments74[] = {
     {"timeout", "TIMEOUT", HELP_TOKEN, 0, NULL, 0},
     {"error", "ERROR", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments74[] = {
-    {"client-id", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"unblock-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments73, 2},
-};
 static const helpArgument arguments75[] = {
-    {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
+    {"client-id", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"unblock-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments74, 2},
 };
 static const helpArgument arguments76[] = {
-    {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments77[] = {
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments76, 2},
-};
-static const helpArgument arguments78[] = {
-    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments79[] = {
-    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments80[] = {
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments81[] = {
+static const helpArgument arguments77[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
+static const helpArgument arguments78[] = {
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments77, 2},
+};
+static const helpArgument arguments79[] = {
+    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments80[] = {
+    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments81[] = {
+    {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
+};
 static const helpArgument arguments82[] = {
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments81, 2},
+    {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments83[] = {
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments82, 2},
+};
+static const helpArgument arguments84[] = {
     {"force", "FORCE", HELP_TOKEN, 0, NULL, 0},
     {"takeover", "TAKEOVER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments84[] = {
-    {"options", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments83, 2},
-};
 static const helpArgument arguments85[] = {
+    {"options", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments84, 2},
+};
+static const helpArgument arguments86[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments86[] = {
-    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments85, 2},
-};
 static const helpArgument arguments87[] = {
-    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments86, 2},
 };
 static const helpArgument arguments88[] = {
+    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments89[] = {
     {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments89[] = {
+static const helpArgument arguments90[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments90[] = {
+static const helpArgument arguments91[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cluster-bus-port", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments91[] = {
+static const helpArgument arguments92[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments92[] = {
+static const helpArgument arguments93[] = {
     {"slotsrange-token", "SLOTSRANGE", HELP_TOKEN, 0, NULL, 0},
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments91, 2},
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments92, 2},
     {"node-token", "NODE", HELP_TOKEN, 0, NULL, 0},
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments93[] = {
-    {"migration-group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments92, 4},
-};
 static const helpArgument arguments94[] = {
-    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"migration-group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments93, 4},
 };
 static const helpArgument arguments95[] = {
+    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments96[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments96[] = {
-    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments95, 2},
-};
 static const helpArgument arguments97[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments96, 2},
+    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments96, 2},
 };
 static const helpArgument arguments98[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments97, 2},
+};
+static const helpArgument arguments99[] = {
     {"hard", "HARD", HELP_TOKEN, 0, NULL, 0},
     {"soft", "SOFT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments99[] = {
-    {"reset-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments98, 2},
-};
 static const helpArgument arguments100[] = {
-    {"config-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"reset-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments99, 2},
 };
 static const helpArgument arguments101[] = {
+    {"config-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments102[] = {
     {"node-id", "IMPORTING", HELP_TEXT, 0, NULL, 0},
     {"node-id", "MIGRATING", HELP_TEXT, 0, NULL, 0},
     {"node-id", "NODE", HELP_TEXT, 0, NULL, 0},
     {"stable", "STABLE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments102[] = {
+static const helpArgument arguments103[] = {
     {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"subcommand", NULL, HELP_ONEOF, 0, arguments101, 4},
+    {"subcommand", NULL, HELP_ONEOF, 0, arguments102, 4},
     {"timeout", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments103[] = {
+static const helpArgument arguments104[] = {
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments104[] = {
+static const helpArgument arguments105[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments105[] = {
+static const helpArgument arguments106[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments106[] = {
+static const helpArgument arguments107[] = {
     {"metric", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments105, 2},
-};
-static const helpArgument arguments107[] = {
-    {"slotsrange", "SLOTSRANGE", HELP_BLOCK, 0, arguments104, 2},
-    {"orderby", "ORDERBY", HELP_BLOCK, 0, arguments106, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments106, 2},
 };
 static const helpArgument arguments108[] = {
-    {"filter", NULL, HELP_ONEOF, 0, arguments107, 2},
+    {"slotsrange", "SLOTSRANGE", HELP_BLOCK, 0, arguments105, 2},
+    {"orderby", "ORDERBY", HELP_BLOCK, 0, arguments107, 3},
 };
 static const helpArgument arguments109[] = {
+    {"filter", NULL, HELP_ONEOF, 0, arguments108, 2},
+};
+static const helpArgument arguments110[] = {
     {"cursor", NULL, HELP_TEXT, 0, NULL, 0},
     {"match-pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"slot", "SLOT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments110[] = {
-    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments111[] = {
-    {"command", NULL, HELP_TEXT, 0, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments112[] = {
     {"command", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments113[] = {
-    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"command", NULL, HELP_TEXT, 0, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments114[] = {
+    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments115[] = {
     {"module-name", "MODULE", HELP_TEXT, 0, NULL, 0},
     {"category", "ACLCAT", HELP_TEXT, 0, NULL, 0},
     {"pattern", "PATTERN", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments115[] = {
-    {"filterby", "FILTERBY", HELP_ONEOF, HELP_OPTIONAL, arguments114, 3},
-};
 static const helpArgument arguments116[] = {
-    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
-    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
-    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
+    {"filterby", "FILTERBY", HELP_ONEOF, HELP_OPTIONAL, arguments115, 3},
 };
 static const helpArgument arguments117[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"type", NULL, HELP_ONEOF, 0, arguments116, 3},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments118[] = {
-    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
-    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
-    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments117, 3},
 };
 static const helpArgument arguments119[] = {
-    {"type", NULL, HELP_ONEOF, 0, arguments118, 3},
-};
-static const helpArgument arguments120[] = {
     {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
     {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
     {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments120[] = {
+    {"type", NULL, HELP_ONEOF, 0, arguments119, 3},
+};
 static const helpArgument arguments121[] = {
-    {"type", NULL, HELP_ONEOF, 0, arguments120, 3},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments122[] = {
-    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments121, 3},
 };
 static const helpArgument arguments123[] = {
+    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments124[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments124[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments123, 2},
-};
 static const helpArgument arguments125[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments124, 2},
+};
+static const helpArgument arguments126[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination-db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments126[] = {
+static const helpArgument arguments127[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments127[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments128[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments129[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments130[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments131[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments131[] = {
+static const helpArgument arguments132[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments132[] = {
+static const helpArgument arguments133[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments133[] = {
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments134[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments135[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
@@ -617,7 +619,7 @@ static const helpArgument arguments135[] = {
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments136[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
@@ -629,48 +631,48 @@ static const helpArgument arguments137[] = {
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments138[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments139[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments140[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments139, 4},
-};
-static const helpArgument arguments141[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments142[] = {
+static const helpArgument arguments141[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments141, 4},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments140, 4},
+};
+static const helpArgument arguments142[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments143[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments142, 4},
 };
 static const helpArgument arguments144[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments145[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments145[] = {
-    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments144, 3},
+static const helpArgument arguments146[] = {
+    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments145, 3},
     {"abort", "ABORT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments146[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments147[] = {
     {"function", NULL, HELP_TEXT, 0, NULL, 0},
@@ -679,629 +681,635 @@ static const helpArgument arguments147[] = {
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments148[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments149[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments148, 2},
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments150[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments149, 2},
 };
 static const helpArgument arguments151[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments150, 2},
-};
-static const helpArgument arguments152[] = {
-    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments153[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments152[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments151, 2},
+};
+static const helpArgument arguments153[] = {
+    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments154[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments153, 2},
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments155[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments154, 2},
+};
+static const helpArgument arguments156[] = {
     {"library-name-pattern", "LIBRARYNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"withcode", "WITHCODE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments156[] = {
+static const helpArgument arguments157[] = {
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"function-code", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments157[] = {
+static const helpArgument arguments158[] = {
     {"flush", "FLUSH", HELP_TOKEN, 0, NULL, 0},
     {"append", "APPEND", HELP_TOKEN, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments158[] = {
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments157, 3},
-};
 static const helpArgument arguments159[] = {
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments158, 3},
+};
+static const helpArgument arguments160[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments160[] = {
+static const helpArgument arguments161[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments161[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments159, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments160, 3},
-};
 static const helpArgument arguments162[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments160, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments161, 3},
+};
+static const helpArgument arguments163[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments163[] = {
+static const helpArgument arguments164[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member1", NULL, HELP_TEXT, 0, NULL, 0},
     {"member2", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments162, 4},
-};
-static const helpArgument arguments164[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments163, 4},
 };
 static const helpArgument arguments165[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments166[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments167[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments168[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments169[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments170[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments166, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments167, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments168, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments169, 2},
-};
-static const helpArgument arguments171[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments172[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments173[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments174[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments171, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments172, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments173, 2},
-};
-static const helpArgument arguments175[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments176[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments177[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments178[] = {
     {"key", "STORE", HELP_TEXT, 0, NULL, 0},
     {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments179[] = {
+static const helpArgument arguments171[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments175, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments167, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments176, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments177, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments178, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments168, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments169, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments170, 2},
+};
+static const helpArgument arguments172[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments173[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments174[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments175[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments172, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments173, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments174, 2},
+};
+static const helpArgument arguments176[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments177[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments178[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments179[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments180[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments181[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments182[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments183[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments180, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments176, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments181, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments182, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments177, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments178, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments179, 2},
+};
+static const helpArgument arguments181[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments182[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments183[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments184[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments181, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments182, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments183, 2},
 };
 static const helpArgument arguments185[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments184, 2},
-};
-static const helpArgument arguments186[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments187[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments186, 4},
-};
-static const helpArgument arguments188[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments189[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments188, 4},
-};
-static const helpArgument arguments190[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
+static const helpArgument arguments186[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments185, 2},
+};
+static const helpArgument arguments187[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments188[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments187, 4},
+};
+static const helpArgument arguments189[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments190[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments189, 4},
+};
 static const helpArgument arguments191[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments190, 2},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments192[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments187, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments189, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments191, 2},
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments191, 2},
 };
 static const helpArgument arguments193[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments188, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments190, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments192, 2},
+};
+static const helpArgument arguments194[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments194[] = {
+static const helpArgument arguments195[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments195[] = {
+static const helpArgument arguments196[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments185, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments192, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments193, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments194, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments186, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments193, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments194, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments195, 2},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments196[] = {
+static const helpArgument arguments197[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments197[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments196, 2},
 };
 static const helpArgument arguments198[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments197, 2},
 };
 static const helpArgument arguments199[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments198, 4},
-};
-static const helpArgument arguments200[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments200[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments199, 4},
+};
 static const helpArgument arguments201[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments200, 4},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments202[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments201, 4},
+};
+static const helpArgument arguments203[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments203[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments202, 2},
-};
 static const helpArgument arguments204[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments199, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments201, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments203, 2},
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments203, 2},
 };
 static const helpArgument arguments205[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments200, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments202, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments204, 2},
+};
+static const helpArgument arguments206[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments206[] = {
+static const helpArgument arguments207[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments207[] = {
+static const helpArgument arguments208[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments197, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments204, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments205, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments206, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments198, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments205, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments206, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments207, 2},
     {"storedist", "STOREDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments208[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments209[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments210[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments211[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments212[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments212[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments211, 5},
-};
 static const helpArgument arguments213[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments212, 5},
 };
 static const helpArgument arguments214[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments215[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments215[] = {
+static const helpArgument arguments216[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments216[] = {
+static const helpArgument arguments217[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments217[] = {
+static const helpArgument arguments218[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments218[] = {
+static const helpArgument arguments219[] = {
     {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments217, 2},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments218, 2},
     {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments219[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments218, 3},
-};
 static const helpArgument arguments220[] = {
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments219, 3},
+};
+static const helpArgument arguments221[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments221[] = {
+static const helpArgument arguments222[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments222[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments223[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments221, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments222, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments224[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments222, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments223, 2},
+};
+static const helpArgument arguments225[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments225[] = {
+static const helpArgument arguments226[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments226[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments224, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments225, 2},
 };
 static const helpArgument arguments227[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments225, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments226, 2},
 };
 static const helpArgument arguments228[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments227, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments229[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments228, 2},
 };
 static const helpArgument arguments230[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments231[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments232[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments233[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments233[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments232, 2},
-};
 static const helpArgument arguments234[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments233, 2},
+};
+static const helpArgument arguments235[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments235[] = {
+static const helpArgument arguments236[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments236[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments234, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments235, 2},
-};
 static const helpArgument arguments237[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments235, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments236, 2},
 };
 static const helpArgument arguments238[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments239[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments240[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments241[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments242[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments243[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments243[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments242, 2},
-};
 static const helpArgument arguments244[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments243, 2},
 };
 static const helpArgument arguments245[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments246[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments245, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments247[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments246, 2},
 };
 static const helpArgument arguments248[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments249[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments247, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments248, 2},
-};
-static const helpArgument arguments250[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments251[] = {
+static const helpArgument arguments249[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments250[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments248, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments249, 2},
+};
+static const helpArgument arguments251[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments252[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments250, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments251, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments253[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments251, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
 };
 static const helpArgument arguments254[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments253, 2},
-};
-static const helpArgument arguments255[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments256[] = {
+static const helpArgument arguments255[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments255, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments254, 2},
+};
+static const helpArgument arguments256[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments257[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments256, 2},
+};
+static const helpArgument arguments258[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments258[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments257, 2},
-};
 static const helpArgument arguments259[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments258, 2},
+};
+static const helpArgument arguments260[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments260[] = {
+static const helpArgument arguments261[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments261[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments260, 2},
-};
 static const helpArgument arguments262[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments261, 2},
+};
+static const helpArgument arguments263[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments263[] = {
+static const helpArgument arguments264[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments264[] = {
+static const helpArgument arguments265[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments265[] = {
+static const helpArgument arguments266[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments266[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments265, 2},
-};
 static const helpArgument arguments267[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments262, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments263, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments264, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments266, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments266, 2},
 };
 static const helpArgument arguments268[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments263, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments264, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments265, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments267, 2},
 };
 static const helpArgument arguments269[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments270[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments271[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments271[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments270, 2},
-};
 static const helpArgument arguments272[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments271, 2},
 };
 static const helpArgument arguments273[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments274[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments275[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments276[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments277[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments278[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments279[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments280[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments280[] = {
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
 static const helpArgument arguments281[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments282[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments283[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1309,64 +1317,60 @@ static const helpArgument arguments282[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments283[] = {
+static const helpArgument arguments284[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments284[] = {
+static const helpArgument arguments285[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments285[] = {
+static const helpArgument arguments286[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments284, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments285, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments286[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments287[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments288[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments289[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments287, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments288, 2},
-};
-static const helpArgument arguments290[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments290[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments288, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments289, 2},
+};
 static const helpArgument arguments291[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments290, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments292[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments291, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments293[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments294[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments294[] = {
+static const helpArgument arguments295[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments295[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments296[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1374,117 +1378,118 @@ static const helpArgument arguments296[] = {
 };
 static const helpArgument arguments297[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments298[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments298[] = {
+static const helpArgument arguments299[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments299[] = {
+static const helpArgument arguments300[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments300[] = {
+static const helpArgument arguments301[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments301[] = {
+static const helpArgument arguments302[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments302[] = {
-    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments303[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments304[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments305[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments306[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments306[] = {
+static const helpArgument arguments307[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments307[] = {
-    {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments306, 2},
-};
 static const helpArgument arguments308[] = {
+    {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments307, 2},
+};
+static const helpArgument arguments309[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments305, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments306, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments307, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments308, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments310[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments310[] = {
+static const helpArgument arguments311[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments311[] = {
+static const helpArgument arguments312[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments310, 2},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments311, 2},
     {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments312[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments313[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments314[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments315[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments314, 2},
-};
-static const helpArgument arguments316[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments316[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments315, 2},
+};
 static const helpArgument arguments317[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments318[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments318[] = {
+static const helpArgument arguments319[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments319[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments316, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments317, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments318, 5},
-};
 static const helpArgument arguments320[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments317, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments318, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments319, 5},
+};
+static const helpArgument arguments321[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments321[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments320, 2},
-};
 static const helpArgument arguments322[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments321, 2},
 };
 static const helpArgument arguments323[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1499,113 +1504,107 @@ static const helpArgument arguments326[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments327[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments328[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments327, 4},
-};
-static const helpArgument arguments329[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments329, 4},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments328, 4},
+};
+static const helpArgument arguments330[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments331[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments330, 4},
 };
 static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments333[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments334[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments335[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments336[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments337[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments338[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments339[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments339[] = {
+static const helpArgument arguments340[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments340[] = {
+static const helpArgument arguments341[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments341[] = {
+static const helpArgument arguments342[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments342[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments343[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments344[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments345[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments346[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments347[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments348[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments349[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments350[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments350[] = {
+static const helpArgument arguments351[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments351[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments349, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments350, 2},
-};
 static const helpArgument arguments352[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments351, 2},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments350, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments351, 2},
 };
 static const helpArgument arguments353[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments352, 2},
 };
 static const helpArgument arguments354[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1618,15 +1617,20 @@ static const helpArgument arguments354[] = {
 };
 static const helpArgument arguments355[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments356[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments357[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments358[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1634,91 +1638,89 @@ static const helpArgument arguments358[] = {
 };
 static const helpArgument arguments359[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments360[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments361[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments361[] = {
+static const helpArgument arguments362[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments362[] = {
+static const helpArgument arguments363[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments363[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments362, 3},
+static const helpArgument arguments364[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments363, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments364[] = {
+static const helpArgument arguments365[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments366[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments366[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments365, 2},
-};
 static const helpArgument arguments367[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments366, 2},
 };
 static const helpArgument arguments368[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments369[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments370[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments371[] = {
-    {"index", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments372[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments373[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments374[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments373, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments375[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments374, 2},
-};
-static const helpArgument arguments376[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments375[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments374, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments376[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments375, 2},
+};
 static const helpArgument arguments377[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments376, 2},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments378[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments377, 2},
 };
 static const helpArgument arguments379[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments380[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments381[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments382[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments383[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1727,16 +1729,19 @@ static const helpArgument arguments383[] = {
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments384[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments385[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments386[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments386[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments387[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1745,277 +1750,280 @@ static const helpArgument arguments388[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments389[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments390[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments390[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments391[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments392[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments392[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments391, 2},
-};
 static const helpArgument arguments393[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments392, 2},
+};
+static const helpArgument arguments394[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments394[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments393, 3},
-};
 static const helpArgument arguments395[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments394, 3},
 };
 static const helpArgument arguments396[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments397[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments398[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments399[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments396, 3},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 3},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments398, 5},
 };
-static const helpArgument arguments399[] = {
+static const helpArgument arguments400[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments401[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments402[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments403[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments403[] = {
+static const helpArgument arguments404[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments404[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments403, 2},
+static const helpArgument arguments405[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments404, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments405[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments404, 5},
+static const helpArgument arguments406[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments405, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments406[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments405, 2},
-};
 static const helpArgument arguments407[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments406, 2},
 };
 static const helpArgument arguments408[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments409[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments409[] = {
+static const helpArgument arguments410[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments411[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments411[] = {
+static const helpArgument arguments412[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments413[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments413[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments411, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments412, 2},
-};
 static const helpArgument arguments414[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments413, 2},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments412, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments413, 2},
 };
 static const helpArgument arguments415[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments414, 2},
 };
 static const helpArgument arguments416[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments417[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments418[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments419[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments419[] = {
+static const helpArgument arguments420[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments420[] = {
+static const helpArgument arguments421[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments421[] = {
+static const helpArgument arguments422[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments419, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments420, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments420, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments421, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments422[] = {
+static const helpArgument arguments423[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments423[] = {
+static const helpArgument arguments424[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments424[] = {
+static const helpArgument arguments425[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments422, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments423, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments423, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments424, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments425[] = {
+static const helpArgument arguments426[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments427[] = {
     {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments428[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments428[] = {
+static const helpArgument arguments429[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments430[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments431[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments432[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments433[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments434[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments434[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments435[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments436[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments437[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments438[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments439[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments440[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments441[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments442[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments443[] = {
-    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments444[] = {
-    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments445[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments446[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments447[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments447[] = {
+static const helpArgument arguments448[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments448[] = {
+static const helpArgument arguments449[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments449[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments447, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments448, 2},
+static const helpArgument arguments450[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments448, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments449, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments450[] = {
+static const helpArgument arguments451[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments451[] = {
+static const helpArgument arguments452[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments452[] = {
+static const helpArgument arguments453[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments449, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments450, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments451, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments450, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments451, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments452, 2},
 };
-static const helpArgument arguments453[] = {
+static const helpArgument arguments454[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2024,7 +2032,7 @@ static const helpArgument arguments453[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments454[] = {
+static const helpArgument arguments455[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2037,25 +2045,20 @@ static const helpArgument arguments454[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments455[] = {
+static const helpArgument arguments456[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments457[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments457[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments456, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments458[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments457, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments459[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2065,359 +2068,364 @@ static const helpArgument arguments459[] = {
 static const helpArgument arguments460[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments461[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments462[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments461, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments462[] = {
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments462, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments464[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments466[] = {
     {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments466[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments465, 2},
-};
 static const helpArgument arguments467[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments466, 2},
 };
 static const helpArgument arguments468[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments469[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments469[] = {
+static const helpArgument arguments470[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments468, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments469, 5},
 };
-static const helpArgument arguments470[] = {
+static const helpArgument arguments471[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments471[] = {
+static const helpArgument arguments472[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments472[] = {
+static const helpArgument arguments473[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments471, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments472, 2},
 };
-static const helpArgument arguments473[] = {
+static const helpArgument arguments474[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments474[] = {
+static const helpArgument arguments475[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments475[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments473, 2},
+static const helpArgument arguments476[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments474, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments474, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments475, 2},
 };
-static const helpArgument arguments476[] = {
+static const helpArgument arguments477[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments477[] = {
+static const helpArgument arguments478[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments478[] = {
+static const helpArgument arguments479[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments479[] = {
+static const helpArgument arguments480[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments480[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments478, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments479, 2},
+static const helpArgument arguments481[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments479, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments480, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments481[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments480, 4},
-};
 static const helpArgument arguments482[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"trim", NULL, HELP_BLOCK, 0, arguments481, 4},
+};
+static const helpArgument arguments483[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments484[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments485[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments485[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments482, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments483, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments484, 2},
-};
 static const helpArgument arguments486[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments483, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments484, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments485, 2},
 };
 static const helpArgument arguments487[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments488[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments489[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments490[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments491[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments492[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments492[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments491, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments493[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments492, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments494[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments495[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments496[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments494, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments495, 3},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments497[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments498[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments499[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments497, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments498, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments499[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments500[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments501[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments502[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments503[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments503[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments502, 2},
-};
 static const helpArgument arguments504[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments503, 2},
+};
+static const helpArgument arguments505[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments505[] = {
+static const helpArgument arguments506[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments506[] = {
+static const helpArgument arguments507[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments504, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments505, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments505, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments508[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments509[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments507, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments508, 2},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments510[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments509, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments510, 2},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments512[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments513[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments514[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments511, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments512, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments512, 2},
-};
-static const helpArgument arguments514[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments513, 2},
 };
 static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments516[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments517[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments519[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments521[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments520, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments521, 2},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments523[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments524[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments522, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments523, 2},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments525[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments527[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments528[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
+static const helpArgument arguments529[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments527, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments528, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments529[] = {
+static const helpArgument arguments530[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments531[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments529, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments530, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -2485,14 +2493,22 @@ const helpEntry helpEntries[] = {
      "Removes and returns the member with the highest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments42, 2},
     {"BZPOPMIN", "key [key ...] timeout",
      "Removes and returns the member with the lowest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments43, 2},
+    {"CHANGES", "",
+     "A container for commands about the stream of changes.", "9.1.0", "server", NULL, 0},
+    {"CHANGES HELP", "",
+     "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
+    {"CHANGES POSITION", "",
+     "Returns the position of the stream of changes now.", "9.1.0", "server", NULL, 0},
+    {"CHANGES READ", "position [PREFIX prefix [PREFIX prefix ...]] [SLOT slot [SLOT slot ...]] [COUNT count] [KEYS] [BLOCK milliseconds]",
+     "Returns the changes of the dataset after a position of the stream.", "9.1.0", "server", arguments44, 6},
     {"CL.THROTTLE", "key max-burst count-per-period period [quantity]",
-     "Limits the rate of an action: tells whether it may be done now, and counts it if so.", "9.1.0", "string", arguments44, 5},
+     "Limits the rate of an action: tells whether it may be done now, and counts it if so.", "9.1.0", "string", arguments45, 5},
     {"CLIENT", "",
      "A container for client connection commands.", "2.4.0", "connection", NULL, 0},
     {"CLIENT CACHING", "YES|NO",
-     "Instructs the server whether to track the keys in the next request.", "6.0.0", "connection", arguments46, 1},
+     "Instructs the server whether to track the keys in the next request.", "6.0.0", "connection", arguments47, 1},
     {"CLIENT CAPA", "capability [capability ...]",
-     "A client claims its capability.", "8.0.0", "connection", arguments47, 1},
+     "A client claims its capability.", "8.0.0", "connection", arguments48, 1},
     {"CLIENT GETNAME", "",
      "Returns the name of the connection.", "2.6.9", "connection", NULL, 0},
     {"CLIENT GETREDIR", "",
@@ -2502,61 +2518,61 @@ const helpEntry helpEntries[] = {
     {"CLIENT ID", "",
      "Returns the unique client ID of the connection.", "5.0.0", "connection", NULL, 0},
     {"CLIENT IMPORT-SOURCE", "ON|OFF",
-     "Marks this client as an import source when the server is in import mode.", "8.1.0", "connection", arguments49, 1},
+     "Marks this client as an import source when the server is in import mode.", "8.1.0", "connection", arguments50, 1},
     {"CLIENT INFO", "",
      "Returns information about the connection.", "6.2.0", "connection", NULL, 0},
     {"CLIENT KILL", "ip:port|[ID client-id [client-id ...]]|[TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[USER username]|[ADDR ip:port]|[LADDR ip:port]|[SKIPME YES|NO]|[MAXAGE maxage]|[NAME name]|[IDLE idle]|[FLAGS flags]|[LIB-NAME lib-name]|[LIB-VER lib-ver]|[DB db]|[CAPA capa]|[IP ip]|[NOT-TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[NOT-ID not-client-id [not-client-id ...]]|[NOT-USER not-username]|[NOT-ADDR ip:port]|[NOT-LADDR ip:port]|[NOT-NAME not-name]|[NOT-FLAGS not-flags]|[NOT-LIB-NAME not-lib-name]|[NOT-LIB-VER not-lib-ver]|[NOT-DB not-db]|[NOT-CAPA not-capa]|[NOT-IP not-ip] [[ID client-id [client-id ...]]|[TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[USER username]|[ADDR ip:port]|[LADDR ip:port]|[SKIPME YES|NO]|[MAXAGE maxage]|[NAME name]|[IDLE idle]|[FLAGS flags]|[LIB-NAME lib-name]|[LIB-VER lib-ver]|[DB db]|[CAPA capa]|[IP ip]|[NOT-TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[NOT-ID not-client-id [not-client-id ...]]|[NOT-USER not-username]|[NOT-ADDR ip:port]|[NOT-LADDR ip:port]|[NOT-NAME not-name]|[NOT-FLAGS not-flags]|[NOT-LIB-NAME not-lib-name]|[NOT-LIB-VER not-lib-ver]|[NOT-DB not-db]|[NOT-CAPA not-capa]|[NOT-IP not-ip] ...]",
-     "Terminates open connections.", "2.4.0", "connection", arguments55, 1},
+     "Terminates open connections.", "2.4.0", "connection", arguments56, 1},
     {"CLIENT LIST", "[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID client-id [client-id ...]] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME YES|NO] [MAXAGE maxage] [NAME name] [IDLE idle] [FLAGS flags] [LIB-NAME lib-name] [LIB-VER lib-ver] [DB db] [CAPA capa] [IP ip] [NOT-TYPE NORMAL|MASTER|REPLICA|PUBSUB] [NOT-ID not-client-id [not-client-id ...]] [NOT-USER not-username] [NOT-ADDR ip:port] [NOT-LADDR ip:port] [NOT-NAME not-name] [NOT-FLAGS not-flags] [NOT-LIB-NAME not-lib-name] [NOT-LIB-VER not-lib-ver] [NOT-DB not-db] [NOT-CAPA not-capa] [NOT-IP not-ip]",
-     "Lists open connections.", "2.4.0", "connection", arguments59, 27},
+     "Lists open connections.", "2.4.0", "connection", arguments60, 27},
     {"CLIENT NO-EVICT", "ON|OFF",
-     "Sets the client eviction mode of the connection.", "7.0.0", "connection", arguments61, 1},
+     "Sets the client eviction mode of the connection.", "7.0.0", "connection", arguments62, 1},
     {"CLIENT NO-TOUCH", "ON|OFF",
-     "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.", "7.2.0", "connection", arguments63, 1},
+     "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.", "7.2.0", "connection", arguments64, 1},
     {"CLIENT PAUSE", "timeout [WRITE|ALL]",
-     "Suspends commands processing.", "3.0.0", "connection", arguments65, 2},
+     "Suspends commands processing.", "3.0.0", "connection", arguments66, 2},
     {"CLIENT REPLY", "ON|OFF|SKIP",
-     "Instructs the server whether to reply to commands.", "3.2.0", "connection", arguments67, 1},
+     "Instructs the server whether to reply to commands.", "3.2.0", "connection", arguments68, 1},
     {"CLIENT SETINFO", "LIB-NAME libname|LIB-VER libver",
-     "Sets information specific to the client or connection.", "7.2.0", "connection", arguments69, 1},
+     "Sets information specific to the client or connection.", "7.2.0", "connection", arguments70, 1},
     {"CLIENT SETNAME", "connection-name",
-     "Sets the connection name.", "2.6.9", "connection", arguments70, 1},
+     "Sets the connection name.", "2.6.9", "connection", arguments71, 1},
     {"CLIENT TRACKING", "ON|OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-     "Controls server-assisted client-side caching for the connection.", "6.0.0", "connection", arguments72, 7},
+     "Controls server-assisted client-side caching for the connection.", "6.0.0", "connection", arguments73, 7},
     {"CLIENT TRACKINGINFO", "",
      "Returns information about server-assisted client-side caching for the connection.", "6.2.0", "connection", NULL, 0},
     {"CLIENT UNBLOCK", "client-id [TIMEOUT|ERROR]",
-     "Unblocks a client blocked by a blocking command from a different connection.", "5.0.0", "connection", arguments74, 2},
+     "Unblocks a client blocked by a blocking command from a different connection.", "5.0.0", "connection", arguments75, 2},
     {"CLIENT UNPAUSE", "",
      "Resumes processing commands from paused clients.", "6.2.0", "connection", NULL, 0},
     {"CLUSTER", "",
      "A container for Cluster commands.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER ADDSLOTS", "slot [slot ...]",
-     "Assigns new hash slots to a node.", "3.0.0", "cluster", arguments75, 1},
+     "Assigns new hash slots to a node.", "3.0.0", "cluster", arguments76, 1},
     {"CLUSTER ADDSLOTSRANGE", "start-slot end-slot [start-slot end-slot ...]",
-     "Assigns new hash slot ranges to a node.", "7.0.0", "cluster", arguments77, 1},
+     "Assigns new hash slot ranges to a node.", "7.0.0", "cluster", arguments78, 1},
     {"CLUSTER BUMPEPOCH", "",
      "Advances the cluster config epoch.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER CANCELSLOTMIGRATIONS", "",
      "Cancel all current ongoing slot migration operations.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTER COUNT-FAILURE-REPORTS", "node-id",
-     "Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.", "3.0.0", "cluster", arguments78, 1},
+     "Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.", "3.0.0", "cluster", arguments79, 1},
     {"CLUSTER COUNTKEYSINSLOT", "slot",
-     "Returns the number of keys in a hash slot.", "3.0.0", "cluster", arguments79, 1},
+     "Returns the number of keys in a hash slot.", "3.0.0", "cluster", arguments80, 1},
     {"CLUSTER DELSLOTS", "slot [slot ...]",
-     "Sets hash slots as unbound for a node.", "3.0.0", "cluster", arguments80, 1},
+     "Sets hash slots as unbound for a node.", "3.0.0", "cluster", arguments81, 1},
     {"CLUSTER DELSLOTSRANGE", "start-slot end-slot [start-slot end-slot ...]",
-     "Sets hash slot ranges as unbound for a node.", "7.0.0", "cluster", arguments82, 1},
+     "Sets hash slot ranges as unbound for a node.", "7.0.0", "cluster", arguments83, 1},
     {"CLUSTER FAILOVER", "[FORCE|TAKEOVER]",
-     "Forces a replica to perform a manual failover of its primary.", "3.0.0", "cluster", arguments84, 1},
+     "Forces a replica to perform a manual failover of its primary.", "3.0.0", "cluster", arguments85, 1},
     {"CLUSTER FLUSHSLOT", "slot [ASYNC|SYNC]",
-     "Removes all keys from the target slot.", "9.0.0", "cluster", arguments86, 2},
+     "Removes all keys from the target slot.", "9.0.0", "cluster", arguments87, 2},
     {"CLUSTER FLUSHSLOTS", "",
      "Deletes all slots information from a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER FORGET", "node-id",
-     "Removes a node from the nodes table.", "3.0.0", "cluster", arguments87, 1},
+     "Removes a node from the nodes table.", "3.0.0", "cluster", arguments88, 1},
     {"CLUSTER GETKEYSINSLOT", "slot count",
-     "Returns the key names in a hash slot.", "3.0.0", "cluster", arguments88, 2},
+     "Returns the key names in a hash slot.", "3.0.0", "cluster", arguments89, 2},
     {"CLUSTER GETSLOTMIGRATIONS", "",
      "Gets the status of ongoing and recently finished slot import and export operations.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTER HELP", "",
@@ -2564,13 +2580,13 @@ const helpEntry helpEntries[] = {
     {"CLUSTER INFO", "",
      "Returns information about the state of a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER KEYSLOT", "key",
-     "Returns the hash slot for a key.", "3.0.0", "cluster", arguments89, 1},
+     "Returns the hash slot for a key.", "3.0.0", "cluster", arguments90, 1},
     {"CLUSTER LINKS", "",
      "Returns a list of all TCP links to and from peer nodes.", "7.0.0", "cluster", NULL, 0},
     {"CLUSTER MEET", "ip port [cluster-bus-port]",
-     "Forces a node to handshake with another node.", "3.0.0", "cluster", arguments90, 3},
+     "Forces a node to handshake with another node.", "3.0.0", "cluster", arguments91, 3},
     {"CLUSTER MIGRATESLOTS", "SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id [SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id ...]",
-     "Migrate the given slots from this node to the specified nodes.", "9.0.0", "cluster", arguments93, 1},
+     "Migrate the given slots from this node to the specified nodes.", "9.0.0", "cluster", arguments94, 1},
     {"CLUSTER MYID", "",
      "Returns the ID of a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER MYSHARDID", "",
@@ -2578,59 +2594,59 @@ const helpEntry helpEntries[] = {
     {"CLUSTER NODES", "",
      "Returns the cluster configuration for a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER REPLICAS", "node-id",
-     "Lists the replica nodes of a primary node.", "5.0.0", "cluster", arguments94, 1},
+     "Lists the replica nodes of a primary node.", "5.0.0", "cluster", arguments95, 1},
     {"CLUSTER REPLICATE", "node-id|NO ONE",
-     "Configures a node as replica of a primary node or detaches a replica from its primary.", "3.0.0", "cluster", arguments97, 1},
+     "Configures a node as replica of a primary node or detaches a replica from its primary.", "3.0.0", "cluster", arguments98, 1},
     {"CLUSTER RESET", "[HARD|SOFT]",
-     "Resets a node.", "3.0.0", "cluster", arguments99, 1},
+     "Resets a node.", "3.0.0", "cluster", arguments100, 1},
     {"CLUSTER SAVECONFIG", "",
      "Forces a node to save the cluster configuration to disk.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER SET-CONFIG-EPOCH", "config-epoch",
-     "Sets the configuration epoch for a new node.", "3.0.0", "cluster", arguments100, 1},
+     "Sets the configuration epoch for a new node.", "3.0.0", "cluster", arguments101, 1},
     {"CLUSTER SETSLOT", "slot IMPORTING node-id|MIGRATING node-id|NODE node-id|STABLE [TIMEOUT timeout]",
-     "Binds a hash slot to a node.", "3.0.0", "cluster", arguments102, 3},
+     "Binds a hash slot to a node.", "3.0.0", "cluster", arguments103, 3},
     {"CLUSTER SHARDS", "",
      "Returns the mapping of cluster slots to shards.", "7.0.0", "cluster", NULL, 0},
     {"CLUSTER SLAVES", "node-id",
-     "Lists the replica nodes of a primary node.", "3.0.0", "cluster", arguments103, 1},
+     "Lists the replica nodes of a primary node.", "3.0.0", "cluster", arguments104, 1},
     {"CLUSTER SLOT-STATS", "SLOTSRANGE start-slot end-slot|ORDERBY metric [LIMIT limit] [ASC|DESC]",
-     "Return an array of slot usage statistics for slots assigned to the current node.", "8.0.0", "cluster", arguments108, 1},
+     "Return an array of slot usage statistics for slots assigned to the current node.", "8.0.0", "cluster", arguments109, 1},
     {"CLUSTER SLOTS", "",
      "Returns the mapping of cluster slots to nodes.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER SYNCSLOTS", "",
      "A container for internal slot migration commands.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTERSCAN", "cursor [MATCH match-pattern] [COUNT count] [TYPE type] [SLOT slot]",
-     "Iterates over the keys in the cluster.", "9.1.0", "cluster", arguments109, 5},
+     "Iterates over the keys in the cluster.", "9.1.0", "cluster", arguments110, 5},
     {"COMMAND", "",
      "Returns detailed information about all commands.", "2.8.13", "server", NULL, 0},
     {"COMMAND COUNT", "",
      "Returns a count of commands.", "2.8.13", "server", NULL, 0},
     {"COMMAND DOCS", "[command-name [command-name ...]]",
-     "Returns documentary information about one, multiple or all commands.", "7.0.0", "server", arguments110, 1},
+     "Returns documentary information about one, multiple or all commands.", "7.0.0", "server", arguments111, 1},
     {"COMMAND GETKEYS", "command [arg [arg ...]]",
-     "Extracts the key names from an arbitrary command.", "2.8.13", "server", arguments111, 2},
+     "Extracts the key names from an arbitrary command.", "2.8.13", "server", arguments112, 2},
     {"COMMAND GETKEYSANDFLAGS", "command [arg [arg ...]]",
-     "Extracts the key names and access flags for an arbitrary command.", "7.0.0", "server", arguments112, 2},
+     "Extracts the key names and access flags for an arbitrary command.", "7.0.0", "server", arguments113, 2},
     {"COMMAND HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
     {"COMMAND INFO", "[command-name [command-name ...]]",
-     "Returns information about one, multiple or all commands.", "2.8.13", "server", arguments113, 1},
+     "Returns information about one, multiple or all commands.", "2.8.13", "server", arguments114, 1},
     {"COMMAND LIST", "[FILTERBY MODULE module-name|ACLCAT category|PATTERN pattern]",
-     "Returns a list of command names.", "7.0.0", "server", arguments115, 1},
+     "Returns a list of command names.", "7.0.0", "server", arguments116, 1},
     {"COMMANDLOG", "",
      "A container for command log commands.", "8.1.0", "server", NULL, 0},
     {"COMMANDLOG GET", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the specified command log's entries.", "8.1.0", "server", arguments117, 2},
+     "Returns the specified command log's entries.", "8.1.0", "server", arguments118, 2},
     {"COMMANDLOG HELP", "",
      "Shows helpful text about the different subcommands.", "8.1.0", "server", NULL, 0},
     {"COMMANDLOG LEN", "SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the number of entries in the specified type of command log.", "8.1.0", "server", arguments119, 1},
+     "Returns the number of entries in the specified type of command log.", "8.1.0", "server", arguments120, 1},
     {"COMMANDLOG RESET", "SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments121, 1},
+     "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments122, 1},
     {"CONFIG", "",
      "A container for server configuration commands.", "2.0.0", "server", NULL, 0},
     {"CONFIG GET", "parameter [parameter ...]",
-     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments122, 1},
+     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments123, 1},
     {"CONFIG HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
     {"CONFIG RESETSTAT", "",
@@ -2638,191 +2654,191 @@ const helpEntry helpEntries[] = {
     {"CONFIG REWRITE", "",
      "Persists the effective configuration to file.", "2.8.0", "server", NULL, 0},
     {"CONFIG SET", "parameter value [parameter value ...]",
-     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments124, 1},
+     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments125, 1},
     {"COPY", "source destination [DB destination-db] [REPLACE]",
-     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments125, 4},
+     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments126, 4},
     {"COUNTPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments126, 3},
+     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments127, 3},
     {"DBSIZE", "",
      "Returns the number of keys in the database.", "1.0.0", "server", NULL, 0},
     {"DEBUG", "",
      "A container for debugging commands.", "1.0.0", "server", NULL, 0},
     {"DECR", "key",
-     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments127, 1},
+     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments128, 1},
     {"DECRBY", "key decrement",
-     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments128, 2},
+     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments129, 2},
     {"DEL", "key [key ...]",
-     "Deletes one or more keys.", "1.0.0", "generic", arguments129, 1},
+     "Deletes one or more keys.", "1.0.0", "generic", arguments130, 1},
     {"DELIFEQ", "key value",
-     "Delete key if value matches string.", "9.0.0", "string", arguments130, 2},
+     "Delete key if value matches string.", "9.0.0", "string", arguments131, 2},
     {"DELPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments131, 3},
+     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments132, 3},
     {"DISCARD", "",
      "Discards a transaction.", "2.0.0", "transactions", NULL, 0},
     {"DUMP", "key",
-     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments132, 1},
+     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments133, 1},
     {"ECHO", "message",
-     "Returns the given string.", "1.0.0", "connection", arguments133, 1},
+     "Returns the given string.", "1.0.0", "connection", arguments134, 1},
     {"EVAL", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments134, 4},
+     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments135, 4},
     {"EVALSHA", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments136, 4},
+     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments137, 4},
     {"EVALSHA_RO", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments137, 4},
+     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments138, 4},
     {"EVAL_RO", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments135, 4},
+     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments136, 4},
     {"EXEC", "",
      "Executes all commands in a transaction.", "1.2.0", "transactions", NULL, 0},
     {"EXISTS", "key [key ...]",
-     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments138, 1},
+     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments139, 1},
     {"EXPIRE", "key seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments140, 3},
+     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments141, 3},
     {"EXPIREAT", "key unix-time-seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments142, 3},
+     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments143, 3},
     {"EXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments143, 1},
+     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments144, 1},
     {"FAILOVER", "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments145, 3},
+     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments146, 3},
     {"FCALL", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a function.", "7.0.0", "scripting", arguments146, 4},
+     "Invokes a function.", "7.0.0", "scripting", arguments147, 4},
     {"FCALL_RO", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a read-only function.", "7.0.0", "scripting", arguments147, 4},
+     "Invokes a read-only function.", "7.0.0", "scripting", arguments148, 4},
     {"FLUSHALL", "[ASYNC|SYNC]",
-     "Removes all keys from all databases.", "1.0.0", "server", arguments149, 1},
+     "Removes all keys from all databases.", "1.0.0", "server", arguments150, 1},
     {"FLUSHDB", "[ASYNC|SYNC]",
-     "Removes all keys from the current database.", "1.0.0", "server", arguments151, 1},
+     "Removes all keys from the current database.", "1.0.0", "server", arguments152, 1},
     {"FUNCTION", "",
      "A container for function commands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION DELETE", "library-name",
-     "Deletes a library and its functions.", "7.0.0", "scripting", arguments152, 1},
+     "Deletes a library and its functions.", "7.0.0", "scripting", arguments153, 1},
     {"FUNCTION DUMP", "",
      "Dumps all libraries into a serialized binary payload.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION FLUSH", "[ASYNC|SYNC]",
-     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments154, 1},
+     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments155, 1},
     {"FUNCTION HELP", "",
      "Returns helpful text about the different subcommands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION KILL", "",
      "Terminates a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION LIST", "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-     "Returns information about all libraries.", "7.0.0", "scripting", arguments155, 2},
+     "Returns information about all libraries.", "7.0.0", "scripting", arguments156, 2},
     {"FUNCTION LOAD", "[REPLACE] function-code",
-     "Creates a library.", "7.0.0", "scripting", arguments156, 2},
+     "Creates a library.", "7.0.0", "scripting", arguments157, 2},
     {"FUNCTION RESTORE", "serialized-value [FLUSH|APPEND|REPLACE]",
-     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments158, 2},
+     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments159, 2},
     {"FUNCTION STATS", "",
      "Returns information about a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
-     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments161, 4},
+     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments162, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
-     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments163, 4},
+     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments164, 4},
     {"GEOHASH", "key [member [member ...]]",
-     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments164, 2},
+     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments165, 2},
     {"GEOPOS", "key [member [member ...]]",
-     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments165, 2},
+     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments166, 2},
     {"GEORADIUS", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments170, 11},
+     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments171, 11},
     {"GEORADIUSBYMEMBER", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments179, 10},
+     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments180, 10},
     {"GEORADIUSBYMEMBER_RO", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments183, 9},
+     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments184, 9},
     {"GEORADIUS_RO", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments174, 10},
+     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments175, 10},
     {"GEOSEARCH", "key [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments195, 8},
+     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments196, 8},
     {"GEOSEARCHSTORE", "destination source [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [STOREDIST]",
-     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments207, 7},
+     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments208, 7},
     {"GET", "key",
-     "Returns the string value of a key.", "1.0.0", "string", arguments208, 1},
+     "Returns the string value of a key.", "1.0.0", "string", arguments209, 1},
     {"GETBIT", "key offset",
-     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments209, 2},
+     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments210, 2},
     {"GETDEL", "key",
-     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments210, 1},
+     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments211, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
-     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments212, 2},
+     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments213, 2},
     {"GETPXT", "key",
-     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments213, 1},
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments214, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments214, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments215, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments215, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments216, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments216, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments217, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments219, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments220, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments220, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments221, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments223, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments224, 4},
     {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments226, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments227, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments228, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments229, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments229, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments230, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments230, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments231, 1},
     {"HGETALLEX", "key",
-     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments231, 1},
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments232, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments233, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments234, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments236, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments237, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments237, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments238, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments238, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments239, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments239, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments240, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments240, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments241, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments241, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments242, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments243, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments244, 2},
     {"HOTKEYS", "",
      "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments244, 1},
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments245, 1},
     {"HOTKEYS HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments246, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments247, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments249, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments250, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments252, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments253, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments254, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments255, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments256, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments257, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments258, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments259, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments259, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments260, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments261, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments262, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments267, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments268, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments268, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments269, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments269, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments270, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments271, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments272, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments272, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments273, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments273, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments274, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments274, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments275, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments275, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments276, 2},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments276, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments277, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments277, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments278, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -2830,53 +2846,53 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments278, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments279, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments279, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments280, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments280, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments281, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments281, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments282, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments282, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments283, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments283, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments284, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments285, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments286, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments286, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments287, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments289, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments290, 4},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments291, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments292, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments292, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments293, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments293, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments294, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments294, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments295, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments295, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments296, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments296, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments297, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments297, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments298, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments298, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments299, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments299, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments300, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments300, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments301, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments302, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments303, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -2886,13 +2902,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments301, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments302, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments303, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments304, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments304, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments305, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments308, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments309, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -2900,81 +2916,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments309, 2},
+     "Loads a module.", "4.0.0", "server", arguments310, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments311, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments312, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments312, 1},
+     "Unloads a module.", "4.0.0", "server", arguments313, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db",
-     "Moves a key to another database.", "1.0.0", "generic", arguments313, 2},
+     "Moves a key to another database.", "1.0.0", "generic", arguments314, 2},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments315, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments316, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments319, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments320, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments321, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments322, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments322, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments323, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments323, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments324, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments324, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments325, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments325, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments326, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments326, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments327, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments328, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments329, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments330, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments331, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments331, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments332, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments332, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments333, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments333, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments334, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments334, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments335, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments335, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments336, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments336, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments337, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments337, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments338, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments338, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments339, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments339, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments340, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments340, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments341, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments341, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments342, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments342, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments343, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments343, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments344, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments344, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments345, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments345, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments346, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments346, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments347, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -2984,89 +3000,89 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments347, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments348, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments348, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments349, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments352, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments353, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments353, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments354, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments354, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments355, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments355, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments356, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments356, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments357, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments357, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments358, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments358, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments359, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments359, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments360, 2},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments360, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments361, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments361, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments362, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments363, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments364, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments364, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments365, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments366, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments367, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments367, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments368, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments368, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments369, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments369, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments370, 1},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments370, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments371, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments371, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments372, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments372, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments373, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments375, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments376, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments377, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments378, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments378, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments379, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments379, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments380, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments380, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments381, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments381, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments382, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments382, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments383, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments383, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments384, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments384, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments385, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments385, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments386, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3074,47 +3090,47 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments386, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments387, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments387, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments388, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments388, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments389, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments389, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments390, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments390, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments391, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments392, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments393, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments394, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments395, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments395, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments396, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments398, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments399, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments399, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments400, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments400, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments401, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments401, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments402, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments402, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments403, 3},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments406, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments407, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments407, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments408, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments408, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments409, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments409, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments410, 2},
     {"SISMEMBER", "key member",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments410, 2},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments411, 2},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments414, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments415, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments415, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments416, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3122,177 +3138,177 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments416, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments417, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments417, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments418, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments418, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments419, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments421, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments422, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments424, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments425, 6},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments425, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments426, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments426, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments427, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments427, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments428, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments428, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments429, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments429, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments430, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments430, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments431, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments431, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments432, 1},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments432, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments433, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments433, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments434, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments434, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments435, 1},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments435, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments436, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments436, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments437, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments437, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments438, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments438, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments439, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments439, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments440, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments440, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments441, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments441, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments442, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments442, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments443, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments443, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments444, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments444, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments445, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments445, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments446, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments446, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments447, 3},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments452, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments453, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments453, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments454, 7},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments454, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments455, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments455, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments456, 2},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments457, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments458, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments458, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments459, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments459, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments460, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments460, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments461, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments462, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments463, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments463, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments464, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments464, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments465, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments466, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments467, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments467, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments468, 1},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments469, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments470, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments470, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments471, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments472, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments473, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments475, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments476, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments476, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments477, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments477, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments478, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments481, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments482, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments485, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments486, 6},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments486, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments487, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments487, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments488, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments488, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments489, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments489, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments490, 3},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments490, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments491, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments492, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments493, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments493, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments494, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments495, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments496, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments496, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments497, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments498, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments499, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments499, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments500, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments500, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments501, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments501, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments502, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments503, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments504, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments506, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments507, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments508, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments509, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments510, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments511, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments513, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments514, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments514, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments515, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments515, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments516, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments516, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments517, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments517, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments518, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments518, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments519, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments519, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments520, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments521, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments522, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments523, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments524, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments524, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments525, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments525, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments526, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments526, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments527, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments528, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments529, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments530, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments531, 5},
 };
 
-const int helpEntryCount = 436;
+const int helpEntryCount = 440;
