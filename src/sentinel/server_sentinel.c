@@ -139,7 +139,7 @@ static void scriptEnded(void *arg, const processEnd *end) {
 static void startScript(sentinelView *v, scriptJob *job) {
     check(job->running);
     const char *argv[SCRIPTS_ARGS_MAX + 1] = {NULL};
-    process *started;
+    process *started = NULL; /* compilers do not see that it is set on success */
     reason why;
     for (int i = 0; i < job->count; i++) argv[i] = strText(&job->args[i]);
     processStart start = {.path = argv[0],

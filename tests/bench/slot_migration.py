@@ -4,9 +4,11 @@
 
     tests/bench/slot_migration.py idle OURS PEER [--rounds N] [--specs KEYS:BYTES,...]
     tests/bench/slot_migration.py writes OURS PEER --benchmark PROGRAM [--rounds N] [--rate N] [--specs KEYS:BYTES,...]
+                                  [--reshard VALKEY_CLI]
 
 idle  half of all slots, and back, with no other requests: milliseconds, MB of values per second, CPU ms of source and
       target. Medians of the rounds and directions, least and greatest in brackets; servers take turns.
+        A spec mixed:KEYS is values of all types, the larger ones of some hundred elements.
 writes  the same while valkey-benchmark SETs random keys of all slots, --rate per second (0: as fast as it can, P 16), and
       two processes write and read keys of the moving slots and of the others, check each reply and follow redirects:
       seconds idle and under writes; requests of the two processes, those that were redirected, the wrong ones;
@@ -58,6 +60,25 @@ class Pair:
         for node in self.nodes:
             node.__exit__()
 
+    def fill(self, keys, size):
+        """`keys` keys of `size` bytes, or `size` mixed ones; returns the number of keys."""
+        if keys != "mixed":
+            self.nodes[0].ask("DEBUG", "POPULATE", keys, "key", size)
+            return keys
+        for at in range(0, size, 500):
+            batch = b"".join(request(*mixed_value(i)) for i in range(at, min(at + 500, size)))
+            self.nodes[0].pass_over(batch)  # keys of the last slot are refused: they are few
+        return size
+
+    def reshard(self, cli):
+        node, began = self.nodes[0], time.monotonic()
+        done = subprocess.run([cli, "--cluster", "reshard", f"127.0.0.1:{node.port}", "--cluster-from", self.ids[0],
+                               "--cluster-to", self.ids[1], "--cluster-slots", str(LAST // 2 + 1), "--cluster-yes"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode:
+            raise RuntimeError(f"the reshard ended: {done.stdout[-200:]}")
+        return time.monotonic() - began
+
     def move(self, source, first=0, last=LAST // 2):
         """Moves slots away from a node; returns the seconds that it took."""
         node, began = self.nodes[source], time.monotonic()
@@ -86,14 +107,19 @@ def job(node):
     return dict(zip(words[::2], words[1::2]))
 
 
+def read_spec(text):
+    keys, size = text.split(":")
+    return keys if keys == "mixed" else int(keys), int(size)
+
+
 def idle(options):
-    specs = [tuple(map(int, spec.split(":"))) for spec in options.specs.split(",")]
+    specs = [read_spec(spec) for spec in options.specs.split(",") if not spec.startswith("mixed")]
     rows = {}
     for _ in range(options.rounds):
         for keys, size in specs:
             for name, binary in (("ours", options.ours), ("peer", options.peer)):
                 with Pair(binary) as pair:
-                    pair.nodes[0].ask("DEBUG", "POPULATE", keys, "key", size)
+                    pair.fill(keys, size)
                     for source in (0, 1):
                         before = [cpu_us(node) for node in pair.nodes]
                         seconds = pair.move(source)
@@ -110,6 +136,15 @@ def idle(options):
 
 def slot_of(key):
     return binascii.crc_hqx(key.encode(), 0) % (LAST + 1)
+
+
+def mixed_value(i):
+    """A command that makes one of six kinds of values; one of ten collections has 200 elements."""
+    key, count = f"key:{i}", 200 if i % 60 >= 54 else 12
+    items = [f"element:{n * 7919 + i}" for n in range(count)]
+    pairs = [word for n, item in enumerate(items) for word in (n, item)]
+    return (("SET", key, "x" * (i % 400)), ("RPUSH", key, *items), ("SADD", key, *items), ("ZADD", key, *pairs),
+            ("HSET", key, *pairs), ("XADD", key, "*", *pairs))[i % 6]
 
 
 class Checker(multiprocessing.Process):
@@ -137,6 +172,13 @@ class Checker(multiprocessing.Process):
             self.at = int(reply.split(b":")[-1])
             self.links[self.at].sendall(bytes_)
             reply = self.links[self.at].recv(4096)
+        if reply.startswith(b"-ASK "):
+            self.redirected += 1
+            link = self.links[int(reply.split(b":")[-1])]
+            link.sendall(request("ASKING"))
+            link.recv(4096)
+            link.sendall(bytes_)
+            reply = link.recv(4096)
         return reply
 
     def run(self):
@@ -178,14 +220,16 @@ def spread(waits):
 
 def move_under_writes(binary, keys, size, options):
     with Pair(binary) as pair:
-        pair.nodes[0].ask("DEBUG", "POPULATE", keys, "key", size)
+        names = keys if keys != "mixed" else size
+        pair.fill(keys, size)
         idle_s = pair.move(0)
-        pair.settle(keys)
+        pair.settle(names)
         pair.move(1)
-        pair.settle(keys)
+        pair.settle(names)
         rate = ["--rps", str(options.rate), "-P", "1"] if options.rate else ["-P", "16"]
         load = subprocess.Popen(
-            [options.benchmark, "-p", str(pair.nodes[0].port), "--cluster", "-t", "set", "-r", str(keys), "-d", str(size),
+            [options.benchmark, "-p", str(pair.nodes[0].port), "--cluster", "-t", "set", "-r", str(names),
+             "-d", "16" if keys == "mixed" else str(size),
              "-n", "1000000000", "-c", "20", "-q", *rate], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         checkers = [Checker([n.port for n in pair.nodes], *slots) for slots in ((0, LAST // 2), (LAST // 2 + 1, LAST - 1))]
         try:
@@ -199,7 +243,7 @@ def move_under_writes(binary, keys, size, options):
             rss = pair.nodes[0].rss()
             most = Peak(pair.nodes[0])
             try:
-                end = f"{pair.move(0):.2f} s"
+                end = f"{pair.reshard(options.reshard) if options.reshard else pair.move(0):.2f} s"
             except RuntimeError as error:
                 end = str(error)
             during = [c.take() for c in checkers]
@@ -239,7 +283,7 @@ class Peak(threading.Thread):
 
 
 def writes(options):
-    for keys, size in [tuple(map(int, spec.split(":"))) for spec in options.specs.split(",")]:
+    for keys, size in map(read_spec, options.specs.split(",")):
         for round_ in range(options.rounds):
             for name, binary in (("ours", options.ours), ("peer", options.peer)):
                 print(f"{keys} x {size} {name}, round {round_ + 1}")
@@ -254,6 +298,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--specs", default="1000000:100,300000:1000,20000:16384")
     parser.add_argument("--benchmark", help="a valkey-benchmark")
+    parser.add_argument("--reshard", metavar="VALKEY_CLI")
     parser.add_argument("--rate", type=int, default=20000)
     options = parser.parse_args()
     {"idle": idle, "writes": writes}[options.mode](options)
