@@ -35,6 +35,8 @@ static command unknown_command = {
 static struct {
     uint64_t wall_ticks;    /* when now_ms was read */
     uint64_t refresh_ticks; /* maximum age: a quarter of a millisecond */
+    bool yields;            /* executeYield() */
+    bool is_due;
 } turn;
 
 static measureLimits limits = {UINT64_MAX, INT64_MAX, INT64_MAX};
@@ -54,6 +56,14 @@ void executeNewTurn(void) {
     }
     engineHot.now_ms = clockWallMs();
     turn.wall_ticks = clockTicks();
+}
+
+void executeYield(void) { turn.yields = true; }
+
+bool executeIsDue(void) {
+    if (likely(!turn.is_due)) return false;
+    turn.is_due = false;
+    return true;
 }
 
 static inline void bindCommand(request *r, const command *cmd) {
@@ -508,6 +518,10 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
             engineHot.now_ms = clockWallMs();
             turn.wall_ticks = ended;
+            if (unlikely(turn.yields) && !c.below) {
+                turn.is_due = true;
+                if (!(cmd->flags & CMD_QUICK) && !(s->flags & SESSION_REPLAY)) break;
+            }
         }
     }
     propagateUnitEnd();

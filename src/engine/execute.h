@@ -29,6 +29,11 @@ void executePrefetch(const executePart *parts, int count);
  * that ran: the caller keeps the bytes of the rest and parses them again when the session
  * continues. */
 int executeRun(session *s, request *requests, int count);
+/* From now on executeIsDue() tells, once each time, when a quarter of a millisecond has passed in
+ * commands: others may be served before the next executeRun(), which ends early for that, after a
+ * command that is not quick; the session is not stopped then. Not within nested turns. */
+void executeYield(void);
+bool executeIsDue(void);
 /* Runs one resolved request of an internal session, as a loader does. The items of its reply go to
  * `sink`, which stays the same for a session. */
 void executeReplay(session *s, request *r, struct replySink *sink);

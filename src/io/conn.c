@@ -59,10 +59,23 @@ static status watchOne(conn *c, int direction, int wanted, loopFdProc *proc) {
     return st;
 }
 
+/* What is not watched gets its priority when it is. */
+static void applyPriority(const conn *c) {
+    if (loopWatched(c->loop, c->fd)) loopSetPriority(c->loop, c->fd, c->priority);
+}
+
 static status watch(conn *c) {
     int wanted = wantedEvents(c);
     status st = watchOne(c, LOOP_READ, wanted, readableProc);
-    return st == OK ? watchOne(c, LOOP_WRITE, wanted, writableProc) : st;
+    if (st == OK) st = watchOne(c, LOOP_WRITE, wanted, writableProc);
+    if (unlikely(c->priority)) applyPriority(c);
+    return st;
+}
+
+void connSetPriority(conn *c, bool on) {
+    if (c->priority == on) return;
+    c->priority = on;
+    if (c->fd >= 0) applyPriority(c);
 }
 
 static status setCallback(conn *c, connProc **slot, connProc *proc) {

@@ -69,6 +69,7 @@ struct conn {
     bool ready;    /* with `edge`: an event was reported since the last connLend() for reading */
     bool hung_up;  /* with `edge`: the last bytes have arrived, or the connection has failed */
     bool unread;   /* lent: the transport has left bytes behind */
+    bool priority; /* connSetPriority() */
     uint8_t notes; /* for the owner, not used here */
 };
 
@@ -80,6 +81,8 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state);
 /* Sets or, with NULL, removes the callback for readability or writability. */
 status connOnRead(conn *c, connProc *proc) MUST_USE;
 status connOnWrite(conn *c, connProc *proc) MUST_USE;
+/* On: the loop serves it before others while it is watched (loopSetPriority()). */
+void connSetPriority(conn *c, bool on);
 /* The state of the transport (a TLS session), NULL until set; for types with a handshake. */
 void *connTransport(const conn *c);
 void connSetTransport(conn *c, void *transport);

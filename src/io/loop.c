@@ -33,7 +33,8 @@ typedef struct loopFd {
     loopFdProc *write_proc;
     void *read_arg;
     void *write_arg;
-    int mask;
+    int16_t mask;
+    bool has_priority;
     uint32_t generation;
 } loopFd;
 
@@ -71,6 +72,8 @@ struct loop {
     bool waits_specially;     /* `wake_only_ms` or `leave` is set */
     const loopReady *fetched; /* events of the turn that is dispatching them */
     int fetched_count;
+    int priority_count;  /* of descriptors that have it */
+    int priority_events; /* in this turn, since loopServePriority() */
     int depth;
     uint64_t turns;
     bool stopped;
@@ -202,7 +205,7 @@ status loopWatch(loop *l, int fd, int mask, loopFdProc *proc, void *arg) {
     int wanted = entry->mask | mask;
     if (wanted != entry->mask && l->backend->change(l->state, fd, entry->mask, wanted) != 0)
         return ERR_IO;
-    entry->mask = wanted;
+    entry->mask = (int16_t)wanted;
     if (mask & LOOP_READ) {
         entry->read_proc = proc;
         entry->read_arg = arg;
@@ -220,9 +223,10 @@ void loopUnwatch(loop *l, int fd, int mask) {
     int left = entry->mask & ~mask;
     if (left == entry->mask) return;
     if (left == LOOP_EDGE) left = 0;
+    if (unlikely(entry->has_priority) && left == 0) loopSetPriority(l, fd, false);
     /* Fails only for a descriptor that was closed already and therefore is not watched any more. */
     (void)l->backend->change(l->state, fd, entry->mask, left);
-    entry->mask = left;
+    entry->mask = (int16_t)left;
     if (left == 0) entry->generation++;
 }
 
@@ -235,8 +239,20 @@ status loopSetEdge(loop *l, int fd, bool on) {
     if (wanted == entry->mask) return OK;
     if (!l->backend->has_edge || l->backend->change(l->state, fd, entry->mask, wanted) != 0)
         return ERR_IO;
-    entry->mask = wanted;
+    entry->mask = (int16_t)wanted;
     return OK;
+}
+
+void loopSetPriority(loop *l, int fd, bool on) {
+    check(fd >= 0);
+    check((size_t)fd < l->fd_count);
+    loopFd *entry = &l->fds[fd];
+    check(entry->mask != 0);
+    if (entry->has_priority == on) return;
+    entry->has_priority = on;
+    l->priority_count += on ? 1 : -1;
+    /* Without it the descriptor is served in the next turn. */
+    if (l->backend->set_priority) (void)l->backend->set_priority(l->state, fd, on);
 }
 
 int loopWatched(const loop *l, int fd) {
@@ -494,6 +510,35 @@ static NO_INLINE void dispatchFetched(loop *l) {
     loopLimitSleep(l, 0); /* what the callbacks have begun is continued in the next turn */
 }
 
+int loopServePriority(loop *l) {
+    enum { READY_MAX = 64 };
+    hotCheck(l->depth > 0);
+    int before = l->priority_events;
+    l->priority_events = 0;
+    if (!l->priority_count || !l->backend->wait_priority) return before;
+    loopReady ready[READY_MAX];
+    int count = l->backend->wait_priority(l->state, ready, READY_MAX);
+    for (int i = 0; i < count; i++) {
+        ready[i].generation = l->fds[ready[i].fd].generation;
+        ready[i].mask &= LOOP_READ;
+    }
+    for (int i = 0; i < count; i++) dispatch(l, &ready[i]);
+    return before + count;
+}
+
+/* Dispatches those events of a turn that come before others. */
+static NO_INLINE int dispatchPriority(loop *l, loopReady *ready, int count) {
+    int handled = 0;
+    l->priority_events = 0;
+    for (int i = 0; i < count; i++) {
+        if (!l->fds[ready[i].fd].has_priority) continue;
+        handled += dispatch(l, &ready[i]);
+        ready[i].mask = 0;
+        l->priority_events++;
+    }
+    return handled;
+}
+
 int loopTurn(loop *l, bool wait) {
     hotCheck(l->depth >= 0);
     /* On the stack, because turns can be nested. */
@@ -509,7 +554,7 @@ int loopTurn(loop *l, bool wait) {
     l->fetched = ready;
     l->fetched_count = ready_count;
     if (l->after_sleep) l->after_sleep(l, l->after_arg);
-    int handled = 0;
+    int handled = unlikely(l->priority_count) ? dispatchPriority(l, ready, ready_count) : 0;
     for (int i = 0; i < ready_count; i++) {
         int called = dispatch(l, &ready[i]);
         if (ready[i].fd != l->wake_read_fd) handled += called;

@@ -42,6 +42,14 @@ int loopWatched(const loop *l, int fd);
  * is watched any more. ERR_IO: the back end cannot do that ("poll"). */
 status loopSetEdge(loop *l, int fd, bool on) MUST_USE;
 
+/* On: in each turn the events of this descriptor, which is watched, come first, and
+ * loopServePriority() looks at it. Ends when nothing is watched any more. */
+void loopSetPriority(loop *l, int fd, bool on);
+/* In the middle of a turn: calls the read callbacks of ready descriptors with priority, at most 64,
+ * without a wait; none with other back ends than epoll. Returns the number of events of such
+ * descriptors since the turn began, or since the last call. */
+int loopServePriority(loop *l);
+
 uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg);
 /* Removes a timer. May be called with the id of a removed timer, and from the timer's callback. */
 void loopRemoveTimer(loop *l, uint64_t id);

@@ -32,6 +32,10 @@ typedef struct loopBackend {
      * an error or hang-up counts as both directions and adds LOOP_HANGUP, which a back end without
      * LOOP_EDGE need not report. Returns their number; 0 if interrupted by a signal. */
     int (*wait)(void *state, int timeout_ms, loopReady *ready);
+    /* These may be NULL: adds a watched descriptor to those that wait_priority() looks at for
+     * readability, or removes it (0, or -1 with errno); wait_priority() returns at once. */
+    int (*set_priority)(void *state, int fd, bool on);
+    int (*wait_priority)(void *state, loopReady *ready, int ready_max);
 } loopBackend;
 
 /* NULL if not available on this platform. */

@@ -87,8 +87,12 @@ static int kqueueWait(void *arg, int timeout_ms, loopReady *ready) {
     return filled;
 }
 
-static const loopBackend backend = {"kqueue",    true,         kqueueOpen,
-                                    kqueueClose, kqueueChange, kqueueWait};
+static const loopBackend backend = {.name = "kqueue",
+                                    .has_edge = true,
+                                    .open = kqueueOpen,
+                                    .close = kqueueClose,
+                                    .change = kqueueChange,
+                                    .wait = kqueueWait};
 const loopBackend *const loopKqueue = &backend;
 #else
 #include <stddef.h>

@@ -68,5 +68,10 @@ static int pollWait(void *arg, int timeout_ms, loopReady *ready) {
     return filled;
 }
 
-static const loopBackend backend = {"poll", false, pollOpen, pollClose, pollChange, pollWait};
+static const loopBackend backend = {.name = "poll",
+                                    .has_edge = false,
+                                    .open = pollOpen,
+                                    .close = pollClose,
+                                    .change = pollChange,
+                                    .wait = pollWait};
 const loopBackend *const loopPoll = &backend;

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/deliver.h"
+#include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/server_event.h"
 #include "engine/session_slot.h"
@@ -45,11 +46,17 @@ static void signalClient(client *cl, bool connected) {
     serverEventSignal(&(serverEvent){.kind = SERVER_CLIENT, .client = {&cl->session, connected}});
 }
 
-client *clientNew(int fd, const connType *type, bool local) {
+void netSetConnPriority(conn *c, bool on) {
+    connSetPriority(c, on);
+    if (on) executeYield();
+}
+
+client *clientNew(int fd, const connType *type, bool local, bool priority) {
     list *all = clientAll();
     client *cl = memNew(client);
     cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
+    if (priority) netSetConnPriority(&cl->conn, true);
     status st = type == &connTls ? netTlsBegin(cl) : readerStart(cl);
     if (st != OK) {
         connClose(&cl->conn);
@@ -62,6 +69,11 @@ client *clientNew(int fd, const connType *type, bool local) {
     listAppend(all, &cl->all);
     signalClient(cl, true);
     return cl;
+}
+
+void netSetPriority(session *s, bool on) {
+    hotCheck(s->carrier == &clientCarrier);
+    netSetConnPriority(&clientOf(s)->conn, on);
 }
 
 void clientCloseLater(client *cl) {

@@ -38,8 +38,8 @@ static inline size_t clientInputCap(const client *cl) {
 loop *netLoop(void);
 
 /* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it
- * (it is closed then). */
-client *clientNew(int fd, const connType *type, bool local);
+ * (it is closed then). `priority`: see netSetPriority(). */
+client *clientNew(int fd, const connType *type, bool local, bool priority);
 /* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
 /* Stage FREE: frees closed clients. */

@@ -8,6 +8,7 @@
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_name.h"
+#include "net/client.h"
 #include "net/client_list.h"
 #include "net/net.h"
 #include "net/procs.h"
@@ -25,6 +26,12 @@ void clientSetnameCommand(ctx *c) {
         return;
     }
     sessionSetName(c->who, c->argv[2]);
+    /* The name that Sentinels give themselves: a late answer counts as a failure. */
+    static const char sentinel[] = "sentinel-";
+    slice name = c->argv[2];
+    if (name.len > sizeof(sentinel) && memcmp(name.ptr, sentinel, sizeof(sentinel) - 1) == 0 &&
+        c->who->carrier == &clientCarrier)
+        netSetPriority(c->who, true);
     replyOk(c);
 }
 

@@ -125,6 +125,7 @@ void netPrintListeners(str *out) {
     if (netConf.unixsocket[0])
         strAppendFormat(out, "listener1:name=unix,bind=%s\r\n", netConf.unixsocket);
     printListener(out, 2, "tls", netConf.tls_port);
+    printListener(out, 3, "admin", netConf.admin_port);
 }
 
 size_t netClientsMemory(void) {

@@ -138,7 +138,7 @@ static bool mayBeLent(const client *cl) {
     const uint64_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
                            SESSION_CLOSE_NOW | SESSION_IN_BATCH | SESSION_LENT;
     return io.active && !io.parked && !(cl->session.flags & never) && !engineHot.current &&
-           cl->conn.state == CONN_OPEN;
+           cl->conn.state == CONN_OPEN && !cl->conn.priority;
 }
 
 /* The thread that serves the client, with space for one more job. */

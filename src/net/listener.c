@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/execute.h"
 #include "engine/lifecycle.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
@@ -22,11 +23,23 @@ enum {
     LISTENERS_MAX = 32,
     HANDSHAKE_TIMEOUT_MS = 10000,
     HANDSHAKE_STEPS_PER_TURN = 16, /* each takes up to a millisecond */
+    ADMIN_EXTRA = 8,               /* connections to admin-port beyond maxclients */
 };
+
+/* What is accepted at a port. */
+typedef struct portKind {
+    const connType *type;
+    bool is_admin;
+} portKind;
+static const portKind port_tcp = {&connTcp, false};
+static const portKind port_tls = {&connTls, false};
+static const portKind port_unix = {&connUnix, false};
+static const portKind port_admin = {&connTcp, true};
+static const portKind port_admin_tls = {&connTls, true};
 
 typedef struct listener {
     int fd;
-    const connType *type;
+    const portKind *kind;
 } listener;
 
 static struct {
@@ -91,10 +104,12 @@ bool clientAdmit(client *cl) {
     return true;
 }
 
-static void acceptOne(int fd, const connType *type) {
+static void acceptOne(int fd, const portKind *kind) {
+    const connType *type = kind->type;
     bool local = netPeerIsLocal(fd);
     const engineClusterProcs *cluster = engineCluster();
-    if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= netConf.maxclients) {
+    int64_t most = netConf.maxclients + (kind->is_admin ? ADMIN_EXTRA : 0);
+    if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= most) {
         slice text = cluster ? SLICE(cluster_full_text) : SLICE(full_text);
         netStats()->connections++;
         if (type == &connTls) { /* an error text would need a handshake */
@@ -110,7 +125,7 @@ static void acceptOne(int fd, const connType *type) {
         (void)netSetNoDelay(fd, true);
         if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
     }
-    client *cl = clientNew(fd, type, local);
+    client *cl = clientNew(fd, type, local, kind->is_admin);
     if (!cl) {
         logWarning("Error registering fd event for the new client: %s", strerror(errno));
         return;
@@ -124,25 +139,29 @@ int netMostAccepts(bool tls) {
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)mask; /* there is one loop, and only readability is watched */
-    const connType *type = arg;
-    int most = netMostAccepts(type == &connTls);
+    const portKind *kind = arg;
+    int most = netMostAccepts(kind->type == &connTls);
     for (int i = 0; i < most; i++) {
         int accepted = netAccept(fd);
         if (accepted < 0) {
             if (errno != EAGAIN) logWarning("Accepting client connection: %s", strerror(errno));
             return;
         }
-        acceptOne(accepted, type);
+        acceptOne(accepted, kind);
     }
 }
 
-static status watchListener(int fd, const connType *type, reason *why) {
+static status watchListener(int fd, const portKind *kind, reason *why) {
     check(listeners.count < LISTENERS_MAX);
-    if (loopWatch(listeners.loop, fd, LOOP_READ, acceptable, (void *)(uintptr_t)type) != OK) {
+    if (loopWatch(listeners.loop, fd, LOOP_READ, acceptable, (void *)(uintptr_t)kind) != OK) {
         close(fd);
         return reasonSet(why, ERR_IO, "Unrecoverable error creating a listening file event.");
     }
-    listeners.list[listeners.count++] = (listener){fd, type};
+    if (kind->is_admin) {
+        loopSetPriority(listeners.loop, fd, true);
+        executeYield();
+    }
+    listeners.list[listeners.count++] = (listener){fd, kind};
     return OK;
 }
 
@@ -159,8 +178,8 @@ static void closeListeners(int from, int to) {
     listeners.count -= to - from;
 }
 
-/* Listens on all addresses of `bind`; `type` is TCP or TLS. */
-static status listenPort(int port, const connType *type, reason *why) {
+/* Listens on all addresses of `bind`. */
+static status listenPort(int port, const portKind *kind, reason *why) {
     hotCheck(port >= 0);
     hotCheck(port <= 65535);
     if (port == 0) return OK;
@@ -183,18 +202,22 @@ static status listenPort(int port, const connType *type, reason *why) {
                        port, detail.text);
             st = ERR_IO;
         } else {
-            st = watchListener(fd, type, why);
+            st = watchListener(fd, kind, why);
             if (st != OK) break;
         }
     }
     if (st == OK && (listeners.count > before || netConf.bind_count == 0)) return OK;
     closeListeners(before, listeners.count);
-    return reasonSet(why, ERR_IO, "Failed listening on port %d (%s), aborting.", port, type->name);
+    return reasonSet(why, ERR_IO, "Failed listening on port %d (%s), aborting.", port,
+                     kind->type->name);
 }
 
 static status listenTcp(reason *why) {
-    status st = listenPort(netConf.port, &connTcp, why);
-    return st == OK ? listenPort(netConf.tls_port, &connTls, why) : st;
+    bool only_tls = !netConf.port && netConf.tls_port;
+    status st = listenPort(netConf.port, &port_tcp, why);
+    if (st == OK) st = listenPort(netConf.tls_port, &port_tls, why);
+    if (st != OK) return st;
+    return listenPort(netConf.admin_port, only_tls ? &port_admin_tls : &port_admin, why);
 }
 
 bool netIsListening(void) { return listeners.opened; }
@@ -205,7 +228,7 @@ status netRelisten(reason *why) {
     /* The old sockets are closed first: a wildcard address on the same port would conflict with
      * them. They are opened again after the registry has restored the old values. */
     for (int i = listeners.count - 1; i >= 0; i--) {
-        if (listeners.list[i].type != &connUnix) closeListeners(i, i + 1);
+        if (listeners.list[i].kind != &port_unix) closeListeners(i, i + 1);
     }
     return listenTcp(why);
 }
@@ -218,7 +241,7 @@ static status listenUnix(reason *why) {
     if (fd < 0)
         return reasonSet(why, ERR_IO, "Failed opening Unix socket: %s: %s", netConf.unixsocket,
                          detail.text);
-    return watchListener(fd, &connUnix, why);
+    return watchListener(fd, &port_unix, why);
 }
 
 status netListen(reason *why) {
@@ -240,7 +263,7 @@ void netLogReady(void) {
     static const connType *const types[] = {&connTcp, &connUnix, &connTls};
     for (size_t t = 0; t < COUNT_OF(types); t++) {
         int i = 0;
-        while (i < listeners.count && listeners.list[i].type != types[t]) i++;
+        while (i < listeners.count && listeners.list[i].kind->type != types[t]) i++;
         if (i < listeners.count) logNotice("Ready to accept connections %s", types[t]->name);
     }
 }
@@ -249,7 +272,7 @@ void netStopListening(void) {
     hotCheck(threadIsMain());
     bool unix_socket = false;
     for (int i = 0; i < listeners.count; i++)
-        unix_socket = unix_socket || listeners.list[i].type == &connUnix;
+        unix_socket = unix_socket || listeners.list[i].kind == &port_unix;
     closeListeners(0, listeners.count);
     if (!unix_socket) return;
     logNotice("Removing the unix socket file.");

@@ -68,6 +68,11 @@ void netDescribeLargest(int most, str *out);
 bool netDescribeForLog(const session *s, str *out);
 /* The same in short, for the log of an order to this server: "(user request from '...')". */
 bool netDescribeOrderer(const session *s, str *out);
+/* On: the session's connection is served before others, also in the middle of a turn that takes
+ * long. For sessions of clients. */
+void netSetPriority(session *s, bool on);
+/* The same for a connection of another folder in this loop. */
+void netSetConnPriority(conn *c, bool on);
 /* bind-source-addr, for connections that this server opens; "" if it is not set. */
 const char *netSourceAddress(void);
 /* max-new-connections-per-cycle, or that of TLS. */

@@ -294,6 +294,19 @@ static void writeLongReplies(inputBatch *b) {
     stagesRun(STAGE_LOG, STAGE_WRITE);
 }
 
+/* In the middle of a long turn: serves the connections with priority. */
+static NO_INLINE void servePriority(void) {
+    enum { ROUNDS = 3 }; /* what was accepted in one is read in the next */
+    static bool serving;
+    if (serving || engineHot.current) return;
+    serving = true;
+    for (int i = 0; i < ROUNDS && loopServePriority(netLoop()); i++) {
+        readerExecute();
+        stagesRun(STAGE_LOG, STAGE_WRITE);
+    }
+    serving = false;
+}
+
 static int partsOf(inputBatch *b, int from, int to, executePart *parts) {
     for (int i = from; i < to; i++) {
         const inputRun *run = &b->runs[i];
@@ -333,6 +346,7 @@ static void stepBatch(inputBatch *b, int prefetched) {
         } else {
             endRun(run);
         }
+        if (unlikely(executeIsDue())) servePriority();
     }
     requestBatchClear(&b->requests);
     b->run_count = left;

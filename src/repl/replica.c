@@ -441,6 +441,7 @@ static void envStream(void *arg, slice received, bool from_start) {
         logWarning("The connection to the primary cannot be watched: %s", connErrorText(c));
         return; /* the timeout ends it */
     }
+    netSetPriority(s, true);
     replica.connection = NULL;
     replica.stream = s;
     primaryOpenBacklog(replicasThis());

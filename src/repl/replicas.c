@@ -127,6 +127,7 @@ replPeer *replicasPeer(session *s) {
 
 void replicasEnlist(session *s) {
     s->flags |= SESSION_REPLICA;
+    netSetPriority(s, true);
     commandObserverArmSession(s, &replicaReplyObserver, true);
     gateArmSession(s, &replicaKeyspaceGate, true);
 }
@@ -136,6 +137,7 @@ void replicasSettle(session *s) {
     const replPeer *peer = replicasFind(s);
     if (peer && peer->state != PEER_NONE) return;
     s->flags &= ~SESSION_REPLICA;
+    netSetPriority(s, false);
     commandObserverArmSession(s, &replicaReplyObserver, false);
     gateArmSession(s, &replicaKeyspaceGate, false);
 }

@@ -105,3 +105,31 @@ start_cluster [list 2 1 [list tags {cluster needs:config} overrides {cluster-req
         assert_match "*SELECT 1 UNLINK {{b}3}*" $words
     }
 }
+
+start_cluster {2 0 {tags {cluster needs:debug} overrides {cluster-require-full-coverage no}}} {
+    # Node `taker` takes slots that the other one has; both keep a slot.
+    proc take_slots {taker first last} {
+        set link [respConnect [srv -$taker host] [srv -$taker port] 2]
+        $link multi
+        foreach command [list "delslotsrange $first $last" bumpepoch "addslotsrange $first $last"] {$link cluster {*}$command}
+        $link exec
+        $link -close
+    }
+    test {clients are served while the keys of many lost slots are deleted} {
+        # They are deleted in turns of some ms: somebody who asks all the time sees a number in between, unless he was
+        # held up himself.
+        set seen 0
+        for {set round 0} {$round < 5 && !$seen} {incr round} {
+            r debug populate 200000 key 16
+            set before [r dbsize]
+            take_slots 1 0 8190
+            while {[set count [r dbsize]] > 150000} {
+                if {$count < $before} {incr seen}
+            }
+            take_slots 0 0 8190
+            wait_for_condition 200 50 {[string match "*0-8191*" [r cluster nodes]] && [string match "*0-8191*" [r -1 cluster nodes]]}
+            r flushall
+        }
+        assert {$seen > 0}
+    }
+}

@@ -670,6 +670,58 @@ static void test_a_nested_turn_dispatches_what_the_outer_one_has_fetched(void **
     }
 }
 
+static void test_events_with_priority_come_first(void **state) {
+    fixture *f = *state;
+    testPair(pairs[0]);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(loopWatch(f->l, f->ends[0], LOOP_READ, tellProc, NUMBER(1)), OK);
+        assert_int_equal(loopWatch(f->l, pairs[0][0], LOOP_READ, tellProc, NUMBER(2)), OK);
+        if (turn == 0) {
+            assert_int_equal(write(f->ends[1], "x", 1), 1);
+            assert_int_equal(write(pairs[0][1], "x", 1), 1);
+        }
+        int first = turn == 0 ? pairs[0][0] : f->ends[0];
+        loopSetPriority(f->l, first, true);
+        assert_int_equal(loopTurn(f->l, true), 2);
+        assert_story(turn == 0 ? "r2 r1 " : "r1 r2 ");
+        loopUnwatch(f->l, first, LOOP_READ); /* ends it */
+    }
+    close(pairs[0][0]);
+    close(pairs[0][1]);
+}
+
+/* Makes the other pair readable and has it served before it ends. */
+static void servePriorityProc(loop *l, int fd, void *arg, int mask) {
+    char byte;
+    assert_int_equal(read(fd, &byte, 1), 1);
+    assert_int_equal(write(pairs[0][1], "x", 1), 1);
+    tell("served", loopServePriority(l));
+    tellProc(l, fd, arg, mask);
+}
+
+static void test_priority_is_served_in_the_middle_of_a_turn(void **state) {
+    fixture *f = *state;
+    testPair(pairs[0]);
+    bool can = strcmp(loopBackendName(f->l), "epoll") == 0;
+    assert_int_equal(loopWatch(f->l, f->ends[0], LOOP_READ, servePriorityProc, NUMBER(1)), OK);
+    assert_int_equal(loopWatch(f->l, pairs[0][0], LOOP_READ, tellProc, NUMBER(2)), OK);
+    assert_int_equal(write(f->ends[1], "x", 1), 1);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_story("served0 r1 "); /* nobody has it */
+    assert_int_equal(write(f->ends[1], "x", 1), 1);
+    char byte;
+    assert_int_equal(read(pairs[0][0], &byte, 1), 1);
+    loopSetPriority(f->l, pairs[0][0], true);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_story(can ? "r2 served1 r1 " : "served0 r1 ");
+    assert_int_equal(write(f->ends[1], "x", 1), 1);
+    loopSetPriority(f->l, pairs[0][0], false);
+    assert_int_equal(loopTurn(f->l, true), 2);
+    assert_non_null(strstr(story, "served0 r1 ")); /* the order of the other event is open */
+    close(pairs[0][0]);
+    close(pairs[0][1]);
+}
+
 static int runOn(const char *backend) {
     char group[32];
     snprintf(group, sizeof(group), "loop on %s", backend);
@@ -695,6 +747,8 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_many_descriptors),
         ON_BACKEND(test_with_edge_an_event_is_reported_once),
         ON_BACKEND(test_a_nested_turn_dispatches_what_the_outer_one_has_fetched),
+        ON_BACKEND(test_events_with_priority_come_first),
+        ON_BACKEND(test_priority_is_served_in_the_middle_of_a_turn),
         ON_BACKEND(test_random_changes_against_a_model),
     };
     return cmocka_run_group_tests_name(group, tests, NULL, NULL);

@@ -17,6 +17,7 @@ const knownDirective knownDirectives[] = {
     {"active-expire-effort", "1", NULL},
     {"activedefrag", "no", NULL},
     {"activerehashing", "yes", NULL},
+    {"admin-port", "0", NULL},
     {"always-show-logo", "no", NULL},
     {"aof-disable-auto-gc", "no", NULL},
     {"aof-load-truncated", "yes", NULL},
@@ -284,4 +285,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 278;
+const int knownDirectiveCount = 279;
