@@ -119,13 +119,12 @@ void memoryMallocStatsCommand(ctx *c) {
 
 /* MEMORY HELP. */
 void memoryHelpCommand(ctx *c) {
-    enum { LINES_OF_EXPLAIN = 3 };
     static const char *const lines[] = {
+        "DOCTOR",
+        "    Return memory problems reports.",
         "EXPLAIN [SAMPLES <count>]",
         "    Tell in words where the memory is, by type, by encoding and by prefix of",
         "    the keys, as estimated from <count> of them (default: 10000).",
-        "DOCTOR",
-        "    Return memory problems reports.",
         "MALLOC-STATS",
         "    Return internal statistics report from the memory allocator.",
         "PURGE",
@@ -137,5 +136,5 @@ void memoryHelpCommand(ctx *c) {
         "    sampled up to <count> times (default: 5, 0 means sample all).",
         NULL,
     };
-    replyHelp(c, lines + (commandHasExtensions() ? 0 : LINES_OF_EXPLAIN));
+    replyHelp(c, lines);
 }

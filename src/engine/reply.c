@@ -117,10 +117,12 @@ void replyUnmute(ctx *c) {
     if (c->out != &c->who->out && outbufIsNull(c->out)) c->out = &c->who->out;
 }
 
-/* False for a subcommand that the mode of the process does not have; its text is indented. */
+/* False for a subcommand that this server does not have (in Sentinel; a hidden extension); its text
+ * is indented. What a container does without one is in brackets. */
 static bool isOffered(const command *container, const char *line, bool is_before) {
     hotCheck(line[0]);
     if (line[0] == ' ') return is_before;
+    if (line[0] == '(') return true;
     if (!container || container->sub_count == 0) return true;
     return commandFindSub(container, sliceMake(line, strcspn(line, " "))) != NULL;
 }

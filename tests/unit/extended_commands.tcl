@@ -31,6 +31,10 @@ start_server {tags {extended}} {
         assert_match "*EXPLAIN*" [r memory help]
     }
 
+    test {COMMAND HELP begins with what COMMAND does without a subcommand} {
+        assert_equal {(no subcommand)} [lindex [r command help] 1]
+    }
+
     test {extended-commands is read at start alone} {
         assert_equal {extended-commands yes} [r config get extended-commands]
         assert_error "*can't set immutable config*" {r config set extended-commands no}
