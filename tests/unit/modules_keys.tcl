@@ -91,6 +91,14 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal 1 [lindex [r keys.expire k 9223372036854775807] 0]
     }
 
+    test {an expiry time that has passed can be set} {
+        foreach words {{0} {1 abs}} {
+            r set k v
+            assert_equal 0 [lindex [r keys.expire k {*}$words] 0]
+            wait_for_condition 100 10 {[r exists k] == 0} else {fail {the key does not expire}}
+        }
+    }
+
     test {NOEXPIRE opens a key that has expired; others do not} {
         r debug set-active-expire 0
         r set k v px 1
