@@ -30,6 +30,12 @@ int setFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     return onlyKey(out, max, 1, KEY_OW | KEY_UPDATE);
 }
 
+/* DELEX key [condition]: with a condition the value is read. */
+int delexFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    (void)argv; /* the condition does not matter */
+    return onlyKey(out, max, 1, (argc > 2 ? KEY_RW : KEY_RM) | KEY_DELETE);
+}
+
 /* BITFIELD key operation ...: read-only if all operations are GET. */
 int bitfieldFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     hotCheck(argc > 0);

@@ -79,8 +79,7 @@ static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
     dbSetString(c->db, c->argv[1], &c->at, old, c->argv[value], stringTakeArg(c, value), expire_ms);
 }
 
-/* Deletes the first key, which exists. */
-static void deleteKey(ctx *c) {
+void stringDeleteKey(ctx *c) {
     hotCheck(c->argc > 1);
     (void)dbDelete(c->db, c->argv[1], c->key_hash, c->look); /* it was found before */
     slice words[2] = {SLICE("DEL"), c->argv[1]};
@@ -103,13 +102,13 @@ static void propagateTime(ctx *c, slice name, const slice *value, const char *wo
 
 /* ------------------------------------------------------------------ SET and variants */
 
-/* True if NX, XX and IFEQ permit the operation. */
-static bool setIsAllowed(const ctx *c, const stringOptions *o, const robj *old) {
-    if (o->given & OPTION_NX) return old == NULL;
-    if (o->given & OPTION_XX) return old != NULL;
-    if (!(o->given & OPTION_IFEQ)) return true;
-    char digits[NUMBER_TEXT_MAX];
-    return old && sliceEqual(objectText(old, digits), c->argv[o->compare]);
+/* Whether NX, XX, IFEQ and its kin permit the operation. False: the error was replied. */
+static bool setIsAllowed(ctx *c, const stringOptions *o, const robj *old, bool *out) {
+    *out = true;
+    if (o->given & OPTION_NX) *out = old == NULL;
+    if (o->given & OPTION_XX) *out = old != NULL;
+    uint32_t compares = o->given & OPTION_COMPARES;
+    return !compares || stringMeets(c, compares, old, c->argv[o->compare], out);
 }
 
 /* Propagates the request without GET. */
@@ -126,12 +125,16 @@ static void propagateWithoutGet(ctx *c, const stringOptions *o) {
 }
 
 /* SET with options: propagated with an absolute time and without conditions. A request with an
- * absolute time is propagated unchanged. */
+ * absolute time is propagated unchanged, unless it has options that Valkey does not know. */
 static void propagateSet(ctx *c, const stringOptions *o) {
-    if (o->given & OPTION_PXAT) return;
+    bool extended = o->given & OPTION_EXTENDED;
+    if (o->given & OPTION_PXAT && !extended) return;
     if (o->given & OPTION_TIMES) {
         slice name = c->argc == 5 ? c->argv[0] : SLICE("SET");
         propagateTime(c, name, &c->argv[2], "PXAT", o->expire_ms);
+    } else if (extended) {
+        slice words[4] = {SLICE("SET"), c->argv[1], c->argv[2], SLICE("KEEPTTL")};
+        ctxPropagateAs(c, o->given & OPTION_KEEPTTL ? 4 : 3, words);
     } else if (o->given & OPTION_GET) {
         propagateWithoutGet(c, o);
     }
@@ -150,15 +153,17 @@ static void setAndPropagate(ctx *c, robj *old, const stringOptions *o) {
 
 static NO_INLINE void setWithOptions(ctx *c) {
     const uint32_t known =
-        OPTION_NX | OPTION_XX | OPTION_IFEQ | OPTION_GET | OPTION_TIMES | OPTION_KEEPTTL;
+        OPTION_NX | OPTION_XX | OPTION_COMPARES | OPTION_GET | OPTION_TIMES | OPTION_KEEPTTL;
     stringOptions o;
     if (!stringOptionsParse(c, 3, known, &o)) return;
     bool wants_old = o.given & OPTION_GET;
     robj *old = wants_old ? dbFindReadAt(c->db, c->argv[1], c->key_hash, c->look, &c->at)
                           : dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
-    if (o.given & (OPTION_GET | OPTION_IFEQ) && !stringIsType(c, old)) return;
+    bool allowed;
+    if (o.given & (OPTION_GET | OPTION_COMPARES) && !stringIsType(c, old)) return;
+    if (!setIsAllowed(c, &o, old, &allowed)) return;
     if (wants_old) replyStringOrNull(c, old);
-    if (setIsAllowed(c, &o, old)) {
+    if (allowed) {
         setAndPropagate(c, old, &o);
         if (!wants_old) replyOk(c);
     } else if (!wants_old) {
@@ -166,7 +171,8 @@ static NO_INLINE void setWithOptions(ctx *c) {
     }
 }
 
-/* SET key value [NX|XX|IFEQ value] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]. Reply: OK, null if a
+/* SET key value [NX|XX|IFEQ value|IFNE value|IFDEQ digest|IFDNE digest] [GET] [EX s|PX ms|EXAT
+ * s|PXAT ms|KEEPTTL]. Reply: OK, null if a
  * condition is not met, the old value with GET. */
 void setCommand(ctx *c) {
     hotCheck(c->argc >= 3);
@@ -239,7 +245,7 @@ void getdelCommand(ctx *c) {
     robj *o;
     if (!findRead(c, &o)) return;
     replyStringOrNull(c, o);
-    if (o) deleteKey(c);
+    if (o) stringDeleteKey(c);
 }
 
 /* DELIFEQ key value. Reply: 1 if the key had this value and was deleted, else 0. */
@@ -249,7 +255,7 @@ void delifeqCommand(ctx *c) {
     if (!findWrite(c, &o)) return;
     char digits[NUMBER_TEXT_MAX];
     bool equal = o && sliceEqual(objectText(o, digits), c->argv[2]);
-    if (equal) deleteKey(c);
+    if (equal) stringDeleteKey(c);
     replyInteger(c, equal);
 }
 

@@ -15,11 +15,13 @@ typedef struct optionRow {
 
 #define OF_TTL (OPTION_TIMES | OPTION_KEEPTTL | OPTION_PERSIST)
 
-/* Options other than IFEQ may be repeated. */
+#define OF_CONDITION (OPTION_NX | OPTION_XX | OPTION_COMPARES)
+
+/* Options other than IFEQ and its kin may be repeated. */
 static const optionRow rows[] = {
-    {"nx", OPTION_NX, OPTION_XX | OPTION_IFEQ, false},
-    {"xx", OPTION_XX, OPTION_NX | OPTION_IFEQ, false},
-    {"ifeq", OPTION_IFEQ, OPTION_NX | OPTION_XX | OPTION_IFEQ, true},
+    {"nx", OPTION_NX, OF_CONDITION & ~OPTION_NX, false},
+    {"xx", OPTION_XX, OF_CONDITION & ~OPTION_XX, false},
+    {"ifeq", OPTION_IFEQ, OF_CONDITION, true},
     {"get", OPTION_GET, 0, false},
     {"ex", OPTION_EX, OF_TTL & ~OPTION_EX, true},
     {"px", OPTION_PX, OF_TTL & ~OPTION_PX, true},
@@ -27,6 +29,9 @@ static const optionRow rows[] = {
     {"pxat", OPTION_PXAT, OF_TTL & ~OPTION_PXAT, true},
     {"keepttl", OPTION_KEEPTTL, OF_TTL & ~OPTION_KEEPTTL, false},
     {"persist", OPTION_PERSIST, OF_TTL & ~OPTION_PERSIST, false},
+    {"ifne", OPTION_IFNE, OF_CONDITION, true},
+    {"ifdeq", OPTION_IFDEQ, OF_CONDITION, true},
+    {"ifdne", OPTION_IFDNE, OF_CONDITION, true},
 };
 
 static const optionRow *findRow(slice word) {
@@ -34,6 +39,11 @@ static const optionRow *findRow(slice word) {
         if (sliceIs(word, rows[i].word)) return &rows[i];
     }
     return NULL;
+}
+
+uint32_t stringConditionNamed(slice word) {
+    const optionRow *row = findRow(word);
+    return row ? row->flag & OPTION_COMPARES : 0;
 }
 
 bool stringParseTime(ctx *c, slice number, enum stringOption unit, int64_t *out) {
@@ -59,14 +69,15 @@ bool stringOptionsParse(ctx *c, int first, uint32_t known, stringOptions *out) {
     for (int i = first; i < c->argc; i++) {
         const optionRow *row = findRow(c->argv[i]);
         if (!row || !(row->flag & known) || row->excludes & out->given ||
-            (row->has_value && i + 1 == c->argc)) {
+            (row->has_value && i + 1 == c->argc) ||
+            (row->flag & OPTION_EXTENDED && !commandHasExtensions())) {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
         }
         out->given |= row->flag;
         if (!row->has_value) continue;
         i++;
-        if (row->flag == OPTION_IFEQ) {
+        if (row->flag & OPTION_COMPARES) {
             out->compare = i;
         } else {
             out->time = i;

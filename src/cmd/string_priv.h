@@ -18,6 +18,9 @@ bool stringIsType(ctx *c, const robj *o);
 /* Replies that memory is exhausted for a value of this size. */
 void stringReplyNoMemory(ctx *c);
 
+/* Deletes the first key, which exists; propagates and notifies it. */
+void stringDeleteKey(ctx *c);
+
 /* The options; also used as a mask of those a command supports. */
 enum stringOption {
     OPTION_NX = 1 << 0,
@@ -30,12 +33,19 @@ enum stringOption {
     OPTION_PXAT = 1 << 7,
     OPTION_KEEPTTL = 1 << 8,
     OPTION_PERSIST = 1 << 9,
+    OPTION_IFNE = 1 << 10,
+    OPTION_IFDEQ = 1 << 11,
+    OPTION_IFDNE = 1 << 12,
     OPTION_TIMES = OPTION_EX | OPTION_PX | OPTION_EXAT | OPTION_PXAT,
+    /* Those that Valkey does not have: they are not propagated. */
+    OPTION_EXTENDED = OPTION_IFNE | OPTION_IFDEQ | OPTION_IFDNE,
+    /* Conditions on the value. */
+    OPTION_COMPARES = OPTION_IFEQ | OPTION_EXTENDED,
 };
 
 typedef struct stringOptions {
     uint32_t given;
-    int compare;       /* index in argv of the value after IFEQ */
+    int compare;       /* index in argv of the value or digest after IFEQ etc. */
     int time;          /* index of the number after EX, PX, EXAT or PXAT */
     int64_t expire_ms; /* Unix time in ms, OBJECT_NO_EXPIRE if not given */
 } stringOptions;
@@ -45,6 +55,12 @@ typedef struct stringOptions {
 bool stringOptionsParse(ctx *c, int first, uint32_t known, stringOptions *out);
 /* Converts the number of EX, PX, EXAT or PXAT to Unix time in ms. False: the error was replied. */
 bool stringParseTime(ctx *c, slice number, enum stringOption unit, int64_t *out);
+
+/* The option of OPTION_COMPARES with this name; 0: none. */
+uint32_t stringConditionNamed(slice word);
+/* Whether a condition of OPTION_COMPARES holds for a string, NULL if the key is missing, which
+ * differs from every value and digest. False: a digest is malformed, and the error was replied. */
+bool stringMeets(ctx *c, uint32_t condition, const robj *o, slice operand, bool *out);
 
 /* The blob that argument `i` was read into, for dbSetString() to adopt; NULL if there is none, or
  * if the value is small enough to be embedded in its object. */

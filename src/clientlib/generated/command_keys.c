@@ -25,7 +25,9 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"decr", NULL, 1, 0},
     {"decrby", NULL, 1, 0},
     {"del", NULL, 1, 0},
+    {"delex", NULL, 1, 0},
     {"delifeq", NULL, 1, 0},
+    {"digest", NULL, 1, 0},
     {"dump", NULL, 1, 0},
     {"eval", NULL, 2, 1},
     {"eval_ro", NULL, 2, 1},
@@ -219,4 +221,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 212;
+const int vkCommandKeysCount = 214;

@@ -119,8 +119,10 @@ commandProc debugCommand;
 commandProc decrCommand;
 commandProc decrbyCommand;
 commandProc delCommand;
+commandProc delexCommand;
 commandProc delifeqCommand;
 commandProc delprefixCommand;
+commandProc digestCommand;
 commandProc discardCommand;
 commandProc dumpCommand;
 commandProc echoCommand;
@@ -428,6 +430,7 @@ commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc countprefixFindKeys;
+commandKeysProc delexFindKeys;
 commandKeysProc delprefixFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc migrateFindKeys;
@@ -2197,6 +2200,22 @@ static const keySpec keys_del[] = {
 
 static const commandArg args_del[] = {
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+};
+
+static const keySpec keys_delex[] = {
+    {.notes = "RM without a condition", .flags = KEY_RW | KEY_DELETE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_delex_condition[] = {
+    {.name = "ifeq-value", .token = "IFEQ", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifne-value", .token = "IFNE", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifdeq-digest", .token = "IFDEQ", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifdne-digest", .token = "IFDNE", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_delex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_delex_condition},
 };
 
 static const keySpec keys_delifeq[] = {
@@ -4159,6 +4178,9 @@ static const commandArg args_set_condition[] = {
     {.name = "nx", .token = "NX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "xx", .token = "XX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "comparison-value", .token = "IFEQ", .summary = "Sets the key's value only if the current value matches the specified comparison value.", .since = "8.1.0", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifne-value", .token = "IFNE", .summary = "Sets the key only if its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifdeq-digest", .token = "IFDEQ", .summary = "Sets the key only if the digest of its value is this one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifdne-digest", .token = "IFDNE", .summary = "Sets the key only if the digest of its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_set_expiration[] = {
@@ -4172,7 +4194,7 @@ static const commandArg args_set_expiration[] = {
 static const commandArg args_set[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "value", .type = ARG_STRING, .key_spec = -1},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_set_condition},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 6, .args = args_set_condition},
     {.name = "get", .token = "GET", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_set_expiration},
 };
@@ -5403,6 +5425,20 @@ const commandSpec serverCommands[] = {
      .tips = tips_del, .tip_count = 2,
      .key_specs = keys_del, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "delex",
+     .proc = delexCommand,
+     .find_keys = delexFindKeys,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "string",
+     .summary = "Deletes a key, if a condition on its value or the digest of its value is met.",
+     .complexity = "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE where N is the length of the string.",
+     .since = "9.1.0",
+     .key_specs = keys_delex, .key_spec_count = 1,
+     .args = args_delex, .arg_count = 2},
     {.name = "delifeq",
      .proc = delifeqCommand,
      .arity = 3,
@@ -5430,6 +5466,19 @@ const commandSpec serverCommands[] = {
      .tips = tips_countprefix, .tip_count = 2,
      .key_specs = keys_delprefix, .key_spec_count = 1,
      .args = args_countprefix, .arg_count = 3},
+    {.name = "digest",
+     .proc = digestCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "string",
+     .summary = "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.",
+     .complexity = "O(N) where N is the length of the string.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
     {.name = "discard",
      .proc = discardCommand,
      .arity = 1,
@@ -8359,4 +8408,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 266;
+const int serverCommandCount = 268;
