@@ -149,7 +149,22 @@ void bitposCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ BITOP */
 
-typedef enum bitOperation { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT } bitOperation;
+/* Those from BITOP_DIFF on are not Valkey's. */
+typedef enum bitOperation {
+    BITOP_AND,
+    BITOP_OR,
+    BITOP_XOR,
+    BITOP_NOT,
+    BITOP_DIFF,  /* bits of the first source that no other has */
+    BITOP_DIFF1, /* bits of the others that the first does not have */
+    BITOP_ANDOR, /* bits of the first source that another has, too */
+    BITOP_ONE,   /* bits that exactly one source has */
+} bitOperation;
+
+static const char *const operation_names[] = {"and",  "or",    "xor",   "not",
+                                              "diff", "diff1", "andor", "one"};
+
+enum { BITOP_CHUNK = 8192 };
 
 /* The source strings. */
 typedef struct bitSources {
@@ -159,11 +174,10 @@ typedef struct bitSources {
 } bitSources;
 
 static bool parseOperation(slice word, bitOperation *out) {
-    static const char *const names[] = {"and", "or", "xor", "not"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!sliceIs(word, names[i])) continue;
+    for (size_t i = 0; i < COUNT_OF(operation_names); i++) {
+        if (!sliceIs(word, operation_names[i])) continue;
         *out = (bitOperation)i;
-        return true;
+        return *out < BITOP_DIFF || commandHasExtensions();
     }
     return false;
 }
@@ -195,7 +209,55 @@ static bool findSources(ctx *c, bitSources *out) {
     return true;
 }
 
-/* Computes bytes [from, end) of the result, in chunks of all sources small enough for the cache. */
+/* Number of bytes that the string has in [from, end). */
+static size_t bytesWithin(slice text, size_t from, size_t end) {
+    size_t len = sizeMin(text.len, end);
+    return len > from ? len - from : 0;
+}
+
+/* DIFF, DIFF1 and ANDOR, like combineChunk(): compares the first source with all bits that the
+ * others have. */
+static void combineWithOthers(bitOperation op, const bitSources *s, char *to, size_t from,
+                              size_t end) {
+    hotCheck(from < end);
+    hotCheck(s->count > 1);
+    size_t size = end - from;
+    memset(to, 0, size);
+    for (size_t i = 1; i < s->count; i++) {
+        slice text = s->texts[i];
+        bitsOr(to, to, text.ptr + from, bytesWithin(text, from, end));
+    }
+    slice first = s->texts[0];
+    size_t len = bytesWithin(first, from, end);
+    for (size_t i = 0; i < len; i++) {
+        int own = first.ptr[from + i], others = to[i];
+        int result = op == BITOP_DIFF    ? own & ~others
+                     : op == BITOP_DIFF1 ? others & ~own
+                                         : own & others;
+        to[i] = (char)result;
+    }
+    if (op != BITOP_DIFF1) memset(to + len, 0, size - len); /* the first source ends there */
+}
+
+/* ONE, like combineChunk(). */
+static void combineOnce(const bitSources *s, char *to, size_t from, size_t end) {
+    hotCheck(from < end);
+    hotCheck(end - from <= BITOP_CHUNK);
+    char again[BITOP_CHUNK] = {0}, both[BITOP_CHUNK]; /* bits that two sources have */
+    size_t size = end - from;
+    memset(to, 0, size);
+    for (size_t i = 0; i < s->count; i++) {
+        const char *bytes = s->texts[i].ptr + from;
+        size_t len = bytesWithin(s->texts[i], from, end);
+        bitsAnd(both, to, bytes, len);
+        bitsOr(again, again, both, len);
+        bitsOr(to, to, bytes, len);
+    }
+    for (size_t i = 0; i < size; i++) to[i] = (char)(to[i] & ~again[i]);
+}
+
+/* Computes bytes [from, end) of the result of AND, OR, XOR and NOT, in chunks of all sources small
+ * enough for the cache. */
 static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t from, size_t end) {
     hotCheck(from < end);
     hotCheck(op <= BITOP_NOT);
@@ -208,16 +270,14 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
      * extended. */
     const char *so_far = first.ptr + from;
     if (first.len < end || s->count == 1) {
-        size_t len = first.len > from ? first.len - from : 0;
-        len = sizeMin(len, end - from);
+        size_t len = bytesWithin(first, from, end);
         if (len) memcpy(to, so_far, len);
         memset(to + len, 0, end - from - len);
         so_far = to;
     }
     for (size_t i = 1; i < s->count; i++) {
         slice text = s->texts[i];
-        size_t len = sizeMin(text.len, end);
-        len = len > from ? len - from : 0;
+        size_t len = bytesWithin(text, from, end);
         const char *bytes = text.ptr + from;
         if (op == BITOP_AND) {
             bitsAnd(to, so_far, bytes, len);
@@ -233,11 +293,19 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
 /* Computes the result; NULL if memory is exhausted. */
 static blob *combine(bitOperation op, const bitSources *s) {
     hotCheck(s->len > 0);
-    enum { CHUNK = 8192 };
     blob *result = blobTryNew(s->len);
     if (!result) return NULL;
-    for (size_t at = 0; at < s->len; at += CHUNK)
-        combineChunk(op, s, result->bytes + at, at, sizeMin(s->len, at + CHUNK));
+    for (size_t at = 0; at < s->len; at += BITOP_CHUNK) {
+        char *to = result->bytes + at;
+        size_t end = sizeMin(s->len, at + BITOP_CHUNK);
+        if (op < BITOP_DIFF) {
+            combineChunk(op, s, to, at, end);
+        } else if (op == BITOP_ONE) {
+            combineOnce(s, to, at, end);
+        } else {
+            combineWithOthers(op, s, to, at, end);
+        }
+    }
     result->len = s->len;
     return result;
 }
@@ -260,29 +328,49 @@ static void storeResult(ctx *c, blob *result) {
     ctxKeyChanged(c, key, &eventSet);
 }
 
-/* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: length of the result in bytes, which is
- * that of the longest string; shorter ones are padded with zero bytes. */
+/* Parses the operation, and checks the number of sources. False: the error was replied. */
+static bool argOperation(ctx *c, bitOperation *out) {
+    hotCheck(c->argc >= 4);
+    static const char *const upper[] = {"DIFF", "DIFF1", "ANDOR"};
+    if (!parseOperation(c->argv[1], out)) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    if (*out == BITOP_NOT && c->argc != 4) {
+        replyError(c, SLICE("ERR BITOP NOT must be called with a single source key."));
+        return false;
+    }
+    if (*out >= BITOP_DIFF && *out != BITOP_ONE && c->argc == 4) {
+        replyErrorFormat(c, "ERR BITOP %s must be called with at least two source keys.",
+                         upper[*out - BITOP_DIFF]);
+        return false;
+    }
+    return true;
+}
+
+/* An operation that Valkey does not know is propagated as its result; `len` 0: there is none. */
+static void propagateResult(ctx *c, bitOperation op, const char *bytes, size_t len) {
+    slice words[3] = {len ? SLICE("SET") : SLICE("DEL"), c->argv[2], sliceMake(bytes, len)};
+    if (op >= BITOP_DIFF) ctxPropagateAs(c, len ? 3 : 2, words);
+}
+
+/* BITOP AND|OR|XOR|NOT|DIFF|DIFF1|ANDOR|ONE destination key [key ...]. Reply: length of the result
+ * in bytes, which is that of the longest string; shorter ones are padded with zero bytes. */
 void bitopCommand(ctx *c) {
     hotCheck(c->argc >= 4);
     bitOperation op;
     bitSources s;
-    if (!parseOperation(c->argv[1], &op)) {
-        replyError(c, ERR_SYNTAX_TEXT);
-        return;
-    }
-    if (op == BITOP_NOT && c->argc != 4) {
-        replyError(c, SLICE("ERR BITOP NOT must be called with a single source key."));
-        return;
-    }
-    if (!findSources(c, &s)) return;
+    if (!argOperation(c, &op) || !findSources(c, &s)) return;
     blob *result = s.len > 0 ? combine(op, &s) : NULL;
     sourcesClear(&s);
     if (result) {
+        propagateResult(c, op, result->bytes, result->len);
         storeResult(c, result);
     } else if (s.len > 0) {
         stringReplyNoMemory(c);
         return;
     } else if (dbDelete(c->db, c->argv[2], collectionHash(c, 2), c->look)) {
+        propagateResult(c, op, NULL, 0);
         ctxKeyChanged(c, c->argv[2], &eventDel);
     }
     replyInteger(c, (int64_t)s.len);

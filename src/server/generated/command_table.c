@@ -763,10 +763,14 @@ static const commandArg args_bitop_operation[] = {
     {.name = "or", .token = "OR", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "xor", .token = "XOR", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "not", .token = "NOT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "diff", .token = "DIFF", .summary = "The bits of the first string that no other has.", .type = ARG_PURE_TOKEN, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "diff1", .token = "DIFF1", .summary = "The bits of the other strings that the first does not have.", .type = ARG_PURE_TOKEN, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "andor", .token = "ANDOR", .summary = "The bits of the first string that another one has, too.", .type = ARG_PURE_TOKEN, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "one", .token = "ONE", .summary = "The bits that exactly one string has.", .type = ARG_PURE_TOKEN, .flags = ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_bitop[] = {
-    {.name = "operation", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_bitop_operation},
+    {.name = "operation", .type = ARG_ONEOF, .key_spec = -1, .count = 8, .args = args_bitop_operation},
     {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
 };

@@ -119,7 +119,7 @@ start_server {tags {bitmap}} {
 
     test {BITOP refuses unknown operations and a second key for NOT} {
         r set a x
-        foreach operation {diff nand foo {}} {assert_error "ERR syntax error" {r bitop $operation d a}}
+        foreach operation {nand foo {}} {assert_error "ERR syntax error" {r bitop $operation d a}}
         assert_error "ERR BITOP NOT must be called with a single source key." {r bitop not d a a}
         assert_equal 0 [r exists d]
     }
@@ -176,6 +176,69 @@ start_server {tags {bitmap}} {
             }
             assert_equal $len [r bitop $op d {*}$keys]
             assert_equal [binary format c* $want] [r get d]
+        }
+    }
+
+    test {BITOP DIFF, DIFF1, ANDOR and ONE, as Redis 8.6 computes them} {
+        r mset a "\x0f\x3c" b "\xaa" c "\xff\x01\x80"
+        foreach {operation keys want} {
+            diff {a b} 053c         diff {b a} a000         diff {a b c} 003c00     diff {a none} 0f3c
+            diff1 {a b} a000        diff1 {a b c} f00180    diff1 {none a} 0f3c
+            andor {a b} 0a00        andor {a b c} 0f0000    andor {a none} 0000
+            one {a} 0f3c            one {a b} a53c          one {a b c} 503d80      one {a b c a} 500180
+        } {
+            assert_equal [string length $want] [expr {2 * [r bitop $operation d {*}$keys]}]
+            binary scan [r get d] H* got
+            assert_equal $want $got "$operation $keys"
+        }
+        assert_equal 0 [r bitop diff d none none]
+        assert_equal 0 [r exists d]
+    }
+
+    test {BITOP DIFF, DIFF1 and ANDOR need two sources, and refuse other types} {
+        r del d list
+        r set a x
+        r rpush list a
+        foreach operation {DIFF DIFF1 ANDOR} {
+            assert_error "ERR BITOP $operation must be called with at least two source keys." {r bitop $operation d a}
+            assert_error "WRONGTYPE *" {r bitop $operation d a list}
+        }
+        assert_error "WRONGTYPE *" {r bitop one d list}
+        assert_equal 0 [r exists d]
+    }
+
+    test {BITOP DIFF, DIFF1, ANDOR and ONE of random strings match a model} {
+        for {set round 0} {$round < [scaled 100]} {incr round} {
+            set count [expr {2 + [random_below 4]}]
+            set keys {}
+            set texts {}
+            set len 0
+            for {set i 0} {$i < $count} {incr i} {
+                set text [random_text [expr {$round % 10 ? [random_below 70] : 8000 + [random_below 1000]}]]
+                r set s$i $text
+                lappend keys s$i
+                binary scan $text cu* bytes
+                lappend texts $bytes
+                set len [expr {max($len, [string length $text])}]
+            }
+            set op [lindex {diff diff1 andor one} [random_below 4]]
+            set want {}
+            for {set i 0} {$i < $len} {incr i} {
+                set values [lmap text $texts {expr {[llength $text] > $i ? [lindex $text $i] : 0}}]
+                set own [lindex $values 0]
+                set others 0
+                foreach value [lrange $values 1 end] {set others [expr {$others | $value}]}
+                set once 0
+                set again 0
+                foreach value $values {
+                    set again [expr {$again | $once & $value}]
+                    set once [expr {$once | $value}]
+                }
+                lappend want [switch $op diff {expr {$own & ~$others}} diff1 {expr {$others & ~$own}} \
+                    andor {expr {$own & $others}} one {expr {$once & ~$again}}]
+            }
+            assert_equal $len [r bitop $op d {*}$keys]
+            assert_equal [binary format c* $want] [r get d] "$op $count"
         }
     }
 

@@ -110,9 +110,13 @@ static const helpArgument arguments26[] = {
     {"or", "OR", HELP_TOKEN, 0, NULL, 0},
     {"xor", "XOR", HELP_TOKEN, 0, NULL, 0},
     {"not", "NOT", HELP_TOKEN, 0, NULL, 0},
+    {"diff", "DIFF", HELP_TOKEN, 0, NULL, 0},
+    {"diff1", "DIFF1", HELP_TOKEN, 0, NULL, 0},
+    {"andor", "ANDOR", HELP_TOKEN, 0, NULL, 0},
+    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments27[] = {
-    {"operation", NULL, HELP_ONEOF, 0, arguments26, 4},
+    {"operation", NULL, HELP_ONEOF, 0, arguments26, 8},
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
@@ -2489,7 +2493,7 @@ const helpEntry helpEntries[] = {
      "Performs arbitrary bitfield integer operations on strings.", "3.2.0", "bitmap", arguments23, 2},
     {"BITFIELD_RO", "key [GET encoding offset [GET encoding offset ...]]",
      "Performs arbitrary read-only bitfield integer operations on strings.", "6.0.0", "bitmap", arguments25, 2},
-    {"BITOP", "AND|OR|XOR|NOT destkey key [key ...]",
+    {"BITOP", "AND|OR|XOR|NOT|DIFF|DIFF1|ANDOR|ONE destkey key [key ...]",
      "Performs bitwise operations on multiple strings, and stores the result.", "2.6.0", "bitmap", arguments27, 3},
     {"BITPOS", "key bit [start [end [BYTE|BIT]]]",
      "Finds the first set (1) or clear (0) bit in a string.", "2.8.7", "bitmap", arguments31, 3},
