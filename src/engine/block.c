@@ -19,6 +19,7 @@
 #include "engine/keyspace.h"
 #include "engine/kept_request.h"
 #include "engine/key_index.h"
+#include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/timer.h"
@@ -51,7 +52,8 @@ struct blockWait {
     uint64_t secrets; /* arguments that the command log must not show */
     uint64_t work;    /* ticks that blockAddWork() was given */
     blockReadyProc *ready;
-    engineTimer deadline;
+    engineTimer timer;
+    int64_t deadline_ms, again_ms; /* what the timer is set for; 0: nothing */
     commandProc *timed_out, *finish;
     bool (*may_time_out)(const void *state);
     void *state;
@@ -190,6 +192,20 @@ static void leaveQueue(blockWait *w, keyWait *place) {
 
 static void timeIsUp(engineTimer *t);
 
+/* True if the command is to run again before the wait times out. */
+static bool runsAgainFirst(const blockWait *w) {
+    return w->again_ms && (!w->deadline_ms || w->again_ms < w->deadline_ms);
+}
+
+static void setTimer(blockWait *w) {
+    int64_t at_ms = runsAgainFirst(w) ? w->again_ms : w->deadline_ms;
+    if (at_ms) {
+        timerSet(&w->timer, at_ms);
+    } else {
+        timerStop(&w->timer);
+    }
+}
+
 /* Stores what will run again: the request, or the arguments given instead. */
 static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params) {
     if (!params->argv && c->request) return keptRequestInit(&w->kept, c->request);
@@ -209,6 +225,10 @@ void blockStart(ctx *c, const blockParams *params) {
     c->flags |= CTX_NOT_RUN;
     if (s->blocked) {
         s->blocked->again = true;
+        if (unlikely(s->blocked->again_ms != params->again_ms)) {
+            s->blocked->again_ms = params->again_ms;
+            setTimer(s->blocked);
+        }
         if (params->free_state) params->free_state(params->state);
         return;
     }
@@ -227,7 +247,9 @@ void blockStart(ctx *c, const blockParams *params) {
                      .silent = c->out != &s->out && !(c->flags & CTX_MAY_BLOCK),
                      .secrets = ctxSecrets(c),
                      .ready = params->ready,
-                     .deadline = {.due = timeIsUp},
+                     .timer = {.due = timeIsUp},
+                     .deadline_ms = params->deadline_ms,
+                     .again_ms = params->again_ms,
                      .timed_out = params->timed_out,
                      .may_time_out = params->may_time_out,
                      .finish = params->finish,
@@ -237,7 +259,7 @@ void blockStart(ctx *c, const blockParams *params) {
     w->memory = memSizeOf(w) + keepRequest(w, c, params);
     listAppend(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) queueFor(w, i, params->keys[i]);
-    if (params->deadline_ms) timerSet(&w->deadline, params->deadline_ms);
+    setTimer(w);
     outbufInit(&w->held);
     s->blocked = w;
     s->flags |= SESSION_BLOCKED;
@@ -278,7 +300,7 @@ static void freeWait(blockWait *w) {
     hotCheck(w->who->blocked == w);
     w->who->blocked = NULL;
     w->who->flags &= ~SESSION_BLOCKED;
-    timerStop(&w->deadline);
+    timerStop(&w->timer);
     removeWait(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) leaveQueue(w, &w->keys[i]);
     if (w->free_state) w->free_state(w->state);
@@ -378,16 +400,6 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     release(w);
 }
 
-static void timeIsUp(engineTimer *t) {
-    hotCheck(CONTAINER_OF(t, blockWait, deadline)->who->flags & SESSION_BLOCKED);
-    blockWait *w = CONTAINER_OF(t, blockWait, deadline);
-    if (w->may_time_out && !w->may_time_out(w->state)) {
-        timerSet(t, t->at_ms);
-        return;
-    }
-    end(w, w->timed_out, SLICE(""));
-}
-
 bool blockEnd(session *s, slice error) {
     blockWait *w = s->blocked;
     if (!w || w->ends || (!error.len && !w->timed_out)) return false;
@@ -458,6 +470,32 @@ static void continueWait(blockWait *w) {
         runAgain(w);
     }
     propagateUnitEnd();
+}
+
+/* The command of a wait runs again because it is `again_ms`. */
+static void runAtTime(blockWait *w) {
+    enum { RETRY_MS = 50 };
+    bool forbidden = engineHot.current || engineHot.loading || pauseNow() != PAUSE_NONE;
+    w->again_ms = forbidden ? engineHot.now_ms + RETRY_MS : 0;
+    setTimer(w);
+    if (forbidden || isClosing(w)) return;
+    engineHot.now_ms = clockWallMs();
+    continueWait(w);
+    blockWake(); /* who waits for what it has changed */
+}
+
+static void timeIsUp(engineTimer *t) {
+    hotCheck(CONTAINER_OF(t, blockWait, timer)->who->flags & SESSION_BLOCKED);
+    blockWait *w = CONTAINER_OF(t, blockWait, timer);
+    if (runsAgainFirst(w)) {
+        runAtTime(w);
+        return;
+    }
+    if (w->may_time_out && !w->may_time_out(w->state)) {
+        timerSet(t, t->at_ms);
+        return;
+    }
+    end(w, w->timed_out, SLICE(""));
 }
 
 bool blockFinishNow(session *s) {

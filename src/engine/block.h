@@ -64,6 +64,10 @@ typedef struct blockParams {
     bool when_gone;
     blockReadyProc *ready; /* additional condition for a value of the type; NULL: none */
     int64_t deadline_ms;   /* 0: no timeout */
+    /* The command runs again at this time, too, 0: it does not; a little later if keys must not
+     * change then. What it says when it calls blockStart() once more replaces this. Not with
+     * `finish`. */
+    int64_t again_ms;
     /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait
      * either. */
     commandProc *timed_out;
@@ -85,8 +89,8 @@ typedef struct blockParams {
     bool holds_reply;
 } blockParams;
 /* Blocks the session; the last call of a command, instead of a reply. Must not be called if
- * blocking is denied. If a command that runs again calls it, the existing wait continues and only
- * the new parameters are freed. */
+ * blocking is denied. If a command that runs again calls it, the existing wait continues with the
+ * new `again_ms`, and the other new parameters are freed. */
 void blockStart(ctx *c, const blockParams *params);
 /* A command with CTX_HOLDS_REPLY has returned: its reply is what is pending in the session's output
  * beyond the first `start` bytes. */
