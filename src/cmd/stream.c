@@ -19,6 +19,8 @@ typedef struct addOptions {
     int64_t limit;
     int operator_arg, threshold_arg; /* 0: none */
     bool no_make;
+    streamRefs refs;
+    bool refs_given;
     idForm id_form;
     streamId id;
     int id_arg;
@@ -111,6 +113,11 @@ static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
     return true;
 }
 
+/* False for `*`, and for most ids. */
+static bool mayBeRefs(slice text) {
+    return text.len >= sizeof("acked") - 1 && text.len <= sizeof("keepref") - 1;
+}
+
 /* False: the error was replied. */
 static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
     *out = (addOptions){0};
@@ -126,6 +133,8 @@ static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
                 return false;
         } else if (is_add && ctxArgIs(c, i, "nomkstream")) {
             out->no_make = true;
+        } else if (mayBeRefs(c->argv[i]) && !out->refs_given && streamArgRefs(c, i, &out->refs)) {
+            out->refs_given = true;
         } else if (is_add) {
             if (!parseAddId(c, i, out)) return false;
         } else {
@@ -138,22 +147,64 @@ static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
 
 /* ------------------------------------------------------------------ propagation of both */
 
+/* The exact bound that was applied, as MAXLEN or MINID; `text` has STREAM_ID_TEXT_MAX bytes. */
+static slice exactBound(const addOptions *p, const stream *s, char *text) {
+    streamId first = STREAM_ID_MAX;
+    if (!p->rule.whole_nodes) {
+        if (p->rule.by_id) return streamIdText(p->rule.min_id, text);
+        return sliceMake(text, numberPrintUint(text, p->rule.length));
+    }
+    if (p->refs != REFS_DELETE) {
+        (void)streamFirstKept(s, &first); /* without entries all are removed */
+    } else if (streamLength(s)) {
+        first = streamFirstId(s); /* not all of a node is removed */
+    }
+    if (p->rule.by_id) return streamIdText(first, text);
+    return sliceMake(text, numberPrintUint(text, streamLength(s)));
+}
+
 /* Propagates the request with the assigned id and the exact bound that was applied. */
 static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
     char id[STREAM_ID_TEXT_MAX], bound[STREAM_ID_TEXT_MAX];
-    streamId first = STREAM_ID_MAX;
     slice *words = memNewArray(slice, (size_t)c->argc);
     memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
     if (p->id_arg) words[p->id_arg] = streamIdText(p->id, id);
     if (p->rule.whole_nodes) {
         words[p->operator_arg] = SLICE("=");
-        (void)streamFirstKept(s, &first); /* without entries all are removed */
-        words[p->threshold_arg] = p->rule.by_id
-                                      ? streamIdText(first, bound)
-                                      : sliceMake(bound, numberPrintUint(bound, streamLength(s)));
+        words[p->threshold_arg] = exactBound(p, s, bound);
     }
     ctxPropagateAs(c, c->argc, words);
     memFree(words);
+}
+
+/* The end of a request with KEEPREF, DELREF or ACKED. Propagates it without the word, as an XADD,
+ * or an XTRIM if `fields` is 0, followed by XDEL of the entries that ACKED has removed; removes the
+ * references for DELREF. `ids`: those of streamTrimRefs(). */
+static void finishRefs(ctx *c, const addOptions *p, stream *s, const streamIds *ids, int fields) {
+    enum { WORDS_MAX = 6 };
+    char id[STREAM_ID_TEXT_MAX], bound[STREAM_ID_TEXT_MAX];
+    bool trims = p->trims && p->refs != REFS_ACKED;
+    int n = 0;
+    slice *words = memNewArray(slice, WORDS_MAX + (size_t)fields);
+    words[n++] = fields ? SLICE("XADD") : SLICE("XTRIM");
+    words[n++] = c->argv[1];
+    if (trims) {
+        words[n++] = p->rule.by_id ? SLICE("MINID") : SLICE("MAXLEN");
+        words[n++] = SLICE("=");
+        words[n++] = exactBound(p, s, bound);
+    }
+    if (fields) words[n++] = streamIdText(p->id, id);
+    for (int i = c->argc - fields; i < c->argc; i++) words[n++] = c->argv[i];
+    if (fields || trims) ctxPropagateAs(c, n, words);
+    memFree(words);
+    if (p->refs == REFS_ACKED) streamPropagateIds(c, c->argv[1], NULL, ids);
+    if (p->refs == REFS_DELETE) (void)streamDropRefs(c, c->argv[1], s, ids);
+}
+
+/* Trims as the options say; returns the number of entries removed. */
+static uint64_t trimStream(stream *s, const addOptions *p, streamIds *ids) {
+    if (likely(p->refs == REFS_KEEP)) return streamTrim(s, &p->rule);
+    return streamTrimRefs(s, &p->rule, p->refs, ids);
 }
 
 /* ------------------------------------------------------------------ XADD */
@@ -188,8 +239,9 @@ static bool entryFits(ctx *c, const slice *fields, size_t count) {
     return false;
 }
 
-/* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value
- * ...]. Reply: the entry's id; null with NOMKSTREAM if there is no stream. */
+/* XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id
+ * field value [field value ...]. Reply: the entry's id; null with NOMKSTREAM if there is no
+ * stream. */
 void xaddCommand(ctx *c) {
     hotCheck(c->argc >= 5);
     addOptions p;
@@ -218,8 +270,14 @@ void xaddCommand(ctx *c) {
         collectionPlace(c, 1, o);
     }
     streamAppend(s, p.id, fields, (size_t)count, &rdbLimitsNow()->stream);
-    uint64_t removed = p.trims ? streamTrim(s, &p.rule) : 0;
-    if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) propagateExact(c, &p, s);
+    streamIds ids = {0};
+    uint64_t removed = p.trims ? trimStream(s, &p, &ids) : 0;
+    if (unlikely(p.refs_given)) {
+        finishRefs(c, &p, s, &ids, count);
+        streamIdsClear(&ids);
+    } else if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) {
+        propagateExact(c, &p, s);
+    }
     streamReplyId(c, p.id);
     ctxKeyChanged(c, c->argv[1], &eventXadd);
     if (removed) collectionNotify(c, c->argv[1], &eventXtrim);
@@ -227,17 +285,24 @@ void xaddCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ removing */
 
-/* XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count]. Reply: number of entries removed. */
+/* XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count] [KEEPREF|DELREF|ACKED]. Reply: number
+ * of entries removed. */
 void xtrimCommand(ctx *c) {
     hotCheck(c->argc >= 4);
     addOptions p;
     stream *s;
     if (!parseOptions(c, false, &p)) return;
     if (!streamFindWrite(c, 1, &s)) return;
-    uint64_t removed = s ? streamTrim(s, &p.rule) : 0;
+    streamIds ids = {0};
+    uint64_t removed = s ? trimStream(s, &p, &ids) : 0;
     replyInteger(c, (int64_t)removed);
     if (!removed) return;
-    if (engineHot.sinks && p.rule.whole_nodes) propagateExact(c, &p, s);
+    if (unlikely(p.refs_given)) {
+        finishRefs(c, &p, s, &ids, 0);
+        streamIdsClear(&ids);
+    } else if (engineHot.sinks && p.rule.whole_nodes) {
+        propagateExact(c, &p, s);
+    }
     collectionChanged(c, c->argv[1], &eventXtrim, removed);
 }
 

@@ -164,8 +164,7 @@ void streamReplyId(ctx *c, streamId id) {
     replyBulk(c, streamIdText(id, text));
 }
 
-void streamReplyEntry(ctx *c, streamId id, streamFields fields) {
-    replyArray(c, 2);
+void streamReplyEntryParts(ctx *c, streamId id, streamFields fields) {
     streamReplyId(c, id);
     replyArray(c, 2 * (int64_t)fields.left);
     while (fields.left) {
@@ -174,6 +173,11 @@ void streamReplyEntry(ctx *c, streamId id, streamFields fields) {
         replyItem(c, &name);
         replyItem(c, &value);
     }
+}
+
+void streamReplyEntry(ctx *c, streamId id, streamFields fields) {
+    replyArray(c, 2);
+    streamReplyEntryParts(c, id, fields);
 }
 
 int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, bool backwards,

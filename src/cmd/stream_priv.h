@@ -36,11 +36,40 @@ slice streamIdText(streamId id, char *text);
 bool streamFindRead(ctx *c, int arg_index, stream **out);
 bool streamFindWrite(ctx *c, int arg_index, stream **out);
 
+/* ---- references: groups that have an entry pending, or have not read it ---- */
+
+/* What removing entries does with them (KEEPREF, DELREF, ACKED). */
+typedef enum streamRefs {
+    REFS_KEEP,   /* nothing */
+    REFS_DELETE, /* pending entries are removed, too */
+    REFS_ACKED,  /* an entry with references is not removed */
+} streamRefs;
+/* Parses argument `i` as one of these words; false: it is none. */
+bool streamArgRefs(const ctx *c, int i, streamRefs *out);
+
+/* Ids that something happened to. All zero: none. */
+typedef struct streamIds {
+    streamId *list;
+    size_t count, cap;
+} streamIds;
+void streamIdsClear(streamIds *ids);
+/* streamTrim() of a stream in this way, exactly but for max_removed. REFS_DELETE: adds the removed
+ * entries with references to `ids`, for streamDropRefs(). REFS_ACKED: adds all removed entries, for
+ * streamPropagateIds(). */
+uint64_t streamTrimRefs(stream *s, const streamTrimRule *rule, streamRefs refs, streamIds *ids);
+/* Removes these entries from the pending entries of all groups, and propagates that as XACK.
+ * Returns the number of pending entries removed. */
+uint64_t streamDropRefs(ctx *c, slice key, stream *s, const streamIds *ids);
+/* Propagates XDEL, or XACK of a group, with these ids; nothing if there are none. */
+void streamPropagateIds(ctx *c, slice key, const streamGroup *acked_by, const streamIds *ids);
+
 /* ---- replies ---- */
 
 void streamReplyId(ctx *c, streamId id);
 /* [id, [field, value, ...]] */
 void streamReplyEntry(ctx *c, streamId id, streamFields fields);
+/* The two elements of it, without the head of the array. */
+void streamReplyEntryParts(ctx *c, streamId id, streamFields fields);
 /* Replies the entries from start to end, or in reverse, as an array; `count` 0: no limit. Returns
  * their number. */
 int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, bool backwards,

@@ -64,7 +64,10 @@ size_t streamFreeEffort(const stream *s) { return s->nodes.count + streamGroupsE
 
 uint64_t streamLength(const stream *s) { return s->length; }
 streamId streamLastId(const stream *s) { return s->last_id; }
-void streamSetLastId(stream *s, streamId id) { s->last_id = id; }
+void streamSetLastId(stream *s, streamId id) {
+    if (streamIdLess(id, s->last_id)) streamForgetOldest(s); /* ids of removed entries may return */
+    s->last_id = id;
+}
 streamId streamFirstId(const stream *s) { return s->first_id; }
 streamId streamMaxDeletedId(const stream *s) { return s->max_deleted_id; }
 void streamSetMaxDeletedId(stream *s, streamId id) { s->max_deleted_id = id; }
@@ -235,6 +238,11 @@ bool streamDelete(stream *s, streamId id) {
     return true;
 }
 
+/* True if the rule ends at the entry: it and all that follow remain. */
+static bool trimEnds(const stream *s, const streamTrimRule *rule, streamId id) {
+    return rule->by_id ? !streamIdLess(id, rule->min_id) : s->length <= rule->length;
+}
+
 /* Marks as removed the entries of the first node that match the rule; returns their number. */
 static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule *rule) {
     hotCheck(nodeOf(first)->live > 0 || nodeOf(first)->deleted > 0);
@@ -244,9 +252,9 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
     beforeNode(s, first->id, n);
     for (bool more = streamNodeFirst(n, first->id, &e); more;
          more = streamNodeNext(n, first->id, &e)) {
-        bool ends = rule->by_id ? !streamIdLess(e.id, rule->min_id) : s->length <= rule->length;
-        if (ends) break;
+        if (trimEnds(s, rule, e.id)) break;
         if (e.deleted) continue;
+        if (unlikely(rule->removes)) rule->removes(rule->arg, e.id);
         streamNodeMark(n, &e);
         s->length--;
         removed++;
@@ -267,6 +275,17 @@ static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRul
     return streamNodeLast(n, entry->id, &last) && streamIdLess(last.id, rule->min_id);
 }
 
+/* Calls rule->removes for the entries of a node. */
+static void eachRemoved(const idEntry *entry, const streamTrimRule *rule) {
+    hotCheck(rule->removes);
+    const streamNode *n = nodeOf(entry);
+    streamEntry e;
+    for (bool more = streamNodeFirst(n, entry->id, &e); more;
+         more = streamNodeNext(n, entry->id, &e)) {
+        if (!e.deleted) rule->removes(rule->arg, e.id);
+    }
+}
+
 uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
     hotCheck(s->length <= s->entries_added);
     uint64_t removed = 0;
@@ -279,6 +298,7 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
         uint64_t live = nodeOf(&first)->live;
         if (rule->max_removed && removed + live > rule->max_removed) break;
         if (takesNode(s, &first, rule)) {
+            if (unlikely(rule->removes)) eachRemoved(&first, rule);
             dropNode(s, &first);
             removed += live;
             continue;
@@ -287,6 +307,43 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
         break;
     }
     if (removed) findFirst(s);
+    return removed;
+}
+
+/* Ids of the live entries of a node, in a block that the caller frees; *last: id of its last entry,
+ * live or not. Returns their number. */
+static size_t liveIds(const idEntry *entry, streamId **out, streamId *last) {
+    const streamNode *n = nodeOf(entry);
+    streamEntry e;
+    size_t count = 0;
+    *out = memNewArray(streamId, (size_t)n->live + 1);
+    for (bool more = streamNodeFirst(n, entry->id, &e); more;
+         more = streamNodeNext(n, entry->id, &e)) {
+        if (!e.deleted) (*out)[count++] = e.id;
+        *last = e.id;
+    }
+    hotCheck(count == n->live);
+    return count;
+}
+
+uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermitProc *permits) {
+    hotCheck(s->length <= s->entries_added);
+    uint64_t removed = 0;
+    streamId next = STREAM_ID_MIN;
+    idCursor at;
+    bool more = true;
+    while (more && idTreeSeek(&s->nodes, next, &at)) {
+        idEntry entry;
+        idCursorRead(&at, &entry);
+        if (rule->max_removed && removed + nodeOf(&entry)->live > rule->max_removed) break;
+        if (rule->whole_nodes && !takesNode(s, &entry, rule)) break;
+        streamId *ids;
+        size_t count = liveIds(&entry, &ids, &next), i = 0;
+        for (; i < count && !trimEnds(s, rule, ids[i]); i++)
+            removed += permits(rule->arg, ids[i]) && streamDelete(s, ids[i]);
+        memFree(ids);
+        more = i == count && streamIdNext(&next);
+    }
     return removed;
 }
 

@@ -78,9 +78,17 @@ typedef struct streamTrimRule {
     uint64_t length;
     streamId min_id;
     uint64_t max_removed; /* 0: no limit */
+    /* Called for each entry that is removed; must not change the stream. NULL: not called. */
+    void (*removes)(void *arg, streamId id);
+    void *arg;
 } streamTrimRule;
 /* Removes entries from the start of the stream; returns their number. */
 uint64_t streamTrim(stream *s, const streamTrimRule *rule);
+/* True if the entry may be removed. */
+typedef bool streamPermitProc(void *arg, streamId id);
+/* The same as streamDelete() of each entry that `permits` does not keep, which gets rule->arg: what
+ * follows a kept entry is looked at, too, until the rule is met. */
+uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermitProc *permits);
 
 /* ---- reading ---- */
 

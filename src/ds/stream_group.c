@@ -50,6 +50,7 @@ streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t 
     g->last_id = last_id;
     g->entries_read = entries_read;
     g->pending.values = 3;
+    g->oldest_ms = INT64_MAX;
     g->name_len = (uint32_t)name.len;
     if (name.len) memcpy(g->name, name.ptr, name.len);
     orderedInsert(&s->groups, &groups_type, g);
@@ -193,7 +194,7 @@ streamConsumer *streamConsumerNext(orderedCursor *at) { return orderedNext(at); 
 
 uint64_t streamPendingCount(const streamGroup *g) { return g->pending.count; }
 
-static void toPending(const streamGroup *g, const idEntry *entry, streamPending *out) {
+void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out) {
     hotCheck(entry->value[2] < g->number_count);
     *out = (streamPending){.id = entry->id,
                            .owner = g->by_number[entry->value[2]],
@@ -204,13 +205,14 @@ static void toPending(const streamGroup *g, const idEntry *entry, streamPending 
 bool streamPendingFind(const streamGroup *g, streamId id, streamPending *out) {
     idEntry entry;
     if (!idTreeFind(&g->pending, id, &entry)) return false;
-    toPending(g, &entry, out);
+    streamToPending(g, &entry, out);
     return true;
 }
 
 void streamPendingSet(streamGroup *g, const streamPending *p) {
     idEntry entry = {p->id, {(uint64_t)p->delivered_ms, p->deliveries, p->owner->number}};
     idEntry id_alone = {.id = p->id}, old;
+    if (p->delivered_ms < g->oldest_ms) g->oldest_ms = p->delivered_ms;
     if (likely(idTreeInsert(&g->pending, &entry))) {
         check(idTreeInsert(&p->owner->pending, &id_alone));
         return;
@@ -242,7 +244,7 @@ bool streamPendingNext(streamPendingCursor *at, streamPending *out) {
     at->next = entry.id;
     at->ended = !streamIdNext(&at->next);
     if (at->ids == &at->g->pending) {
-        toPending(at->g, &entry, out);
+        streamToPending(at->g, &entry, out);
     } else {
         check(streamPendingFind(at->g, entry.id, out));
     }
@@ -254,11 +256,20 @@ bool streamPendingLast(const streamGroup *g, streamPending *out) {
     idEntry entry;
     if (!idTreeSeekBack(&g->pending, STREAM_ID_MAX, &place)) return false;
     idCursorRead(&place, &entry);
-    toPending(g, &entry, out);
+    streamToPending(g, &entry, out);
     return true;
 }
 
 /* ------------------------------------------------------------------ all groups of a stream */
+
+bool streamIsReferenced(const stream *s, streamId id) {
+    orderedCursor at;
+    streamPending p;
+    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
+        if (streamIdLess(streamGroupLastId(g), id) || streamPendingFind(g, id, &p)) return true;
+    }
+    return false;
+}
 
 void streamFreeGroups(stream *s) {
     orderedCursor at;
@@ -293,6 +304,7 @@ void streamCopyGroups(stream *to, const stream *from) {
     orderedCursor at;
     for (const streamGroup *g = streamGroupFirst(from, &at); g; g = streamGroupNext(&at)) {
         streamGroup *copy = streamGroupCreate(to, streamGroupName(g), g->last_id, g->entries_read);
+        copy->oldest_ms = g->oldest_ms;
         copyConsumers(copy, g);
         idTreeCopy(&copy->pending, &g->pending);
     }
@@ -347,7 +359,7 @@ void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept) {
     }
 }
 
-static const char *verifyGroup(const streamGroup *g) {
+static const char *verifyGroup(const stream *s, const streamGroup *g) {
     uint64_t owned = 0, consumers = 0;
     const char *broken = idTreeVerify(&g->pending);
     if (broken) return broken;
@@ -364,6 +376,7 @@ static const char *verifyGroup(const streamGroup *g) {
         streamPendingSeek(&at, g, c, STREAM_ID_MIN);
         while (streamPendingNext(&at, &p)) {
             if (p.owner != c) return "owner of a pending entry";
+            if (p.delivered_ms < g->oldest_ms && streamHas(s, p.id)) return "oldest delivery";
         }
     }
     if (consumers != g->consumers.count) return "consumers";
@@ -374,7 +387,7 @@ static const char *verifyGroup(const streamGroup *g) {
 const char *streamVerifyGroups(const stream *s) {
     orderedCursor at;
     for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
-        const char *broken = verifyGroup(g);
+        const char *broken = verifyGroup(s, g);
         if (broken) return broken;
     }
     return orderedVerify(&s->groups, &groups_type);

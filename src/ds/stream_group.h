@@ -79,6 +79,19 @@ void streamPendingSet(streamGroup *g, const streamPending *p);
 /* False: there is none. */
 bool streamPendingRemove(streamGroup *g, streamId id);
 
+/* True if a group has not read the entry, or has it pending. */
+bool streamIsReferenced(const stream *s, streamId id);
+
+/* Finds pending entries that were delivered at or before `until_ms` and are still in the stream, at
+ * most `max` (0: all): those delivered first, in this order; of the same time in that of their ids.
+ * Returns their number; *out is a block that the caller frees. Looks at all pending entries of the
+ * group if one may be that old, else at none. */
+size_t streamPendingIdle(const stream *s, streamGroup *g, int64_t until_ms, uint64_t max,
+                         streamPending **out);
+/* No pending entry that is still in the stream was delivered before this time; INT64_MAX: there is
+ * none. streamPendingIdle() has made it later if it found nothing. */
+int64_t streamPendingOldest(const streamGroup *g);
+
 /* Iteration in order of ids. Between two steps entries may be changed; those up to the last one
  * returned may be removed. */
 typedef struct streamPendingCursor {

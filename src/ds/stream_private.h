@@ -31,8 +31,9 @@ struct streamConsumer {
     char name[];
 };
 
-/* Invariant: an id is in `pending` if and only if it is in the tree of the consumer with the number
- * stored with it. */
+/* Invariants: an id is in `pending` if and only if it is in the tree of the consumer with the
+ * number stored with it; no pending entry that is still in the stream was delivered before
+ * oldest_ms. */
 struct streamGroup {
     streamId last_id;
     int64_t entries_read;
@@ -42,8 +43,12 @@ struct streamGroup {
     uint32_t number_count, free; /* entries of by_number; all below `free` are in use */
     uint32_t number_cap;
     uint32_t name_len;
+    int64_t oldest_ms;
     char name[];
 };
+
+/* An entry of the group's tree. */
+void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out);
 
 /* While s->frozen is set: before a node's content changes; after one was added. */
 void streamFrozenBefore(stream *s, streamId key, const streamNode *n);
@@ -55,6 +60,8 @@ bool streamFrozenTake(stream *s, streamId key, const streamNode *n);
 void streamCopyGroups(stream *to, const stream *from);
 void streamFreeGroups(stream *s);
 size_t streamGroupsBytes(const stream *s, size_t samples);
+/* Pending entries may have become older than their groups know (oldest_ms). */
+void streamForgetOldest(stream *s);
 /* Moves the groups' blocks. */
 void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
 const char *streamVerifyGroups(const stream *s);

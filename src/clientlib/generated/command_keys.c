@@ -167,10 +167,12 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"unlink", NULL, 1, 0},
     {"watch", NULL, 1, 0},
     {"xack", NULL, 1, 0},
+    {"xackdel", NULL, 1, 0},
     {"xadd", NULL, 1, 0},
     {"xautoclaim", NULL, 1, 0},
     {"xclaim", NULL, 1, 0},
     {"xdel", NULL, 1, 0},
+    {"xdelex", NULL, 1, 0},
     {"xgroup|create", NULL, 2, 0},
     {"xgroup|createconsumer", NULL, 2, 0},
     {"xgroup|delconsumer", NULL, 2, 0},
@@ -221,4 +223,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 214;
+const int vkCommandKeysCount = 216;

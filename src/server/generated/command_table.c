@@ -374,10 +374,12 @@ commandProc waitCommand;
 commandProc waitaofCommand;
 commandProc watchCommand;
 commandProc xackCommand;
+commandProc xackdelCommand;
 commandProc xaddCommand;
 commandProc xautoclaimCommand;
 commandProc xclaimCommand;
 commandProc xdelCommand;
+commandProc xdelexCommand;
 commandProc xgroupCreateCommand;
 commandProc xgroupCreateconsumerCommand;
 commandProc xgroupDelconsumerCommand;
@@ -4433,6 +4435,28 @@ static const commandArg args_xack[] = {
     {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
+static const keySpec keys_xackdel[] = {
+    {.flags = KEY_RW | KEY_UPDATE | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_xackdel_condition[] = {
+    {.name = "keepref", .token = "KEEPREF", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "delref", .token = "DELREF", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "acked", .token = "ACKED", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_xackdel_ids[] = {
+    {.name = "numids", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_xackdel[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_xackdel_condition},
+    {.name = "ids", .token = "IDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xackdel_ids},
+};
+
 static const keySpec keys_xadd[] = {
     {.notes = "UPDATE instead of INSERT because of the optional trimming feature", .flags = KEY_RW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -4467,6 +4491,7 @@ static const commandArg args_xadd_id_selector[] = {
 static const commandArg args_xadd[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "nomkstream", .token = "NOMKSTREAM", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "condition", .summary = "What is done with references of consumer groups to entries that are trimmed.", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1, .count = 3, .args = args_xackdel_condition},
     {.name = "trim", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_xadd_trim},
     {.name = "id-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xadd_id_selector},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
@@ -4503,6 +4528,12 @@ static const commandArg args_xclaim[] = {
 static const commandArg args_xdel[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_xdelex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_xackdel_condition},
+    {.name = "ids", .token = "IDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xackdel_ids},
 };
 
 static const keySpec keys_xgroup_create[] = {
@@ -4803,9 +4834,17 @@ static const commandHistory history_xtrim[] = {
     {"6.2.0", "Added the `MINID` trimming strategy and the `LIMIT` option."},
 };
 
+static const commandArg args_xtrim_trim[] = {
+    {.name = "strategy", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xadd_trim_strategy},
+    {.name = "operator", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_xadd_trim_operator},
+    {.name = "threshold", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "LIMIT", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "condition", .summary = "What is done with references of consumer groups to entries that are trimmed.", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1, .count = 3, .args = args_xackdel_condition},
+};
+
 static const commandArg args_xtrim[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
-    {.name = "trim", .type = ARG_BLOCK, .key_spec = -1, .count = 4, .args = args_xadd_trim},
+    {.name = "trim", .type = ARG_BLOCK, .key_spec = -1, .count = 5, .args = args_xtrim_trim},
 };
 
 static const commandHistory history_zadd[] = {
@@ -7806,6 +7845,19 @@ const commandSpec serverCommands[] = {
      .since = "5.0.0",
      .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_xack, .arg_count = 3},
+    {.name = "xackdel",
+     .proc = xackdelCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Acknowledges messages for a consumer group and removes them from the stream.",
+     .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
+     .since = "9.1.0",
+     .key_specs = keys_xackdel, .key_spec_count = 1,
+     .args = args_xackdel, .arg_count = 4},
     {.name = "xadd",
      .proc = xaddCommand,
      .arity = -5,
@@ -7820,7 +7872,7 @@ const commandSpec serverCommands[] = {
      .tips = tips_client_info, .tip_count = 1,
      .key_specs = keys_xadd, .key_spec_count = 1,
      .history = history_xadd, .history_count = 2,
-     .args = args_xadd, .arg_count = 5},
+     .args = args_xadd, .arg_count = 6},
     {.name = "xautoclaim",
      .proc = xautoclaimCommand,
      .arity = -6,
@@ -7863,6 +7915,19 @@ const commandSpec serverCommands[] = {
      .since = "5.0.0",
      .key_specs = keys_hdel, .key_spec_count = 1,
      .args = args_xdel, .arg_count = 2},
+    {.name = "xdelex",
+     .proc = xdelexCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Removes messages from a stream, and what consumer groups know of them, if so wanted.",
+     .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
+     .since = "9.1.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_xdelex, .arg_count = 3},
     {.name = "xgroup",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -8412,4 +8477,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 268;
+const int serverCommandCount = 270;

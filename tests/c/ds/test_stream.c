@@ -261,6 +261,43 @@ static void deleteEntry(void) {
     if (streamIdLess(max_deleted_id, id)) max_deleted_id = id;
 }
 
+/* Counts in *arg the entries that a trim removes: the first ones, in order. */
+static void nextIsRemoved(void *arg, streamId id) {
+    int *told = arg;
+    assert_true(*told < entry_count);
+    assert_true(streamIdEqual(entries[*told].id, id));
+    (*told)++;
+}
+
+static bool isPermitted(void *arg, streamId id) {
+    (void)arg; /* the id decides */
+    return id.ms % 3 != 0;
+}
+
+/* Without whole nodes the result is exact; with them, no entry that has to stay is removed. */
+static void trimPermittedEntries(void) {
+    streamTrimRule rule = {.by_id = randomUniform(2),
+                           .whole_nodes = randomUniform(3) == 0,
+                           .length = randomUniform((uint64_t)entry_count + 2),
+                           .min_id = anyId()};
+    if (rule.whole_nodes && randomUniform(2)) rule.max_removed = 1 + randomUniform(50);
+    uint64_t removed = streamTrimPermitted(s, &rule, isPermitted), want = 0;
+    if (rule.max_removed) assert_true(removed <= rule.max_removed);
+    for (int i = 0; i < entry_count;) {
+        bool ends = rule.by_id ? !streamIdLess(entries[i].id, rule.min_id)
+                               : (uint64_t)entry_count <= rule.length;
+        if (ends || (rule.whole_nodes && want == removed)) break;
+        if (!isPermitted(NULL, entries[i].id)) {
+            i++;
+            continue;
+        }
+        if (streamIdLess(max_deleted_id, entries[i].id)) max_deleted_id = entries[i].id;
+        forgetEntries(i, 1);
+        want++;
+    }
+    assert_int_equal(removed, want);
+}
+
 /* The removed entries are a prefix: exactly the requested one, or, with whole nodes, at most
  * that. */
 static void trimEntries(void) {
@@ -272,7 +309,11 @@ static void trimEntries(void) {
     uint64_t exact = rule.by_id                            ? (uint64_t)entryAt(rule.min_id)
                      : rule.length < (uint64_t)entry_count ? (uint64_t)entry_count - rule.length
                                                            : 0;
+    int told = 0;
+    rule.removes = randomUniform(2) ? nextIsRemoved : NULL;
+    rule.arg = &told;
     uint64_t removed = streamTrim(s, &rule);
+    if (rule.removes) assert_int_equal(told, removed);
     if (rule.whole_nodes) {
         assert_true(removed <= exact);
         if (rule.max_removed) assert_true(removed <= rule.max_removed);
@@ -335,6 +376,52 @@ static void claimOne(wantGroup *w, streamGroup *g) {
     setPending(w, g, &p, which);
 }
 
+static bool deliveredBefore(const wantPending *a, const wantPending *b) {
+    if (a->delivered_ms != b->delivered_ms) return a->delivered_ms < b->delivered_ms;
+    return streamIdLess(a->id, b->id);
+}
+
+/* The oldest pending entry of the model that is in the stream, idle, and delivered after `last`
+ * (NULL: any); NULL: there is none. */
+static const wantPending *nextIdle(const wantGroup *w, int64_t until_ms, const wantPending *last) {
+    const wantPending *found = NULL;
+    for (int i = 0; i < w->count; i++) {
+        const wantPending *p = &w->pending[i];
+        if (p->delivered_ms > until_ms || (last && !deliveredBefore(last, p))) continue;
+        if (found && !deliveredBefore(p, found)) continue;
+        if (entryLives(p->id)) found = p;
+    }
+    return found;
+}
+
+static void findIdle(const wantGroup *w, streamGroup *g) {
+    int64_t until_ms = randomUniform(4) ? now_ms - (int64_t)randomUniform(100) : INT64_MAX;
+    uint64_t max = randomUniform(20);
+    streamPending *found;
+    size_t count = streamPendingIdle(s, g, until_ms, max, &found);
+    const wantPending *want = NULL;
+    for (size_t i = 0; i < count; i++) {
+        want = nextIdle(w, until_ms, want);
+        assert_non_null(want);
+        assert_true(streamIdEqual(found[i].id, want->id));
+        assert_int_equal(found[i].delivered_ms, want->delivered_ms);
+        assert_int_equal(found[i].deliveries, want->deliveries);
+    }
+    if (max == 0 || count < max) assert_null(nextIdle(w, until_ms, want));
+    if (count == 0) assert_true(streamPendingOldest(g) > until_ms || until_ms == INT64_MAX);
+    memFree(found);
+}
+
+static void checkReferences(void) {
+    streamId id = anyId();
+    bool want = false;
+    for (int i = 0; i < GROUPS; i++) {
+        const wantGroup *w = &groups[i];
+        want |= w->there && (streamIdLess(w->last_id, id) || isPending(w, id));
+    }
+    assert_int_equal(streamIsReferenced(s, id), want);
+}
+
 static void dropConsumer(wantGroup *w, streamGroup *g) {
     int which = (int)randomUniform(CONSUMERS);
     streamConsumer *c = streamConsumerFind(g, consumerName(which));
@@ -374,6 +461,10 @@ static void groupStep(void) {
         w->last_id = anyId();
         streamGroupSetLastId(g, w->last_id, STREAM_UNKNOWN);
         return;
+    case 4:
+    case 5:
+    case 6: findIdle(w, g); return;
+    case 7: checkReferences(); return;
     default: break;
     }
     uint64_t kind = randomUniform(3);
@@ -404,7 +495,11 @@ static void historyStep(int64_t time_ms) {
     } else if (dice < 60) {
         deleteEntry();
     } else if (dice < 61) {
-        trimEntries();
+        if (randomUniform(2)) {
+            trimEntries();
+        } else {
+            trimPermittedEntries();
+        }
     } else {
         groupStep();
     }

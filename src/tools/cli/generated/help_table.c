@@ -2015,35 +2015,56 @@ static const helpArgument arguments450[] = {
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments451[] = {
+    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
+    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
+    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments452[] = {
+    {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments453[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments451, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments452, 2},
+};
+static const helpArgument arguments454[] = {
+    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
+    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
+    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments455[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments452[] = {
+static const helpArgument arguments456[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments453[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments451, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments452, 2},
+static const helpArgument arguments457[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments455, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments456, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments454[] = {
+static const helpArgument arguments458[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments455[] = {
+static const helpArgument arguments459[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments460[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments453, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments454, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments455, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 3},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments457, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments458, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments459, 2},
 };
-static const helpArgument arguments457[] = {
+static const helpArgument arguments461[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2052,7 +2073,7 @@ static const helpArgument arguments457[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments458[] = {
+static const helpArgument arguments462[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2065,387 +2086,407 @@ static const helpArgument arguments458[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments459[] = {
+static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments460[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments461[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments460, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments462[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments463[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments464[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
+    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
+    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+    {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments465, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments464, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments465, 2},
 };
 static const helpArgument arguments467[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments468[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments467, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments469[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments470[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments469, 2},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments471[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments472[] = {
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments473[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments472, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments474[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments475[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments476[] = {
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments477[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments476, 2},
+};
+static const helpArgument arguments478[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments479[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments473[] = {
+static const helpArgument arguments480[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments472, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments479, 5},
 };
-static const helpArgument arguments474[] = {
+static const helpArgument arguments481[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments475[] = {
+static const helpArgument arguments482[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments476[] = {
+static const helpArgument arguments483[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments475, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments482, 2},
 };
-static const helpArgument arguments477[] = {
+static const helpArgument arguments484[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments478[] = {
+static const helpArgument arguments485[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments479[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments477, 2},
+static const helpArgument arguments486[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments484, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments478, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments485, 2},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments487[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments488[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments489[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments490[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments484[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments482, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments483, 2},
+static const helpArgument arguments491[] = {
+    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
+    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
+    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments492[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments489, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments490, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments491, 3},
 };
-static const helpArgument arguments485[] = {
+static const helpArgument arguments493[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments484, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments492, 5},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments494[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments495[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments496[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments497[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments486, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments487, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments494, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments495, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments488, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments496, 2},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments498[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments499[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments500[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments501[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments502[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments503[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments504[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments495, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments503, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments505[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments506[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments507[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments498, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments506, 3},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments508[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments509[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments510[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments501, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments509, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments503[] = {
+static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments504[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments505[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments506[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments507[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
-};
-static const helpArgument arguments508[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments509[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments510[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments509, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments511[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments512[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments511, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments513[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments514[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments513, 2},
 };
 static const helpArgument arguments515[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments514, 2},
+};
+static const helpArgument arguments516[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments517[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments517[] = {
-    {"dst", NULL, HELP_TEXT, 0, NULL, 0},
-    {"src", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments515, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments516, 2},
-};
 static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments516, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments517, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments519[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments519, 2},
 };
 static const helpArgument arguments521[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments521, 2},
 };
 static const helpArgument arguments523[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments524[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments525[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"dst", NULL, HELP_TEXT, 0, NULL, 0},
+    {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments523, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments524, 2},
 };
 static const helpArgument arguments526[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments527[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments526, 2},
-};
-static const helpArgument arguments528[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
+static const helpArgument arguments527[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments528[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments529[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments530[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments531[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments532[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments533[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments532, 2},
+};
+static const helpArgument arguments534[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments535[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments534, 2},
+};
+static const helpArgument arguments536[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments537[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments538[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments539[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments540[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments531, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments539, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments541[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments542[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments533, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments541, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3221,118 +3262,122 @@ const helpEntry helpEntries[] = {
      "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments449, 1},
     {"XACK", "key group id [id ...]",
      "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments450, 3},
-    {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments456, 5},
+    {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments453, 4},
+    {"XADD", "key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments460, 6},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments457, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments461, 7},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments458, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments462, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments459, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments463, 2},
+    {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments466, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments461, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments468, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments462, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments469, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments463, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments470, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments464, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments471, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments466, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments473, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments467, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments474, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments468, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments475, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments470, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments477, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments471, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments478, 1},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments473, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments480, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments474, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments481, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments476, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments483, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments479, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments486, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments480, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments487, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments481, 4},
-    {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments485, 2},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments488, 4},
+    {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count] [KEEPREF|DELREF|ACKED]",
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments493, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments489, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments497, 6},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments490, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments498, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments491, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments499, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments492, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments500, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments493, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments501, 3},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments494, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments502, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments496, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments504, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments497, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments505, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments499, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments507, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments500, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments508, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments502, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments510, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments503, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments511, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments504, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments512, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments505, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments513, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments507, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments515, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments510, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments518, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments512, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments520, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments514, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments522, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments517, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments525, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments518, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments526, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments519, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments527, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments520, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments528, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments521, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments529, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments522, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments530, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments523, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments531, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments525, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments533, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments527, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments535, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments528, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments536, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments529, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments537, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments530, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments538, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments532, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments540, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments534, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments542, 5},
 };
 
-const int helpEntryCount = 442;
+const int helpEntryCount = 444;
