@@ -8,10 +8,11 @@
 
 /* The options of the request. */
 typedef struct readOptions {
-    bool of_group, noack, blocks;
+    bool of_group, noack, blocks, claims;
     int64_t count, deadline_ms;
-    int group_arg;  /* the consumer follows; 0: none */
-    int first, end; /* arguments with keys; the same number of ids follows */
+    int64_t min_idle_ms; /* of pending entries to claim */
+    int group_arg;       /* the consumer follows; 0: none */
+    int first, end;      /* arguments with keys; the same number of ids follows */
 } readOptions;
 
 /* What to read from one stream. */
@@ -40,11 +41,24 @@ static bool parseStreams(ctx *c, int first, readOptions *out) {
     return true;
 }
 
-/* Parses GROUP or NOACK, which XREAD refuses. */
+/* True for XREADGROUP; else the error was replied that XREAD has no such option. */
 static bool forGroups(ctx *c, const char *word, const readOptions *p) {
     if (p->of_group) return true;
     replyErrorFormat(
         c, "ERR The %s option is only supported by XREADGROUP. You called XREAD instead.", word);
+    return false;
+}
+
+/* Parses the number after CLAIM at argument `i`. */
+static bool parseMinIdle(ctx *c, int i, readOptions *out) {
+    if (!forGroups(c, "CLAIM", out)) return false;
+    out->claims = true;
+    if (!numberParseInt(c->argv[i], &out->min_idle_ms)) {
+        replyError(c, SLICE("ERR min-idle-time is not an integer or out of range"));
+        return false;
+    }
+    if (out->min_idle_ms >= 0) return true;
+    replyError(c, SLICE("ERR min-idle-time must be a positive integer"));
     return false;
 }
 
@@ -67,6 +81,8 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
         } else if (ctxArgIs(c, i, "noack")) {
             if (!forGroups(c, "NOACK", out)) return false;
             out->noack = true;
+        } else if (more && ctxArgIs(c, i, "claim") && commandHasExtensions()) {
+            if (!parseMinIdle(c, ++i, out)) return false;
         } else {
             break;
         }
@@ -138,31 +154,67 @@ static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
 
 /* ------------------------------------------------------------------ reading for groups */
 
-/* Delivers entries that the group has not read to the consumer. True if there were any. */
-static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
-                     streamConsumer *consumer) {
+/* Replies an entry; with CLAIM followed by the time since its last delivery and their number. */
+static void replyDelivered(ctx *c, const readOptions *p, streamId id, streamFields fields,
+                           int64_t idle_ms, uint64_t deliveries) {
+    if (likely(!p->claims)) {
+        streamReplyEntry(c, id, fields);
+        return;
+    }
+    replyArray(c, 4);
+    streamReplyEntryParts(c, id, fields);
+    replyInteger(c, idle_ms);
+    replyInteger(c, (int64_t)deliveries);
+}
+
+/* Delivers entries that the group has not read to the consumer, until `found` entries in total are
+ * the requested number. Returns that total. */
+static int64_t deliverNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
+                           streamConsumer *consumer, int64_t found) {
     streamCursor at;
     streamId id, start = streamGroupLastId(plan->g);
     streamFields fields;
-    int64_t found = 0;
-    respDeferred array = respDeferBegin(c->out);
-    if (streamIdNext(&start)) {
-        streamCursorInit(&at, plan->s, start, STREAM_ID_MAX, false);
-        while ((p->count == 0 || found < p->count) && streamCursorNext(&at, &id, &fields)) {
-            streamReplyEntry(c, id, fields);
-            streamGroupAdvance(plan->s, plan->g, id);
-            found++;
-            if (p->noack) continue;
-            streamPending pending = {id, consumer, c->now_ms, 1};
-            streamPendingSet(plan->g, &pending);
-            if (engineHot.sinks) streamPropagateClaim(c, key, plan->g, &pending);
-        }
-        streamCursorClear(&at);
+    if (!streamIdNext(&start)) return found;
+    streamCursorInit(&at, plan->s, start, STREAM_ID_MAX, false);
+    while ((p->count == 0 || found < p->count) && streamCursorNext(&at, &id, &fields)) {
+        replyDelivered(c, p, id, fields, 0, 0);
+        streamGroupAdvance(plan->s, plan->g, id);
+        found++;
+        if (p->noack) continue;
+        streamPending pending = {id, consumer, c->now_ms, 1};
+        streamPendingSet(plan->g, &pending);
+        if (engineHot.sinks) streamPropagateClaim(c, key, plan->g, &pending);
     }
+    streamCursorClear(&at);
+    return found;
+}
+
+/* Delivers a pending entry of any consumer once more, to this one. */
+static void deliverIdle(ctx *c, slice key, const readOptions *p, const readPlan *plan,
+                        streamConsumer *consumer, const streamPending *idle) {
+    streamCursor at;
+    streamId id;
+    streamFields fields;
+    streamCursorInit(&at, plan->s, idle->id, idle->id, false);
+    check(streamCursorNext(&at, &id, &fields));
+    replyDelivered(c, p, id, fields, c->now_ms - idle->delivered_ms, idle->deliveries);
+    streamCursorClear(&at);
+    streamPending pending = {id, consumer, c->now_ms, idle->deliveries + 1};
+    streamPendingSet(plan->g, &pending);
+    if (engineHot.sinks) streamPropagateClaim(c, key, plan->g, &pending);
+}
+
+/* Delivers these pending entries (CLAIM), and then entries that the group has not read. */
+static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
+                     streamConsumer *consumer, const streamPending *idle, size_t idle_count) {
+    respDeferred array = respDeferBegin(c->out);
+    for (size_t i = 0; i < idle_count; i++) deliverIdle(c, key, p, plan, consumer, &idle[i]);
+    int64_t claimed = (int64_t)idle_count;
+    int64_t found = deliverNews(c, key, p, plan, consumer, claimed);
     respDeferEnd(c->out, array, '*', c->proto, found);
     if (!found) return;
-    if (!p->noack) streamConsumerSetActive(consumer, c->now_ms);
-    streamPropagateGroup(c, key, plan->g);
+    if (!p->noack || claimed) streamConsumerSetActive(consumer, c->now_ms);
+    if (found > claimed) streamPropagateGroup(c, key, plan->g);
     ctxDatasetChanged(c, 1); /* as in Valkey one for the stream, not for each entry */
 }
 
@@ -211,6 +263,19 @@ static bool hasAfter(const stream *s, streamId id) {
     return s && streamLastLive(s, &last) && streamIdLess(id, last);
 }
 
+/* XREADGROUP with CLAIM. */
+static void serveClaims(ctx *c, const readOptions *p, slice key, const readPlan *plan,
+                        streamConsumer *consumer, readReply *r) {
+    streamPending *idle;
+    size_t count =
+        streamPendingIdle(plan->s, plan->g, c->now_ms - p->min_idle_ms, (uint64_t)p->count, &idle);
+    if (count || hasAfter(plan->s, streamGroupLastId(plan->g))) {
+        beginStream(c, r, key);
+        readNews(c, key, p, plan, consumer, idle, count);
+    }
+    memFree(idle);
+}
+
 static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
     hotCheck(i > 0);
     hotCheck(i <= c->argc);
@@ -226,9 +291,11 @@ static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan
         beginStream(c, r, key);
         readHistory(c, p, plan, consumer);
         engineHot.dirty++; /* as in Valkey, though nothing has changed */
+    } else if (unlikely(p->claims)) {
+        serveClaims(c, p, key, plan, consumer, r);
     } else if (hasAfter(plan->s, streamGroupLastId(plan->g))) {
         beginStream(c, r, key);
-        readNews(c, key, p, plan, consumer);
+        readNews(c, key, p, plan, consumer, NULL, 0);
     }
 }
 
@@ -249,6 +316,17 @@ static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, rea
 
 static void replyTimedOut(ctx *c) { replyNullArray(c); }
 
+/* The time at which a pending entry can be claimed, if nothing happens until then; 0: never. */
+static int64_t claimTime(const readOptions *p, const readPlan *plans) {
+    int64_t first_ms = INT64_MAX, at_ms;
+    for (int i = 0; p->claims && i < p->end - p->first; i++) {
+        if (!plans[i].undelivered) continue;
+        bool later = !numberAdd(streamPendingOldest(plans[i].g), p->min_idle_ms, &at_ms);
+        if (!later && at_ms < first_ms) first_ms = at_ms;
+    }
+    return first_ms == INT64_MAX ? 0 : first_ms;
+}
+
 /* Blocks until one of the streams has entries. `$` is replaced by the current last id. */
 static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans) {
     hotCheck(p->first < p->end);
@@ -266,6 +344,7 @@ static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans)
                           .type = TYPE_STREAM,
                           .when_gone = p->of_group,
                           .deadline_ms = p->deadline_ms,
+                          .again_ms = claimTime(p, plans),
                           .timed_out = replyTimedOut,
                           .argv = words,
                           .argc = c->argc};
@@ -299,7 +378,8 @@ done:
  * of each stream that has entries after its id; null if none has. */
 void xreadCommand(ctx *c) { readOrBlock(c, false); }
 
-/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id
- * ...]. Reply: the same, with entries not delivered to the group before (">"), or the consumer's
- * pending entries. */
+/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [CLAIM min-idle-time] [NOACK] STREAMS
+ * key [key ...] id [id ...]. Reply: the same, with entries not delivered to the group before (">"),
+ * or the consumer's pending entries. With CLAIM entries that have been pending for so long precede
+ * those of ">", and each has the time since its last delivery, and their number. */
 void xreadgroupCommand(ctx *c) { readOrBlock(c, true); }

@@ -4808,6 +4808,7 @@ static const commandArg args_xreadgroup[] = {
     {.name = "group-block", .token = "GROUP", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xreadgroup_group_block},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "min-idle-time", .token = "CLAIM", .summary = "Pending entries of any consumer that have been idle for so many milliseconds are delivered again, before new ones.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
     {.name = "noack", .token = "NOACK", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "streams", .token = "STREAMS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xread_streams},
 };
@@ -8010,7 +8011,7 @@ const commandSpec serverCommands[] = {
      .complexity = "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.",
      .since = "5.0.0",
      .key_specs = keys_xreadgroup, .key_spec_count = 1,
-     .args = args_xreadgroup, .arg_count = 5},
+     .args = args_xreadgroup, .arg_count = 6},
     {.name = "xrevrange",
      .proc = xrevrangeCommand,
      .arity = -4,

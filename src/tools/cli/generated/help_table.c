@@ -2196,6 +2196,7 @@ static const helpArgument arguments486[] = {
     {"group-block", "GROUP", HELP_BLOCK, 0, arguments484, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"min-idle-time", "CLAIM", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"streams", "STREAMS", HELP_BLOCK, 0, arguments485, 2},
 };
@@ -3306,8 +3307,8 @@ const helpEntry helpEntries[] = {
      "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments481, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
      "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments483, 3},
-    {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments486, 5},
+    {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments486, 6},
     {"XREVRANGE", "key end start [COUNT count]",
      "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments487, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
