@@ -6,9 +6,11 @@
 #include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
+#include "cmd/hotkeys_priv.h"
 #include "format/rdb_settings.h"
 
 static const gate *const gates[] = {&debugGate, NULL};
+static const commandObserver *const command_observers[] = {&hotkeysObserver, NULL};
 
 static void printStats(str *out) {
     strAppendFormat(out, "dump_payload_sanitizations:%llu\r\n",
@@ -31,5 +33,6 @@ const feature cmdFeature = {.name = "cmd",
                             .options = cmdOptions,
                             .info = sections,
                             .gates = gates,
+                            .command_observers = command_observers,
                             .on_stats_reset = rdbResetPackedChecks,
                             .init = init};

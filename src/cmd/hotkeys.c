@@ -5,6 +5,7 @@
 #include "engine/hotkeys.h"
 
 #include "base/base.h"
+#include "cmd/hotkeys_priv.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
 
@@ -22,8 +23,8 @@ static void replyKey(ctx *c, const hotKey *k, double total) {
     replyDouble(c, total > 0 ? 100.0 * k->rate / total : 0);
 }
 
-/* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent
- * first. */
+/* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent first;
+ * without COUNT what a session (HOTKEYS START) has measured, if there is one. */
 void hotkeysGetCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     int64_t wanted = HOTKEYS_MAX;
@@ -31,6 +32,7 @@ void hotkeysGetCommand(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
+    if (c->argc == 2 && hotkeysReplySession(c)) return;
     if (c->argc == 4 && !ctxArgInt(c, 3, &wanted)) return;
     if (wanted < 1) {
         replyError(c, SLICE("ERR COUNT must be positive"));
@@ -58,6 +60,10 @@ void hotkeysGetCommand(ctx *c) {
 
 /* HOTKEYS RESET. Reply: OK. */
 void hotkeysResetCommand(ctx *c) {
+    if (!hotkeysForgetSession()) {
+        replyError(c, SLICE("ERR hotkey tracking session in progress, stop tracking first"));
+        return;
+    }
     hotkeysReset();
     replyOk(c);
 }
@@ -69,8 +75,15 @@ void hotkeysHelpCommand(ctx *c) {
         "    Return the keys most asked for (64 at most), as estimated from a sample of",
         "    the requests: requests per second, by how much that may be too high, and the",
         "    share of all requests in percent. Requests count half after 10 seconds.",
+        "    Without COUNT, what a session has measured, if there is one.",
         "RESET",
-        "    Forget what was counted so far.",
+        "    Forget what was counted so far, and the session, which must have been stopped.",
+        "START METRICS <count> [CPU] [NET] [COUNT <keys>] [DURATION <seconds>]",
+        "      [SAMPLE <ratio>] [SLOTS <count> <slot> ...]",
+        "    Begin a session that measures the time and traffic of each command, and finds the",
+        "    keys (10, 64 at most) that cost most; of one command in <ratio> if given.",
+        "STOP",
+        "    End the measuring of the session.",
         NULL,
     };
     replyHelp(c, lines);

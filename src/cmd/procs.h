@@ -98,6 +98,8 @@ commandProc hmsetCommand;
 commandProc hotkeysGetCommand;
 commandProc hotkeysHelpCommand;
 commandProc hotkeysResetCommand;
+commandProc hotkeysStartCommand;
+commandProc hotkeysStopCommand;
 commandProc hpersistCommand;
 commandProc hpexpireCommand;
 commandProc hpexpireatCommand;

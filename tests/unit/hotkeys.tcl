@@ -79,3 +79,150 @@ start_server {tags {hotkeys} overrides {save ""}} {
         assert_error "ERR unknown subcommand 'foo'. Try HOTKEYS HELP." {r hotkeys foo}
     }
 }
+
+# What HOTKEYS GET says of a session.
+proc session {} {
+    set reply [r hotkeys get]
+    assert_equal 1 [llength $reply]
+    return [lindex $reply 0]
+}
+
+start_server {tags {hotkeys} overrides {save ""}} {
+    test {HOTKEYS START measures commands, STOP ends that, RESET forgets it} {
+        assert_equal {} [r hotkeys stop]
+        assert_equal OK [r hotkeys start metrics 2 cpu net]
+        assert_error "ERR hotkey tracking session already in progress" {r hotkeys start metrics 1 cpu}
+        assert_error "ERR hotkey tracking session in progress, stop tracking first" {r hotkeys reset}
+        for {set i 0} {$i < 20} {incr i} {r set large [string repeat x 10000]}
+        r set small x
+        r ping
+        set got [session]
+        assert_equal {1 1 {{0 16383}}} [list [dict get $got tracking-active] [dict get $got sample-ratio] [dict get $got selected-slots]]
+        assert_equal large [lindex [dict get $got by-net-bytes] 0]
+        # *3 $3 set $5 large $5 10000 +OK
+        assert_equal [expr {20 * (4 + 9 + 11 + 8 + 10002 + 5)}] [lindex [dict get $got by-net-bytes] 1]
+        assert_equal {small 36} [lrange [dict get $got by-net-bytes] 2 3]
+        assert_equal [expr {20 * 10039 + 36}] [dict get $got total-net-bytes]
+        assert {[dict get $got net-bytes-all-commands-all-slots] >= 20 * 10039 + 36 + 14 + 7}
+        assert {[dict get $got all-commands-all-slots-us] >= [dict get $got by-cpu-time-us large]}
+        assert_equal OK [r hotkeys stop]
+        r set small x
+        set stopped [session]
+        assert_equal 0 [dict get $stopped tracking-active]
+        assert_equal [dict get $got by-net-bytes] [dict get $stopped by-net-bytes]
+        assert_equal $stopped [session]
+        assert {[dict exists [r hotkeys get count 1] keys]}
+        assert_equal OK [r hotkeys reset]
+        assert {[dict exists [r hotkeys get] keys]}
+    }
+
+    test {HOTKEYS START: a session has the metrics and the number of keys that were asked for} {
+        assert_equal OK [r hotkeys start metrics 1 net count 2]
+        for {set i 1} {$i <= 400} {incr i} {r set key:$i [string repeat x $i]}
+        set got [session]
+        assert_equal {0 0 1 1} [list [dict exists $got by-cpu-time-us] [dict exists $got total-cpu-time-user-ms] \
+            [dict exists $got by-net-bytes] [dict exists $got total-net-bytes]]
+        assert_equal 4 [llength [dict get $got by-net-bytes]]
+        assert_equal OK [r hotkeys stop]
+        assert_equal OK [r hotkeys start metrics 1 cpu]
+        set got [session]
+        assert_equal {1 1 0 {}} [list [dict exists $got by-cpu-time-us] [dict exists $got total-cpu-time-sys-ms] \
+            [dict exists $got total-net-bytes] [dict get $got by-cpu-time-us]]
+        r hotkeys stop
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START: commands of a transaction count one by one, those of scripts as the script} {
+        r hotkeys start metrics 1 net
+        r multi
+        r set a xx
+        r mset b 1 c 2
+        r exec
+        set costs [dict get [session] by-net-bytes]
+        assert_equal {a b c} [lsort [dict keys $costs]]
+        assert_equal [dict get $costs b] [dict get $costs c]
+        r hotkeys stop
+        r hotkeys start metrics 1 net
+        r eval {redis.call('set', KEYS[1], 1); redis.call('set', KEYS[2], 2)} 2 s t
+        assert_equal {s t} [lsort [dict keys [dict get [session] by-net-bytes]]]
+        r hotkeys stop
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START: a session ends after its duration} {
+        r hotkeys start metrics 1 net duration 1
+        r set a x
+        wait_for_condition 500 10 {[dict get [session] tracking-active] == 0}
+        assert_equal 1000 [dict get [session] collection-duration-ms]
+        r set later x
+        assert_equal a [dict keys [dict get [session] by-net-bytes]]
+        assert_equal {} [r hotkeys stop]
+        assert_equal OK [r hotkeys start metrics 1 net]
+        r hotkeys stop
+        assert_equal OK [r hotkeys reset]
+    }
+
+    test {HOTKEYS START: SAMPLE measures the keys of some commands} {
+        r hotkeys start metrics 1 net sample 1000000
+        for {set i 0} {$i < 10} {incr i} {r set a x}
+        assert_equal {{} 0} [list [dict get [session] by-net-bytes] [dict get [session] total-net-bytes]]
+        r hotkeys stop
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START refuses malformed requests} {
+        foreach {words error} {
+            {} "ERR METRICS parameter is required"
+            {count 5 metrics 1 cpu} "ERR METRICS parameter is required"
+            {metrics} "ERR METRICS parameter is required"
+            {metrics 0 cpu} "ERR METRICS count must be > 0 and <= 2"
+            {metrics x cpu} "ERR METRICS count must be > 0 and <= 2"
+            {metrics 3 cpu net} "ERR METRICS count must be > 0 and <= 2"
+            {metrics 1 foo} "ERR METRICS no valid metrics passed. Supported: CPU|NET"
+            {metrics 2 net NET} "ERR METRICS NET defined more than once!"
+            {metrics 2 cpu} "ERR METRICS count does not match number of metric types provided"
+            {metrics 1 cpu net} "ERR syntax error"
+            {metrics 1 cpu count} "ERR syntax error"
+            {metrics 1 cpu count 0} "ERR COUNT must be between 1 and 64"
+            {metrics 1 cpu count 65} "ERR COUNT must be between 1 and 64"
+            {metrics 1 cpu duration 0} "ERR DURATION must be between 1 and 1000000"
+            {metrics 1 cpu duration 1000001} "ERR DURATION must be between 1 and 1000000"
+            {metrics 1 cpu sample 0} "ERR SAMPLE ratio must be positive"
+            {metrics 1 cpu slots 1 5} "ERR SLOTS parameter cannot be used in non-cluster mode"
+        } {
+            assert_error $error {r hotkeys start {*}$words}
+        }
+        assert {[dict exists [r hotkeys get] keys]}
+    }
+}
+
+start_server {tags {hotkeys cluster} overrides {save "" cluster-enabled yes}} {
+    test {HOTKEYS START: SLOTS restricts a session} {
+        r cluster addslotsrange 0 16383
+        wait_for_condition 500 10 {[string match "*cluster_state:ok*" [r cluster info]]}
+        # foo is in slot 12182, bar in 5061, zap in another one
+        assert_equal OK [r hotkeys start metrics 2 net cpu slots 3 12182 5061 5062]
+        foreach key {foo bar zap} {r set $key x}
+        set got [session]
+        assert_equal {{5061 5062} 12182} [dict get $got selected-slots]
+        assert_equal {bar foo} [lsort [dict keys [dict get $got by-net-bytes]]]
+        assert_equal 68 [dict get $got net-bytes-all-commands-selected-slots]
+        assert {[dict get $got net-bytes-all-commands-all-slots] >= 102}
+        assert {[dict get $got all-commands-selected-slots-us] <= [dict get $got all-commands-all-slots-us]}
+        assert {![dict exists $got sampled-commands-selected-slots-us]}
+        r hotkeys stop
+        assert_equal OK [r hotkeys start metrics 1 net sample 2 slots 1 5061]
+        assert {[dict exists [session] net-bytes-sampled-commands-selected-slots]}
+        r hotkeys stop
+        r hotkeys reset
+        foreach {words error} {
+            {slots 0} "ERR SLOTS count must be between 1 and 16384"
+            {slots 1 16384} "ERR Invalid or out of range slot"
+            {slots 1 x} "ERR Invalid or out of range slot"
+            {slots 2 5} "ERR not enough slot numbers provided"
+            {slots 2 5 5} "ERR duplicate slot number"
+        } {
+            assert_error $error {r hotkeys start metrics 1 cpu {*}$words}
+        }
+    }
+}

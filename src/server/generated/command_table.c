@@ -186,6 +186,8 @@ commandProc hmsetCommand;
 commandProc hotkeysGetCommand;
 commandProc hotkeysHelpCommand;
 commandProc hotkeysResetCommand;
+commandProc hotkeysStartCommand;
+commandProc hotkeysStopCommand;
 commandProc hpersistCommand;
 commandProc hpexpireCommand;
 commandProc hpexpireatCommand;
@@ -2801,6 +2803,30 @@ static const commandArg args_hotkeys_get[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_hotkeys_start_metrics[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "cpu", .token = "CPU", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "net", .token = "NET", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_hotkeys_start_slots[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "slot", .type = ARG_INTEGER, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_hotkeys_start[] = {
+    {.name = "metrics", .token = "METRICS", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_hotkeys_start_metrics},
+    {.name = "k", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "seconds", .token = "DURATION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "ratio", .token = "SAMPLE", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "slots", .token = "SLOTS", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hotkeys_start_slots},
+};
+
+static const char *const tips_hotkeys_stop[] = {
+    "request_policy:all_shards",
+    "response_policy:special",
+};
+
 static const commandSpec subs_hotkeys[] = {
     {.name = "get",
      .proc = hotkeysGetCommand,
@@ -2835,6 +2861,29 @@ static const commandSpec subs_hotkeys[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .tips = tips_flushall, .tip_count = 2},
+    {.name = "start",
+     .proc = hotkeysStartCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Begins to measure the time and the traffic of commands, and of their keys.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .tips = tips_flushall, .tip_count = 2,
+     .args = args_hotkeys_start, .arg_count = 5},
+    {.name = "stop",
+     .proc = hotkeysStopCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Ends the measuring of commands and their keys.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .tips = tips_hotkeys_stop, .tip_count = 2},
 };
 
 static const commandArg args_hpexpire[] = {
@@ -6205,7 +6254,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for commands about the keys most asked for.",
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
-     .subs = subs_hotkeys, .sub_count = 3},
+     .subs = subs_hotkeys, .sub_count = 5},
     {.name = "hpersist",
      .proc = hpersistCommand,
      .arity = -5,

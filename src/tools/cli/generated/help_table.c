@@ -1169,18 +1169,20 @@ static const helpArgument arguments248[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments249[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments250[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments249, 2},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments251[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments249, 3},
+    {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments250, 2},
 };
 static const helpArgument arguments252[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1188,8 +1190,6 @@ static const helpArgument arguments252[] = {
 };
 static const helpArgument arguments253[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments251, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
 };
 static const helpArgument arguments254[] = {
@@ -1204,129 +1204,145 @@ static const helpArgument arguments255[] = {
 };
 static const helpArgument arguments256[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments254, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments255, 2},
 };
 static const helpArgument arguments257[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments258[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments257, 2},
-};
-static const helpArgument arguments259[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments260[] = {
+static const helpArgument arguments259[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments259, 2},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments257, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments258, 2},
+};
+static const helpArgument arguments260[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments261[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments260, 2},
+};
+static const helpArgument arguments262[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments263[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments262, 2},
+};
+static const helpArgument arguments264[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments262[] = {
+static const helpArgument arguments265[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments261, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments264, 2},
 };
-static const helpArgument arguments263[] = {
+static const helpArgument arguments266[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments264[] = {
+static const helpArgument arguments267[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments265[] = {
+static const helpArgument arguments268[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments264, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments267, 2},
 };
-static const helpArgument arguments266[] = {
+static const helpArgument arguments269[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments267[] = {
+static const helpArgument arguments270[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments268[] = {
+static const helpArgument arguments271[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments269[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments270[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments269, 2},
-};
-static const helpArgument arguments271[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments266, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments267, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments268, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments270, 2},
-};
 static const helpArgument arguments272[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments273[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments272, 2},
 };
 static const helpArgument arguments274[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments269, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments270, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments271, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments273, 2},
 };
 static const helpArgument arguments275[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments274, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments276[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments277[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments278[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments277, 2},
 };
 static const helpArgument arguments279[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments280[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments281[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments282[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments283[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments284[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments285[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments286[] = {
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments287[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments288[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments289[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1334,83 +1350,68 @@ static const helpArgument arguments286[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments287[] = {
+static const helpArgument arguments290[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments288[] = {
+static const helpArgument arguments291[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments289[] = {
+static const helpArgument arguments292[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments288, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments291, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments290[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments291[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments292[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments293[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments291, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments292, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments294[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments295[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments294, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments296[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments294, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments295, 2},
 };
 static const helpArgument arguments297[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments298[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments297, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments299[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments300[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments298[] = {
+static const helpArgument arguments301[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments299[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments300[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments301[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-};
 static const helpArgument arguments302[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments303[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"index", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments304[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1419,103 +1420,109 @@ static const helpArgument arguments304[] = {
 };
 static const helpArgument arguments305[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments306[] = {
-    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"index", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments307[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments308[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments309[] = {
+    {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments310[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments311[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments312[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments310[] = {
+static const helpArgument arguments313[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments311[] = {
+static const helpArgument arguments314[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments310, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments313, 2},
 };
-static const helpArgument arguments312[] = {
+static const helpArgument arguments315[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments309, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments312, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments311, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments314, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments313[] = {
+static const helpArgument arguments316[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments314[] = {
+static const helpArgument arguments317[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments315[] = {
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments314, 2},
-    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments316[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments317[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments317, 2},
+    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments319[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments318, 2},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments320[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments321[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments322[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments321, 2},
+};
+static const helpArgument arguments323[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments324[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments322[] = {
+static const helpArgument arguments325[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments323[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments320, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments321, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments322, 5},
-};
-static const helpArgument arguments324[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments325[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments324, 2},
-};
 static const helpArgument arguments326[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments323, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments324, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments325, 5},
 };
 static const helpArgument arguments327[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments328[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments327, 2},
 };
 static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1524,277 +1531,286 @@ static const helpArgument arguments330[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments331[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments331, 4},
 };
 static const helpArgument arguments333[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments334[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments334[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments333, 4},
-};
 static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments334, 4},
 };
 static const helpArgument arguments336[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments337[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments336, 4},
 };
 static const helpArgument arguments338[] = {
-    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments339[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments340[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments341[] = {
+    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments342[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments340[] = {
+static const helpArgument arguments343[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments341[] = {
+static const helpArgument arguments344[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments345[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments346[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments347[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments345[] = {
+static const helpArgument arguments348[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments346[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments347[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments348[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments349[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments350[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments351[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments352[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments353[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments354[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments353[] = {
+static const helpArgument arguments355[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments356[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments354[] = {
+static const helpArgument arguments357[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments355[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments353, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments354, 2},
-};
-static const helpArgument arguments356[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments355, 2},
-};
-static const helpArgument arguments357[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments358[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments356, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments357, 2},
 };
 static const helpArgument arguments359[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments358, 2},
 };
 static const helpArgument arguments360[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments361[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments362[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments363[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments364[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments365[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments366[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments364[] = {
+static const helpArgument arguments367[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments368[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments366[] = {
+static const helpArgument arguments369[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments367[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments366, 3},
+static const helpArgument arguments370[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments369, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments368[] = {
+static const helpArgument arguments371[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments372[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments370[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments369, 2},
-};
-static const helpArgument arguments371[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments372[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments373[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments372, 2},
 };
 static const helpArgument arguments374[] = {
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments375[] = {
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments376[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments377[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments375[] = {
+static const helpArgument arguments378[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments376[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments377[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments378[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments377, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments379[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments378, 2},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments380[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments381[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments380, 2},
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments380, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments382[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments381, 2},
+};
+static const helpArgument arguments383[] = {
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments384[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments383, 2},
+};
+static const helpArgument arguments385[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments383[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments384[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments385[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments386[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments387[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments388[] = {
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments389[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments388[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments389[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+static const helpArgument arguments390[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments390[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments391[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments392[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments393[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments394[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments395[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments396[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments397[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments398[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments396[] = {
+static const helpArgument arguments399[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments395, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments398, 2},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments400[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments398[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments397, 3},
+static const helpArgument arguments401[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments400, 3},
 };
-static const helpArgument arguments399[] = {
+static const helpArgument arguments402[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments403[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
@@ -1802,119 +1818,102 @@ static const helpArgument arguments400[] = {
     {"ifdeq-digest", "IFDEQ", HELP_TEXT, 0, NULL, 0},
     {"ifdne-digest", "IFDNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments404[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments400, 6},
-    {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments401, 5},
-};
-static const helpArgument arguments403[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments404[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments405[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments403, 6},
+    {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments404, 5},
 };
 static const helpArgument arguments406[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments407[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments408[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments409[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments410[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments408[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments407, 2},
+static const helpArgument arguments411[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments410, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments409[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments408, 5},
+static const helpArgument arguments412[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments411, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments410[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments409, 2},
+static const helpArgument arguments413[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments412, 2},
 };
-static const helpArgument arguments411[] = {
+static const helpArgument arguments414[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments415[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments413[] = {
+static const helpArgument arguments416[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments414[] = {
+static const helpArgument arguments417[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments415[] = {
+static const helpArgument arguments418[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments416[] = {
+static const helpArgument arguments419[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments417[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments415, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments416, 2},
-};
-static const helpArgument arguments418[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments417, 2},
-};
-static const helpArgument arguments419[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments420[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments418, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments419, 2},
 };
 static const helpArgument arguments421[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments420, 2},
+};
+static const helpArgument arguments422[] = {
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments423[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments424[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments422[] = {
+static const helpArgument arguments425[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments423[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments424[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments425[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments423, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments424, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments426[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1931,103 +1930,105 @@ static const helpArgument arguments428[] = {
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
     {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments427, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments429[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments430[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments431[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments429, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments432[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments433[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments434[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments435[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments436[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments434[] = {
+static const helpArgument arguments437[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments435[] = {
+static const helpArgument arguments438[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments436[] = {
+static const helpArgument arguments439[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments437[] = {
+static const helpArgument arguments440[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments441[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments439[] = {
+static const helpArgument arguments442[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments440[] = {
+static const helpArgument arguments443[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments441[] = {
+static const helpArgument arguments444[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments442[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments443[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments444[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments445[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments446[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments447[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments448[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments449[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments450[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments448[] = {
+static const helpArgument arguments451[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments449[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments450[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments451[] = {
-    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
-    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
-    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments452[] = {
-    {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments453[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments451, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments452, 2},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments454[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
@@ -2035,36 +2036,51 @@ static const helpArgument arguments454[] = {
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments455[] = {
+    {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments456[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments455, 2},
+};
+static const helpArgument arguments457[] = {
+    {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
+    {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
+    {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments458[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments459[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments457[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments455, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments456, 2},
+static const helpArgument arguments460[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments458, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments459, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments458[] = {
+static const helpArgument arguments461[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments459[] = {
+static const helpArgument arguments462[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments460[] = {
+static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 3},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments457, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments458, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments459, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments457, 3},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments460, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments461, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments462, 2},
 };
-static const helpArgument arguments461[] = {
+static const helpArgument arguments464[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2073,7 +2089,7 @@ static const helpArgument arguments461[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments462[] = {
+static const helpArgument arguments465[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2086,215 +2102,198 @@ static const helpArgument arguments462[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments463[] = {
+static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments464[] = {
+static const helpArgument arguments467[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments465[] = {
+static const helpArgument arguments468[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments466[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments464, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments465, 2},
-};
-static const helpArgument arguments467[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments468[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments467, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments469[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments467, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments468, 2},
 };
 static const helpArgument arguments470[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments471[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments470, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments472[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments473[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments472, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments474[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments475[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments476[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments475, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments477[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments476, 2},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments478[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments479[] = {
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments480[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments479, 2},
+};
+static const helpArgument arguments481[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments482[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments483[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments479, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments482, 5},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments484[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments482[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments483[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments482, 2},
-};
-static const helpArgument arguments484[] = {
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments485[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments486[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments484, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments485, 2},
+};
+static const helpArgument arguments487[] = {
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments488[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments489[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments487, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"min-idle-time", "CLAIM", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments485, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments488, 2},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments490[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments491[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments492[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments493[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments494[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments492[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments489, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments490, 2},
+static const helpArgument arguments495[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments492, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments493, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments491, 3},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments494, 3},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments496[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments492, 5},
+    {"trim", NULL, HELP_BLOCK, 0, arguments495, 5},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments497[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments498[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments499[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments500[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments494, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments495, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments497, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments498, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments496, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments499, 2},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments501[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments502[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments503[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments504[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments503[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments504[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments503, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments505[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments506[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
@@ -2302,192 +2301,209 @@ static const helpArgument arguments506[] = {
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments507[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments506, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments508[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments509[] = {
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments510[] = {
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments509, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments509, 3},
 };
 static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments512[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments513[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments512, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments514[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments514, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments516[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments517[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments516, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments517, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments517, 2},
 };
 static const helpArgument arguments519[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments520[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments521[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments519, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments520, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments522[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments523[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments519, 2},
-};
-static const helpArgument arguments521[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments522[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments521, 2},
-};
-static const helpArgument arguments523[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments522, 2},
 };
 static const helpArgument arguments524[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments525[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments524, 2},
+};
+static const helpArgument arguments526[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments527[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments528[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments523, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments526, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments524, 2},
-};
-static const helpArgument arguments526[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments527[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments528[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments527, 2},
 };
 static const helpArgument arguments529[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments530[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments531[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments532[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments533[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments534[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments535[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments536[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments532, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments535, 2},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments537[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments535[] = {
+static const helpArgument arguments538[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments534, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments537, 2},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments539[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments540[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments538[] = {
+static const helpArgument arguments541[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments542[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments543[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments539, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments542, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments544[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments545[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments541, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments544, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -2869,42 +2885,46 @@ const helpEntry helpEntries[] = {
      "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
+    {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments251, 5},
+    {"HOTKEYS STOP", "",
+     "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments250, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments253, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments253, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments256, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments256, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments259, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments258, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments261, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments260, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments263, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments262, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments265, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments263, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments266, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments265, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments268, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments271, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments274, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments272, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments275, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments273, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments276, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments275, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments278, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments276, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments279, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments277, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments280, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments278, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments281, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments279, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments282, 2},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments280, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments283, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments281, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments284, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -2912,53 +2932,53 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments282, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments285, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments283, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments286, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments284, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments287, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments285, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments288, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments286, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments289, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments287, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments290, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments289, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments292, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments290, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments293, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments293, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments296, 4},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments295, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments298, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments296, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments299, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments297, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments300, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments298, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments301, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments299, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments302, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments300, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments303, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments301, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments304, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments302, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments305, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments303, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments306, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments304, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments307, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments306, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments309, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -2968,13 +2988,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments305, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments308, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments307, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments310, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments308, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments311, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments312, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments315, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -2982,81 +3002,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments313, 2},
+     "Loads a module.", "4.0.0", "server", arguments316, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments315, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments318, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments316, 1},
+     "Unloads a module.", "4.0.0", "server", arguments319, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db",
-     "Moves a key to another database.", "1.0.0", "generic", arguments317, 2},
+     "Moves a key to another database.", "1.0.0", "generic", arguments320, 2},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments319, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments322, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments323, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments326, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments325, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments328, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments326, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments329, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments327, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments330, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments328, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments331, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments329, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments332, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments330, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments333, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments332, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments335, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments334, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments337, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments335, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments338, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments336, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments339, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments337, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments340, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments338, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments341, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments339, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments342, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments340, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments343, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments341, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments344, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments342, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments345, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments343, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments346, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments344, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments347, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments345, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments348, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments346, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments349, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments347, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments350, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments348, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments351, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments349, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments352, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments350, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments353, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3066,89 +3086,89 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments351, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments354, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments352, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments355, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments356, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments359, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments357, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments360, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments358, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments361, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments359, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments362, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments360, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments363, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments361, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments364, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments362, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments365, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments363, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments366, 2},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments364, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments367, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments365, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments368, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments367, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments370, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments368, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments371, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments370, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments373, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments371, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments374, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments372, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments375, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments373, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments376, 1},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments374, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments377, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments375, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments378, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments376, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments379, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments379, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments382, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments381, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments384, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments382, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments385, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments383, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments386, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments384, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments387, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments385, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments388, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments386, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments389, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments387, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments390, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments388, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments391, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments389, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments392, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3156,47 +3176,47 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments390, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments393, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments391, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments394, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments392, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments395, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments393, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments396, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments394, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments397, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments396, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments399, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments398, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments401, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments399, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments402, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value|IFDEQ ifdeq-digest|IFDNE ifdne-digest] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments402, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments405, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments403, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments406, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments404, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments407, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments405, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments408, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments406, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments409, 3},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments410, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments413, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments411, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments414, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments412, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments415, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments413, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments416, 2},
     {"SISMEMBER", "key member",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments414, 2},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments417, 2},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments418, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments421, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments419, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments422, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3204,181 +3224,181 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments420, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments423, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments421, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments424, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments422, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments425, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments425, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments428, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments428, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments431, 6},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments429, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments432, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments430, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments433, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments431, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments434, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments432, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments435, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments433, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments436, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments434, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments437, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments435, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments438, 1},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments436, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments439, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments437, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments440, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments438, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments441, 1},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments439, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments442, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments440, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments443, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments441, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments444, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments442, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments445, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments443, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments446, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments444, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments447, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments445, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments448, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments446, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments449, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments447, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments450, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments448, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments451, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments449, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments452, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments450, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments453, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments453, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments456, 4},
     {"XADD", "key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments460, 6},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments463, 6},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments461, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments464, 7},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments462, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments465, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments463, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments466, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments466, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments469, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments468, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments471, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments469, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments472, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments470, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments473, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments471, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments474, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments473, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments476, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments474, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments477, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments475, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments478, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments477, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments480, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments478, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments481, 1},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments480, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments483, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments481, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments484, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments483, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments486, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments486, 6},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments489, 6},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments487, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments490, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments488, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments491, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count] [KEEPREF|DELREF|ACKED]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments493, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments496, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments497, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments500, 6},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments498, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments501, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments499, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments502, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments500, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments503, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments501, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments504, 3},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments502, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments505, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments504, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments507, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments505, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments508, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments507, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments510, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments508, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments511, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments510, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments513, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments511, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments514, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments512, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments515, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments513, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments516, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments515, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments518, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments518, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments521, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments520, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments523, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments522, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments525, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments525, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments528, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments526, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments529, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments527, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments530, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments528, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments531, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments529, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments532, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments530, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments533, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments531, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments534, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments533, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments536, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments535, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments538, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments536, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments539, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments537, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments540, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments538, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments541, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments540, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments543, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments542, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments545, 5},
 };
 
-const int helpEntryCount = 444;
+const int helpEntryCount = 446;
