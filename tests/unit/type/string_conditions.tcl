@@ -140,3 +140,31 @@ start_server {tags {string}} {
         assert_equal {{key {RW delete}}} [r command getkeysandflags delex key ifeq a]
     }
 }
+
+start_server {tags {string extended} overrides {extended-commands no}} {
+    test {without extended commands, arguments of newer Redis are refused as Valkey refuses them} {
+        r set key a
+        r set digest 0123456789abcdef
+        r xadd stream 1-1 f v
+        r xgroup create stream g 0
+        foreach words {
+            {set key b ifne x} {set key b ifdeq 0123456789abcdef} {set key b ifdne 0123456789abcdef get}
+            {bitop diff key key digest} {bitop diff1 key key digest} {bitop andor key key digest} {bitop one key key}
+            {xtrim stream maxlen 0 delref} {xtrim stream keepref maxlen 0}
+            {xreadgroup group g c claim 0 streams stream >} {xread claim 0 streams stream 0}
+        } {
+            assert_error "ERR syntax error" {r {*}$words}
+        }
+        foreach word {keepref delref acked} {
+            assert_error "ERR Invalid stream ID specified as stream command argument" {r xadd stream $word 2-1 f v}
+        }
+        foreach words {{delex key} {digest key} {xdelex stream ids 1 1-1} {xackdel stream g ids 1 1-1}} {
+            assert_error "ERR unknown command '[lindex $words 0]'*" {r {*}$words}
+        }
+        assert_equal {a 1} [list [r get key] [r xlen stream]]
+        assert_equal OK [r set key b ifeq a]
+        foreach {command word} {set IFDEQ bitop ANDOR xadd KEEPREF xtrim ACKED xreadgroup CLAIM} {
+            assert_equal 0 [regexp $word [r command docs $command]]
+        }
+    }
+}
