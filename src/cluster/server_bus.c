@@ -2,6 +2,7 @@
 #include "cluster/server_bus.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
