@@ -62,7 +62,8 @@ static bool parsePosition(slice text, position *out) {
     slice rest = sliceMake(text.ptr + REPL_ID_LEN + 1, text.len - REPL_ID_LEN - 1);
     const char *colon = memchr(rest.ptr, ':', rest.len);
     slice offset = colon ? sliceMake(rest.ptr, (size_t)(colon - rest.ptr)) : rest;
-    if (!numberParseInt(offset, &out->offset) || out->offset < 0) return false;
+    if (!numberParseInt(offset, &out->offset)) return false;
+    if (out->offset < 0 || out->offset == INT64_MAX) return false; /* a byte follows it */
     if (colon) {
         slice db = sliceMake(colon + 1, rest.len - offset.len - 1);
         if (!numberParseInt(db, &db_id) || db_id < 0 || db_id >= storeDbCount()) return false;
@@ -104,9 +105,9 @@ static bool isAvailable(ctx *c, const position *p) {
     check(stream->has_backlog);
     if (!historyCovers(&stream->history, sliceMake(p->id, REPL_ID_LEN), p->offset + 1)) {
         replyError(c, SLICE("POSITIONLOST the id is not that of the stream of this server"));
-    } else if (p->offset > stream->history.offset) {
+    } else if (p->offset >= stream->backlog.next) {
         replyErrorFormat(c, "POSITIONLOST the stream ends at %lld",
-                         (long long)stream->history.offset);
+                         (long long)stream->backlog.next - 1);
     } else if (p->offset + 1 < stream->backlog.first) {
         replyErrorFormat(c, "POSITIONLOST the backlog begins after %lld",
                          (long long)stream->backlog.first - 1);

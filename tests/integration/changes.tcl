@@ -222,7 +222,7 @@ start_server {tags {repl extended} overrides {save {} enable-debug-command yes r
             [string range $id 1 end]:1 "ERR the position is none*" {} "ERR the position is none*" \
             [string repeat 0 40]:1 "POSITIONLOST the id is not that of the stream of this server" \
             $id:[expr {$offset + 1}] "POSITIONLOST the stream ends at $offset" \
-            $id:9223372036854775807 "POSITIONLOST *"] {
+            $id:9223372036854775806 "POSITIONLOST *" $id:9223372036854775807 "ERR the position is none*"] {
             assert_error $error {r changes read $position}
         }
         r set k first
