@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# DELPREFIX and COUNTPREFIX: whole and in steps, what they tell others, users, and clusters.
+# DELPREFIX and COUNTPREFIX: whole and in steps, what they tell others, and users. Clusters: cluster/prefix.tcl.
 
 source $::tests_dir/support/raw_replica.tcl
 source $::tests_dir/support/replication.tcl
@@ -232,32 +232,5 @@ start_server {tags {keyspace extended} overrides {enable-debug-command yes save 
         assert_equal 2 [r dbsize]
         assert_equal 1 [$c delprefix user:]
         assert_equal "User somebody has no permissions to access the 'x' key" [r acl dryrun somebody delprefix x count 10]
-    }
-}
-
-start_cluster {2 0 {}} {
-    test {in a cluster a prefix with a hash tag is of one slot, and redirected like a key} {
-        set owner [expr {[catch {r -0 set {{tag}1} 1}] ? 1 : 0}]
-        set other [expr {1 - $owner}]
-        for {set i 0} {$i < 100} {incr i} {r -$owner set "{tag}$i" $i}
-        assert_error "MOVED *" {r -$other delprefix {{tag}}}
-        assert_error "MOVED *" {r -$other countprefix {{tag}}}
-        assert_equal 100 [r -$owner countprefix {{tag}}]
-        assert_equal 11 [r -$owner countprefix {{tag}1}]
-        assert_equal 11 [r -$owner delprefix {{tag}1}]
-        assert_equal 89 [r -$owner delprefix {{tag}}]
-    }
-
-    test {in a cluster a prefix without one is of the keys of the node} {
-        for {set i 0} {$i < 200} {incr i} {
-            if {[catch {r -0 set k:$i $i}]} {r -1 set k:$i $i}
-        }
-        set counts [list [r -0 countprefix k:] [r -1 countprefix k:]]
-        assert_equal 200 [tcl::mathop::+ {*}$counts]
-        assert {0 ni $counts}
-        assert_equal [lindex $counts 0] [r -0 delprefix k:]
-        assert_equal [lindex $counts 1] [r -1 countprefix k:]
-        assert_equal [lindex $counts 1] [lindex [r -1 delprefix k: count 1000000] 1]
-        assert_equal {0 0} [list [r -0 dbsize] [r -1 dbsize]]
     }
 }
