@@ -82,6 +82,8 @@ static const requestRow request_rows[] = {
     {"SET 512 B", "SET mid:%r %b", '+', P1 | P16, "SET mid:%n %b", KEYS},
     {"GET 4 KB", "GET big:%r", '$', P1 | P16, "SET big:%n %c", KEYS},
     {"SET 4 KB", "SET big:%r %c", '+', P1 | P16, "SET big:%n %c", KEYS},
+    {"GETPXT", "GETPXT key:%r", '*', P16, NULL, 0},
+    {"CL.THROTTLE", "CL.THROTTLE limit:%r 1000000 1000 1", '*', P16, NULL, 0},
 };
 
 /* Memory used by `count` requests, per request. */
