@@ -306,13 +306,13 @@ int main(int argc, char **argv) {
         logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
     }
     if (mode->begin) mode->begin();
+    infoMemoryStarted();
     if (mode->has_dataset) {
         loadModules();
         logNotice("Server initialized");
         loadDataset();
     }
     daemonReady();
-    infoMemoryStarted();
     watchdogSet(serverConf.watchdog_period);
     cronStart();
     loopRun(run.loop);

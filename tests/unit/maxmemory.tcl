@@ -298,3 +298,16 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0
     }
 }
+
+start_server {tags {maxmemory} overrides {save ""}} {
+    test {what is loaded at start counts as the dataset, not as memory of the start} {
+        r config set maxmemory 0
+        for {set i 0} {$i < 2000} {incr i} {r set key:$i [string repeat x 1000]}
+        set before [info_field used_memory_dataset]
+        r save
+        restart_server
+        assert_equal 2000 [r dbsize]
+        assert_range [info_field used_memory_dataset] [expr {$before / 2}] [expr {$before * 2}]
+        assert {[info_field used_memory_startup] < 10000000}
+    }
+}
