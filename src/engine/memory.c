@@ -21,6 +21,10 @@
 
 static struct {
     uint64_t bytes; /* value of maxmemory in bytes; 0: no limit */
+    /* Memory that is not the dataset's, as measured last; only for maxmemory-dataset. */
+    size_t overhead;
+    size_t (*measure_overhead)(void);
+    int64_t measured_us; /* monotonic */
     bool suspended;
     bool timed_out;     /* the last turn ended for lack of time */
     int64_t over_since; /* us, monotonic; 0: within the limit */
@@ -60,10 +64,19 @@ void memorySetExcluded(size_t bytes) { excluded = bytes; }
 void memorySetBeforeAuth(size_t bytes) { before_auth = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
+void memorySetOverheadProc(size_t (*measure)(void)) { limit.measure_overhead = measure; }
+
+/* Used memory at which one of the limits is reached. */
+static size_t mostUsed(void) {
+    size_t most = limit.bytes ? limit.bytes + excluded + before_auth : SIZE_MAX / 2;
+    if (likely(!engineConf.maxmemory_dataset)) return most;
+    return sizeMin(most, (size_t)engineConf.maxmemory_dataset + limit.overhead);
+}
+
 /* Values that were removed during a snapshot without a fork count as freed: evicting more would not
  * free them sooner. */
 static bool fits(void) {
-    size_t used = memUsed(), most = limit.bytes + excluded + before_auth + told;
+    size_t used = memUsed(), most = mostUsed() + told;
     return likely(used <= most) || used <= most + storeSavingKeptBytes();
 }
 
@@ -96,7 +109,7 @@ static bool evict(int64_t length_us) {
     size_t released =
         hooksPressure(); /* partly freed only at the end of the turn, with the clients */
     if (fits()) return true;
-    if (released && memUsed() <= limit.bytes + excluded + before_auth + released) {
+    if (released && memUsed() <= mostUsed() + released) {
         limit.timed_out = true;
         return true;
     }
@@ -130,8 +143,18 @@ static void disarmGate(void) {
     recordResult(false, false);
 }
 
+/* Measuring costs a walk over the clients. */
+static void measureOverhead(void) {
+    enum { PAUSE_US = 1000 };
+    int64_t now_us = clockMonoUs();
+    if (!limit.measure_overhead || now_us - limit.measured_us < PAUSE_US) return;
+    limit.overhead = limit.measure_overhead();
+    limit.measured_us = now_us;
+}
+
 static void keep(int64_t length_us) {
     limit.timed_out = false;
+    if (unlikely(engineConf.maxmemory_dataset != 0) && !fits()) measureOverhead();
     if (unlikely(told)) told = sizeMin(told, deliverOnItsWay());
     bool full = false;
     if (unlikely(!fits()))
@@ -158,7 +181,13 @@ static bool mayNeedMemory(const commandSpec *spec) {
 
 static gateVerdict ask(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_DENYOOM)) return GATE_PASS;
-    replyError(c, SLICE("OOM command not allowed when used memory > 'maxmemory'."));
+    bool by_dataset =
+        engineConf.maxmemory_dataset && (!limit.bytes || memoryCounted() <= limit.bytes);
+    if (by_dataset) {
+        replyError(c, SLICE("OOM command not allowed when the dataset > 'maxmemory-dataset'."));
+    } else {
+        replyError(c, SLICE("OOM command not allowed when used memory > 'maxmemory'."));
+    }
     return GATE_REFUSED;
 }
 
@@ -178,21 +207,29 @@ size_t memoryCounted(void) {
     return used > excluded ? used - excluded : 0;
 }
 
-bool memoryIsOver(void) { return limit.bytes && memoryCounted() > limit.bytes; }
+bool memoryIsOver(void) {
+    int64_t dataset = engineConf.maxmemory_dataset;
+    return (limit.bytes && memoryCounted() > limit.bytes) ||
+           (dataset && memUsed() > (size_t)dataset + limit.overhead);
+}
+
+static void setLimited(void) {
+    engineHot.memory_limited = (limit.bytes || engineConf.maxmemory_dataset) && !limit.suspended;
+}
 
 /* A percentage refers to the physical memory, or to the container's limit if that is lower. */
 static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);
     limit.bytes =
         percent ? memMachineBytes() / 100 * (unsigned)percent : (uint64_t)engineConf.maxmemory;
-    engineHot.memory_limited = limit.bytes != 0 && !limit.suspended;
+    setLimited();
 }
 
 void memorySetSuspended(bool on) {
     hotCheck(threadIsMain());
     if (limit.suspended == on) return;
     limit.suspended = on;
-    engineHot.memory_limited = limit.bytes != 0 && !on;
+    setLimited();
     if (on) {
         disarmGate();
     } else {
@@ -208,13 +245,24 @@ status memoryApplyLimit(reason *why) {
         disarmGate();
         return OK;
     }
-    if (!fits())
+    if (limit.bytes && !fits())
         logWarning(
             "WARNING: the new maxmemory value set via CONFIG SET (%llu) is smaller than the current memory "
             "usage (%zu). This will result in key eviction and/or the inability to accept new write "
             "commands depending on the maxmemory-policy.",
             (unsigned long long)limit.bytes, memUsed());
     limit.timed_out = true; /* check in the next tick */
+    return OK;
+}
+
+status memoryApplyDatasetLimit(reason *why) {
+    hotCheck(threadIsMain());
+    (void)why; /* cannot fail */
+    setLimited();
+    limit.measured_us = 0;
+    measureOverhead();
+    limit.timed_out = true; /* check in the next tick */
+    if (!engineHot.memory_limited) disarmGate();
     return OK;
 }
 
@@ -234,6 +282,12 @@ static void evictTick(int64_t budget_us) {
     if (limit.timed_out && engineHot.memory_limited) keep(budget_us);
 }
 
+/* What is not the dataset's may have become less. */
+static void overheadTick(int64_t budget_us) {
+    (void)budget_us; /* it takes as long as it takes */
+    if (unlikely(engineConf.maxmemory_dataset != 0)) measureOverhead();
+}
+
 static bool evictIsBusy(void) { return limit.timed_out && engineHot.memory_limited; }
 
 static void printStats(str *out) {
@@ -248,7 +302,8 @@ static void printStats(str *out) {
 
 static void resetStats(void) { limit.over_us = 0; }
 
-static const tickJob ticks[] = {{"evict", 0, evictTick, evictIsBusy}, {0}};
+static const tickJob ticks[] = {
+    {"evict", 0, evictTick, evictIsBusy}, {"overhead", 100, overheadTick, NULL}, {0}};
 static const gate *const gates[] = {&memoryGate, NULL};
 static const infoSection sections[] = {
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},

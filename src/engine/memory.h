@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * maxmemory: keys are evicted until used memory fits; if that is not possible, commands that would
- * use more are refused. Checked before each batch of requests, so a batch of small writes may
- * exceed the limit by its own size. Main thread only. */
+ * maxmemory and maxmemory-dataset: keys are evicted until used memory, or that of the dataset
+ * alone, fits; if that is not possible, commands that would use more are refused. Checked before
+ * each batch of requests, so a batch of small writes may exceed a limit by its own size. Main
+ * thread only. */
 #ifndef ENGINE_MEMORY_H
 #define ENGINE_MEMORY_H
 
@@ -26,7 +27,7 @@ void memorySetExcluded(size_t bytes);
  * have keys evicted. */
 void memorySetBeforeAuth(size_t bytes);
 size_t memoryExcluded(void);
-/* Bytes in use that count for it; true if they exceed it. */
+/* Bytes in use that count for it; true if they, or the dataset, exceed their limit. */
 size_t memoryCounted(void);
 bool memoryIsOver(void);
 /* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they
@@ -34,7 +35,10 @@ bool memoryIsOver(void);
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);
 /* maxmemory in bytes, 0 if there is no limit. */
 uint64_t memoryLimit(void);
-/* Called after maxmemory has changed. */
+/* Called after maxmemory has changed, and after maxmemory-dataset. */
 status memoryApplyLimit(reason *why);
+status memoryApplyDatasetLimit(reason *why);
+/* Sets what measures the memory that is not the dataset's (used_memory_overhead of INFO). */
+void memorySetOverheadProc(size_t (*measure)(void));
 
 #endif

@@ -143,6 +143,8 @@ bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
 const configOption engineOptions[] = {
     /* Memory: limit, eviction, active expiry. */
     CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
+    CONFIG_MEMORY("maxmemory-dataset", engineConf.maxmemory_dataset, 0, 0, INT64_MAX,
+                  .apply = memoryApplyDatasetLimit),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),

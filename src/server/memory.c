@@ -20,8 +20,6 @@
 
 static struct { size_t startup, peak; } memory;
 
-void infoMemoryStarted(void) { memory.startup = memory.peak = memUsed(); }
-
 void infoMemoryTick(int64_t budget_us) {
     (void)budget_us; /* takes no time */
     memory.peak = sizeMax(memory.peak, memUsed());
@@ -54,6 +52,13 @@ static memoryFigures measure(void) {
     f.peak_percent = (double)f.used * 100 / (double)memory.peak;
     memReportRead(&f.process);
     return f;
+}
+
+static size_t measureOverhead(void) { return measure().overhead; }
+
+void infoMemoryStarted(void) {
+    memory.startup = memory.peak = memUsed();
+    memorySetOverheadProc(measureOverhead);
 }
 
 static double ratio(size_t whole, size_t part) { return part ? (double)whole / (double)part : 0; }

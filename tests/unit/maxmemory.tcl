@@ -117,6 +117,52 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         foreach tracker $trackers {$tracker -close}
     }
 
+    # What a transaction has queued is memory of the client.
+    proc queue_megabytes {client count} {
+        $client multi
+        for {set i 0} {$i < 50 * $count} {incr i} {catch {$client set queued [string repeat x 20000]}}
+    }
+
+    # Waits until memory of the test before was freed, and returns the size of the dataset.
+    proc dataset_of_keys {} {
+        wait_for_condition 500 20 {[info_field connected_clients] == 1 && [info_field used_memory_dataset] < 4000000}
+        return [info_field used_memory_dataset]
+    }
+
+    test {maxmemory-dataset: memory of clients evicts nothing, that of keys does} {
+        fresh allkeys-random
+        fill 1000 key:
+        set limit [expr {[dataset_of_keys] + 500000}]
+        r config set maxmemory-dataset $limit
+        r config resetstat
+        set client [connect]
+        queue_megabytes $client 10
+        for {set i 0} {$i < 20} {incr i} {r set key:$i [string repeat y 2000]}
+        assert_equal {0 1000} [list [info_field evicted_keys] [r dbsize]]
+        fill 2000 more:
+        wait_for_condition 500 20 {[r ping] eq "PONG" && [info_field used_memory_dataset] <= $limit + 100000}
+        assert {[info_field evicted_keys] > 500}
+        assert {[r dbsize] > 700}
+        $client discard
+        wait_for_condition 500 20 {[r set one more] eq "OK" && [info_field used_memory_dataset] <= $limit + 100000}
+        assert {[r dbsize] > 700}
+        r config set maxmemory-dataset 0
+    }
+
+    test {maxmemory-dataset with noeviction refuses commands that may need memory, and maxmemory still holds} {
+        fresh noeviction
+        fill 1000 key:
+        r config set maxmemory-dataset [expr {[dataset_of_keys] / 2}]
+        assert_error "OOM command not allowed when the dataset > 'maxmemory-dataset'." {r set a 1}
+        assert_equal {1000 1} [list [r dbsize] [r del key:0]]
+        r config set maxmemory-dataset 1gb
+        assert_equal OK [r set a 1]
+        limit_to -50000
+        assert_error "OOM command not allowed when used memory > 'maxmemory'." {r set b 1}
+        r config set maxmemory 0 maxmemory-dataset 0
+        assert_equal OK [r set b 1]
+    }
+
     test {with noeviction, commands that may need memory are refused} {
         fresh noeviction
         r set here 1

@@ -150,6 +150,7 @@ const knownDirective knownDirectives[] = {
     {"maxclients", "10000", NULL},
     {"maxmemory", NULL, NULL},
     {"maxmemory-clients", "0", NULL},
+    {"maxmemory-dataset", "0", NULL},
     {"maxmemory-eviction-tenacity", "10", NULL},
     {"maxmemory-policy", "noeviction", NULL},
     {"maxmemory-samples", "5", NULL},
@@ -285,4 +286,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 279;
+const int knownDirectiveCount = 280;
