@@ -231,8 +231,8 @@ static bool parseStart(ctx *c, sessionOptions *out) {
 static void forget(void) {
     if (!hot) return;
     for (int i = 0; i < COUNTERS; i++) {
-        strClear(&hot->cpu.key[i]);
-        strClear(&hot->net.key[i]);
+        strFree(&hot->cpu.key[i]);
+        strFree(&hot->net.key[i]);
     }
     memFree(hot);
     hot = NULL;
