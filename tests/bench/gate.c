@@ -84,6 +84,10 @@ static const requestRow request_rows[] = {
     {"SET 4 KB", "SET big:%r %c", '+', P1 | P16, "SET big:%n %c", KEYS},
     {"GETPXT", "GETPXT key:%r", '*', P16, NULL, 0},
     {"CL.THROTTLE", "CL.THROTTLE limit:%r 1000000 1000 1", '*', P16, NULL, 0},
+    {"SET IFNE", "SET key:%r %a IFNE other", '+', P16, NULL, 0},
+    {"DELEX IFNE", "DELEX key:%p IFNE other", ':', P16, NULL, 0},
+    {"DIGEST 512 B", "DIGEST mid:%r", '$', P16, "SET mid:%n %b", KEYS},
+    {"XADD", "XADD stream * field %a", '$', P16, NULL, 0},
 };
 
 /* Memory used by `count` requests, per request. */
