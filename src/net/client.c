@@ -72,8 +72,8 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
 }
 
 void netSetPriority(session *s, bool on) {
-    hotCheck(s->carrier == &clientCarrier);
-    netSetConnPriority(&clientOf(s)->conn, on);
+    hotCheck(threadIsMain());
+    if (s->carrier == &clientCarrier) netSetConnPriority(&clientOf(s)->conn, on);
 }
 
 void clientCloseLater(client *cl) {

@@ -69,7 +69,7 @@ bool netDescribeForLog(const session *s, str *out);
 /* The same in short, for the log of an order to this server: "(user request from '...')". */
 bool netDescribeOrderer(const session *s, str *out);
 /* On: the session's connection is served before others, also in the middle of a turn that takes
- * long. For sessions of clients. */
+ * long. No effect on a session without a connection. */
 void netSetPriority(session *s, bool on);
 /* The same for a connection of another folder in this loop. */
 void netSetConnPriority(conn *c, bool on);
