@@ -500,7 +500,7 @@ static void stepAcceptor(wire *w) {
     strAppendSlice(in, strSlice(&got));
     strFree(&got);
     for (char *end; in->len && (end = memchr(in->ptr, end_of_message, in->len)) != NULL;) {
-        slice words[8];
+        slice words[8] = {{0}}; /* LTO does not see that they are set */
         str request = strNew(sliceMake(in->ptr, (size_t)(end - in->ptr)));
         size_t used = request.len + 1;
         memmove(in->ptr, in->ptr + used, in->len - used);
