@@ -9,7 +9,7 @@
 #include "resp/resp.h"
 
 #ifdef HOSTILE_BUILD
-enum { WINDOW_BYTES = 64 };
+enum { WINDOW_BYTES = 2048 };
 #else
 enum { WINDOW_BYTES = 256 * 1024 };
 #endif
