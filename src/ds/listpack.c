@@ -175,6 +175,8 @@ const uint8_t *listpackReadOtherBody(const uint8_t *at, listpackItem *out) {
     return at + bodySize(at);
 }
 
+const uint8_t *listpackSkipOtherBody(const uint8_t *at) { return at + bodySize(at); }
+
 bool listpackItemEquals(const listpackItem *a, const listpackItem *b) {
     if (!a->ptr && !b->ptr) return a->number == b->number;
     if (a->ptr && b->ptr) return a->len == b->len && memcmp(a->ptr, b->ptr, a->len) == 0;
@@ -202,6 +204,15 @@ void listpackInit(uint8_t *at) {
     storeU32(at, LISTPACK_EMPTY_SIZE);
     setCount(at, 0);
     at[LISTPACK_HEADER] = LISTPACK_END;
+}
+
+void listpackFinish(uint8_t *lp, uint8_t *end, size_t count) {
+    hotCheck(end >= lp + LISTPACK_HEADER);
+    size_t size = (size_t)(end + 1 - lp);
+    check(size <= LISTPACK_SIZE_MAX);
+    *end = LISTPACK_END;
+    storeU32(lp, (uint32_t)size);
+    setCount(lp, count);
 }
 
 uint8_t *listpackNew(void) {

@@ -134,9 +134,21 @@ static inline const uint8_t *listpackReadBody(const uint8_t *at, listpackItem *o
     *out = (listpackItem){.ptr = (const char *)at + 1, .len = head & 63};
     return at + 1 + out->len;
 }
+/* listpackSkipBody() of other entries than short text. */
+const uint8_t *listpackSkipOtherBody(const uint8_t *at);
+/* The end of a body. */
+static inline const uint8_t *listpackSkipBody(const uint8_t *at) {
+    uint8_t head = *at;
+    if (unlikely(head < LISTPACK_SHORT_TEXT || head >= LISTPACK_SHORT_TEXT + 64))
+        return listpackSkipOtherBody(at);
+    return at + 1 + (head & 63);
+}
 /* Bytes of the length that ends an entry with such a body, and writes it; returns the end. */
 size_t listpackBackSize(size_t body);
 uint8_t *listpackWriteBack(uint8_t *at, size_t body);
+/* Completes a listpack of which `count` entries were written, from lp + LISTPACK_HEADER to `end`,
+ * where one byte is free. */
+void listpackFinish(uint8_t *lp, uint8_t *end, size_t count);
 
 /* ---- changes ---- */
 

@@ -256,6 +256,44 @@ static void test_has_the_bytes_of_the_format(void **state) {
 }
 
 /* Beyond what two bytes can count. */
+/* Entries that were stored without their trailing lengths make the same listpack again. */
+static void test_bodies_make_the_same_listpack(void **state) {
+    (void)state; /* nothing is set up */
+    static const size_t lens[] = {0, 1, 62, 63, 64, 127, 128, 4095, 4096, 16384};
+    static const int64_t numbers[] = {0,         127,       128,       4095,      -4096,
+                                      -4097,     32767,     32768,     8388607,   -8388609,
+                                      INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 4096};
+    static char text[16384];
+    static uint8_t bodies[2 * sizeof(text)], built[4 * sizeof(text)];
+    memset(text, 'x', sizeof(text));
+    packBuffer whole = packBufferHeap(listpackNew());
+    listpackItem items[COUNT_OF(lens) + COUNT_OF(numbers)];
+    for (size_t i = 0; i < COUNT_OF(lens); i++) items[i] = listpackItemOf(sliceMake(text, lens[i]));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        items[COUNT_OF(lens) + i] = listpackItemInt(numbers[i]);
+    listpackAppend(&whole, items, COUNT_OF(items));
+    uint8_t *end = bodies;
+    for (size_t i = 0; i < COUNT_OF(items); i++) {
+        uint8_t *next = listpackWriteBody(end, &items[i]);
+        assert_int_equal(next - end, listpackBodySize(&items[i]));
+        assert_ptr_equal(listpackSkipBody(end), next);
+        end = next;
+    }
+    uint8_t *to = built + LISTPACK_HEADER;
+    for (const uint8_t *at = bodies; at < end;) {
+        listpackItem item;
+        const uint8_t *next = listpackReadBody(at, &item);
+        size_t len = (size_t)(next - at);
+        memcpy(to, at, len);
+        to = listpackWriteBack(to + len, len);
+        at = next;
+    }
+    listpackFinish(built, to, COUNT_OF(items));
+    assert_int_equal(listpackSize(built), listpackSize(whole.bytes));
+    assert_memory_equal(built, whole.bytes, listpackSize(built));
+    memFree(whole.bytes);
+}
+
 static void test_counts_more_than_65534_entries(void **state) {
     buffer = packBufferHeap(listpackNew());
     listpackItem items[1000];
@@ -367,6 +405,7 @@ int test_listpack(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_an_array),
         cmocka_unit_test(test_has_the_bytes_of_the_format),
+        cmocka_unit_test(test_bodies_make_the_same_listpack),
         cmocka_unit_test(test_counts_more_than_65534_entries),
         cmocka_unit_test(test_finds_numbers_in_other_encodings),
         cmocka_unit_test(test_random_entries_are_fair),
