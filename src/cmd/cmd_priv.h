@@ -16,6 +16,8 @@
 typedef struct cmdConfig {
     /* Limits of the packed encodings: number of entries, bytes of the largest entry. */
     int64_t hash_max_listpack_entries, hash_max_listpack_value;
+    int hash_max_shapes, hash_max_shape_fields; /* store/shape.h */
+    int64_t hash_max_shape_names;
     int list_max_listpack_size; /* entries, or -1..-5: 4..64 KB per node */
     int list_compress_depth;    /* uncompressed nodes at each end; 0: no compression */
     int64_t set_max_intset_entries, set_max_listpack_entries, set_max_listpack_value;

@@ -26,6 +26,7 @@
 #include "ds/listpack.h"
 #include "format/rdb_settings.h"
 #include "store/store.h"
+#include "store/type_hash.h"
 
 /* ------------------------------------------------------- DEBUG PROTOCOL: one reply of each type */
 
@@ -296,11 +297,12 @@ static void debugHtstatsKey(ctx *c) {
 static void debugListpack(ctx *c) {
     const robj *o = debugFind(c);
     if (!o) return;
-    if (objectType(o) == TYPE_STRING || objectForm(o) != FORM_PACKED) {
+    bool shaped = objectIsShaped(o);
+    if (objectType(o) == TYPE_STRING || (objectForm(o) != FORM_PACKED && !shaped)) {
         replyError(c, SLICE("ERR Not a listpack encoded object."));
         return;
     }
-    const uint8_t *lp = objectPacked(o);
+    const uint8_t *lp = shaped ? (const uint8_t *)hashListpack(o).ptr : objectPacked(o);
     char digits[NUMBER_TEXT_MAX];
     logNotice("DEBUG LISTPACK: %zu bytes, %zu entries", listpackSize(lp), listpackCount(lp));
     for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
@@ -491,6 +493,8 @@ static const char *const debug_help[] = {
     "    Flush the AOF buffers on disk and reload the AOF in memory.",
     "LOG <message>",
     "    Write <message> to the server log.",
+    "HASH-SHAPES [<key>]",
+    "    Check the number of hashes of each shape, or show the number of <key>'s shape.",
     "HTSTATS <dbid> [full]",
     "    Return hash table statistics of the specified database.",
     "HTSTATS-KEY <key> [full]",
@@ -669,6 +673,7 @@ void debugCommand(ctx *c) {
         {"digest", 2, 2, debugDigest},
         {"digest-value", 2, INT_MAX, debugDigestValue},
         {"error", 3, 3, debugError},
+        {"hash-shapes", 2, 3, debugHashShapes},
         {"htstats", 3, INT_MAX, debugHtstats},
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
         {"leak", 3, 3, debugLeak},

@@ -11,6 +11,8 @@
 #include "engine/reply.h"
 #include "engine/session_report.h"
 #include "engine/session.h"
+#include "store/store.h"
+#include "store/type_hash.h"
 
 /* A robj is its header; expiry time, key and value follow in the same allocation. */
 void debugStructsize(ctx *c) {
@@ -53,6 +55,22 @@ void debugMallctlStr(ctx *c) {
         replyAllocatorError(c, error);
     } else {
         replyBulkText(c, text);
+    }
+}
+
+/* DEBUG HASH-SHAPES [key]. Reply: OK, or what is wrong with the counts; the number of the key's
+ * shape, 0 for none. */
+void debugHashShapes(ctx *c) {
+    if (c->argc > 2) {
+        const robj *o = debugFind(c);
+        if (o) replyInteger(c, objectType(o) == TYPE_HASH ? hashShapeNumber(o) : 0);
+        return;
+    }
+    const char *fault = storeVerifyShapes(keyspaceMain());
+    if (fault) {
+        replyErrorFormat(c, "ERR %s", fault);
+    } else {
+        replyOk(c);
     }
 }
 

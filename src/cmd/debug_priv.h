@@ -30,6 +30,7 @@ void debugMallctl(ctx *c);
 void debugMallctlStr(ctx *c);
 void debugReplyBuffer(ctx *c);
 void debugClientEviction(ctx *c);
+void debugHashShapes(ctx *c);
 
 /* Subcommands about replication. */
 void debugChangeReplId(ctx *c);

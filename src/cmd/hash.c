@@ -35,9 +35,14 @@ void hashNoteReplaced(ctx *c, uint64_t count) {
 static bool setOne(ctx *c, robj *o, slice field, slice value) {
     hotCheck(!o || objectType(o) == TYPE_HASH);
     packLimits most = hashLimits();
-    hashOutcome outcome;
-    if (!o) o = hashNew(c->argv[1]);
-    o = hashSetTimed(o, field, value, HASH_KEEP_TIME, c->look, &most, &outcome);
+    hashOutcome outcome = HASH_CREATED;
+    if (o) {
+        o = hashSetTimed(o, field, value, HASH_KEEP_TIME, c->look, &most, &outcome);
+    } else {
+        slice pair[2] = {field, value};
+        hashSetCounts counts; /* one field, a new one */
+        o = hashSetPairs(NULL, c->argv[1], pair, 2, c->look, &most, &counts);
+    }
     collectionPlace(c, 1, o);
     bool replaced_expired = outcome == HASH_REPLACED_EXPIRED;
     if (replaced_expired) hashNoteReplaced(c, 1);
@@ -70,17 +75,11 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     robj *o;
     if (!hashFindWrite(c, &o)) return false;
     packLimits most = hashLimits();
-    uint64_t replaced_expired = 0;
-    if (!o) o = hashNew(c->argv[1]);
-    o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
-    for (int i = 2; i < c->argc; i += 2) {
-        hashOutcome outcome;
-        o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, c->look, &most, &outcome);
-        *created_count += outcome != HASH_UPDATED;
-        replaced_expired += outcome == HASH_REPLACED_EXPIRED;
-    }
+    hashSetCounts counts;
+    o = hashSetPairs(o, c->argv[1], c->argv + 2, (size_t)c->argc - 2, c->look, &most, &counts);
+    *created_count = (int64_t)counts.created;
     collectionPlace(c, 1, o);
-    hashNoteReplaced(c, replaced_expired);
+    hashNoteReplaced(c, counts.replaced_expired);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)(c->argc - 2) / 2);
     return true;
 }

@@ -529,7 +529,8 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
     slice *replaced = NULL; /* fields that had expired */
     int64_t count = 0;
     if (options->given & OPT_KEEPTTL) time_ms = HASH_KEEP_TIME;
-    if (!o) o = hashNew(c->argv[1]);
+    bool is_new = !o;
+    if (is_new) o = hashNew(c->argv[1]);
     for (int64_t i = 0; i < f->size; i++) {
         hashOutcome outcome;
         o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
@@ -538,6 +539,7 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
         if (!replaced) replaced = memNewArray(slice, (size_t)f->size);
         replaced[count++] = fieldAt(c, f, i);
     }
+    if (is_new) o = hashFindShape(o);
     collectionPlace(c, 1, o);
     hashNoteReplaced(c, (uint64_t)count);
     /* A replica still has the expired fields; they must not keep their time there. */

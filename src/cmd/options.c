@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 #include "format/rdb_settings.h"
+#include "store/shape.h"
 
 cmdConfig cmdConf;
 
@@ -32,6 +33,19 @@ static status applyLimits(reason *why) {
     return OK;
 }
 
+_Static_assert(SHAPES_MAX == 65535, "as in the table below");
+_Static_assert(SHAPE_FIELDS_MAX == 255, "as in the table below");
+_Static_assert(SHAPE_NAMES_MAX == 65535, "as in the table below");
+
+static status applyShapes(reason *why) {
+    (void)why; /* cannot fail */
+    const shapeLimits limits = {.shapes = (unsigned)cmdConf.hash_max_shapes,
+                                .fields = (unsigned)cmdConf.hash_max_shape_fields,
+                                .names_bytes = (unsigned)cmdConf.hash_max_shape_names};
+    shapeSetLimits(&limits);
+    return OK;
+}
+
 const configOption cmdOptions[] = {
     /* Limits of the packed encodings. */
     CONFIG_INT("hash-max-listpack-entries", cmdConf.hash_max_listpack_entries, 512, 0, INT64_MAX,
@@ -40,6 +54,12 @@ const configOption cmdOptions[] = {
     CONFIG_MEMORY("hash-max-listpack-value", cmdConf.hash_max_listpack_value, 64, 0, INT64_MAX,
                   .alias = "hash-max-ziplist-value", .flags = CONFIG_APPLY_AT_START,
                   .apply = applyLimits),
+    CONFIG_INT("hash-max-shapes", cmdConf.hash_max_shapes, 4096, 0, 65535,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyShapes),
+    CONFIG_INT("hash-max-shape-fields", cmdConf.hash_max_shape_fields, 128, 0, 255,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyShapes),
+    CONFIG_MEMORY("hash-max-shape-names", cmdConf.hash_max_shape_names, 4096, 0, 65535,
+                  .flags = CONFIG_APPLY_AT_START, .apply = applyShapes),
     CONFIG_INT("list-max-listpack-size", cmdConf.list_max_listpack_size, -2, INT_MIN, INT_MAX,
                .alias = "list-max-ziplist-size", .flags = CONFIG_APPLY_AT_START,
                .apply = applyLimits),

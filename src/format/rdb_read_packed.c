@@ -182,9 +182,11 @@ static status fromListpack(valueReader *v, const packedKind *kind, const uint8_t
     if (sorted && !too_long && fitsPacked(v, kind->type, lp, count)) {
         uint8_t *canonical = facts->is_canonical ? NULL : packedCanonical(lp);
         const uint8_t *bytes = canonical ? canonical : lp;
-        v->o = objectNewPacked(v->key, kind->type, FORM_PACKED,
-                               sliceMake((const char *)bytes, listpackSize(bytes)),
-                               OBJECT_NO_EXPIRE, 0);
+        v->o = kind->type == TYPE_HASH
+                   ? hashNewListpack(v->key, bytes)
+                   : objectNewPacked(v->key, kind->type, FORM_PACKED,
+                                     sliceMake((const char *)bytes, listpackSize(bytes)),
+                                     OBJECT_NO_EXPIRE, 0);
         memFree(canonical);
         return OK;
     }

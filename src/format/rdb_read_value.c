@@ -118,6 +118,7 @@ static status readHash(valueReader *v, bool timed) {
         v->o = hashSetTimed(v->o, pair[0], pair[1], time_ms, lookAtAll(), limits, &outcome);
         if (outcome != HASH_CREATED) st = rdbReaderFail(v->r, "Duplicate hash fields detected");
     }
+    if (st == OK && hashLength(v->o) > 0) v->o = hashFindShape(v->o);
     strFree(&words[0]);
     strFree(&words[1]);
     return st;

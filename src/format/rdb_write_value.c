@@ -156,7 +156,7 @@ static void writeZset(rdbWriter *w, const robj *o) {
 static void writeHash(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) {
-        writeListpack(w, objectPacked(o));
+        rdbWriteString(w, hashListpack(o));
         return;
     }
     bool timed = hashTimedCount(o) > 0;

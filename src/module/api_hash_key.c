@@ -41,10 +41,8 @@ static bool setField(ValkeyModuleKey *k, int flags, slice field, ValkeyModuleStr
     }
     const packLimits *limits = &rdbLimitsNow()->hash;
     slice words[2] = {field, moduleStringSlice(value)};
-    if (!o) o = hashNew(keyName(k));
-    o = hashPrepare(o, words, 2, limits);
-    bool created;
-    keyPlace(k, hashSet(o, words[0], words[1], limits, &created));
+    hashSetCounts counts; /* what was there is known */
+    keyPlace(k, hashSetPairs(o, keyName(k), words, 2, lookAtAll(), limits, &counts));
     return found || flags & VALKEYMODULE_HASH_COUNT_ALL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
+#include "store/hash_record.h"
 #include "store/keyspace.h"
 #include "store/slab.h"
 #include "store/type_hash.h"
@@ -128,6 +129,8 @@ void storeShutdown(void) {
     keyspaceClear(k);
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
+    shapesFree();
+    recordFreeBuffer();
     memset(&storeNow, 0, sizeof(storeNow));
 }
 

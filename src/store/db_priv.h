@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "ds/kvstore.h"
 #include "store/compact.h"
+#include "store/shape_priv.h"
 #include "store/slab.h"
 #include "store/slots.h"
 #include "store/store.h"
@@ -40,7 +41,8 @@ struct keyspace {
     int count;
     slotMask *hidden; /* storeHideSlot(); NULL: none ever was */
     storeExpiry expiry;
-    slabPair slabs; /* while it is not in use */
+    slabPair slabs; /* while it is not in use, as the next one */
+    shapeCounts *shape_counts;
     const storeListener *listener;
     storeStatistics stats;                   /* hits and misses are counted by each database */
     evictPool *pool;                         /* NULL until something is evicted */

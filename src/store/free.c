@@ -9,6 +9,7 @@
  * calls. */
 #include "base/base.h"
 #include "store/db_priv.h"
+#include "store/hash_record.h"
 #include "store/saving_value.h"
 #include "store/slab.h"
 
@@ -35,6 +36,8 @@ typedef struct garbage {
     slabRemote remote; /* for frees into stores that remain in use */
     slabRemote remote_elements;
     valueFreer freer;
+    shapeDrops drops; /* of the objects that were freed one by one */
+    shapeCounts *shape_counts;
     uint64_t objects;
     sharedValue *shared;
     size_t shared_count, shared_cap;
@@ -64,6 +67,7 @@ static void freeEntry(void *context, void *entry, unsigned flags) {
     garbage *g = context;
     if (flags & HASHTABLE_MARK) freeValue(g, typeOf(entry), objectPointer(entry));
     if (!g->whole) {
+        if (objectIsShaped(entry)) shapeDropsAdd(&g->drops, recordShapeId(entry));
         slabRemoteFree(&g->remote, entry, objectSize(entry));
     } else if (!slabOwns(g->whole, entry)) {
         memFree(entry);
@@ -117,6 +121,9 @@ static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint6
     g->remote.store = slabs.objects;
     g->remote_elements.store = slabs.elements;
     g->freer.remote = &g->remote_elements;
+    keyspace *before = keyspaceUse(k);
+    g->shape_counts = shapeCountsHold();
+    (void)keyspaceUse(before); /* it was `k` */
     return g;
 }
 
@@ -128,6 +135,7 @@ static void processReturned(void) {
         for (size_t i = 0; i < g->shared_count; i++)
             g->shared[i].ops->free_value(g->shared[i].value, &here);
         garbage *next = g->next;
+        shapeDropsSettle(&g->drops, g->shape_counts);
         memFree(g->shared);
         memFree(g->stores);
         memFree(g);
@@ -165,6 +173,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     garbage *g = newGarbage(storeNow.used, stores, count, objects);
     if (whole) {
         giveSlabs(g, (slabPair){slabKeyspaceTake(), slabElementsTake()});
+        shapeCountsDrop(shapeCountsUse(NULL));
         /* The new ones at once: used memory shall not rise by them at the next tick. */
         (void)slabKeyspace();
         (void)slabElements();
@@ -186,6 +195,8 @@ void freeKeyspace(keyspace *k, bool later) {
     slabDisown(slabs);
     k->slabs = (slabPair){NULL, NULL};
     giveSlabs(g, slabs);
+    shapeCountsDrop(k->shape_counts);
+    k->shape_counts = NULL;
     /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
     freeOrSubmit(g, storeNow.free_later &&
                         (storeFreePending() > 0 || (later && objects >= LATER_MIN)));
@@ -221,7 +232,18 @@ void freeKeptValue(const typeOps *ops, void *value) {
     (void)keyspaceUse(before); /* it was `k` */
 }
 
+/* It is counted where it is. */
+static NO_INLINE void freeElsewhere(const db *d, robj *o) {
+    keyspace *before = keyspaceUse(d->in);
+    objectFree(o);
+    (void)keyspaceUse(before); /* it was the one of `d` */
+}
+
 void freeObject(const db *d, robj *o, bool later) {
+    if (unlikely(d->in != storeNow.used) && objectIsShaped(o)) {
+        freeElsewhere(d, o);
+        return;
+    }
     bool may = later && objectForm(o) == FORM_POINTER && storeNow.free_later;
     if (likely(!may) || !freeValueLater(d, o)) objectFree(o);
 }
@@ -234,7 +256,9 @@ static void freeEntryLater(void *context, void *entry, unsigned flags) {
 void freeTable(const db *d, hashtable table, bool later) {
     uint64_t objects = hashtableCount(&table);
     if (!later || !storeNow.free_later) {
+        keyspace *before = keyspaceUse(d->in);
         hashtableFree(&table, freeHere, NULL);
+        (void)keyspaceUse(before); /* it was the one of `d` */
         return;
     }
     if (objects < LATER_MIN) { /* some of them may be large */
@@ -312,6 +336,7 @@ static bool processAllReturned(void) {
 
 bool storeReclaim(void) {
     bool more = !processAllReturned();
+    shapesSweep(storeNow.now_ms);
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
         more |= purge(slabs.objects);

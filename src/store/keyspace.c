@@ -4,6 +4,7 @@
  *
  * Invariant: the slab stores of the keyspace in use are those of store/slab.c; those of the others
  * are in their `slabs`, and known to slab.c, so that a block is freed to the store it came from.
+ * Likewise the counts of shape.c; there hashes have to be freed while their keyspace is in use.
  * Main thread only. */
 #include "store/keyspace.h"
 
@@ -67,7 +68,9 @@ keyspace *keyspaceUse(keyspace *k) {
     keyspace *before = storeNow.used;
     if (k == before) return before;
     before->slabs = slabUse(k->slabs);
+    before->shape_counts = shapeCountsUse(k->shape_counts);
     k->slabs = (slabPair){NULL, NULL};
+    k->shape_counts = NULL;
     storeNow.used = k;
     return before;
 }
@@ -95,6 +98,9 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
     slabPair slabs = a->slabs;
     a->slabs = b->slabs;
     b->slabs = slabs;
+    shapeCounts *counts = a->shape_counts;
+    a->shape_counts = b->shape_counts;
+    b->shape_counts = counts;
     (void)keyspaceUse(before); /* it was `idle` */
     evictForget(a);
     evictForget(b);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/hash_record.h"
 #include "store/saving_value.h"
 #include "store/slab.h"
 #include "store/type.h"
@@ -368,7 +369,10 @@ bool objectCanCopy(const robj *o) {
 }
 
 robj *objectTryCopy(const robj *o, int from_db, slice key, int to_db, uint32_t access) {
-    if (objectForm(o) != FORM_POINTER) return rebuild(o, key, access);
+    if (objectForm(o) != FORM_POINTER) {
+        if (objectIsShaped(o)) shapeRetain(recordShape(o));
+        return rebuild(o, key, access);
+    }
     if (!objectCanCopy(o)) return NULL;
     valuePlace from = {from_db, objectKey(o)}, to = {to_db, key};
     void *value = typeOf(o)->copy_value(&from, &to, objectPointer(o));
@@ -391,6 +395,8 @@ void objectFree(robj *o) {
         void *value = objectPointer(o);
         bool kept = unlikely(storeNow.saving_values) && savingValueKeep(value);
         if (likely(!kept)) typeOf(o)->free_value(value, &here);
+    } else if (unlikely(objectIsShaped(o))) {
+        shapeRelease(recordShape(o));
     }
     slabFree(o, objectSize(o));
 }
@@ -421,15 +427,23 @@ static void checkCollection(valueType type, valueForm form) {
     check(form <= FORM_POINTER);
 }
 
-robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
-                      uint32_t access) {
+robj *objectNewPackedRoom(slice key, valueType type, valueForm form, size_t size, int64_t expire_ms,
+                          uint32_t access, uint8_t **at) {
     checkCollection(type, form);
     size_t head = 4 + expireBytes(expireForm(expire_ms)) + objectLengthBytes(key.len) + key.len;
-    size_t capacity = packedCapacity(head, bytes.len);
-    char *at;
+    size_t capacity = packedCapacity(head, size);
+    char *place;
     robj *o =
-        build(key, expire_ms, access, type, form, objectLengthBytes(capacity) + capacity, &at);
-    memcpy(objectWriteLength(at, capacity), bytes.ptr, bytes.len);
+        build(key, expire_ms, access, type, form, objectLengthBytes(capacity) + capacity, &place);
+    *at = (uint8_t *)objectWriteLength(place, capacity);
+    return o;
+}
+
+robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
+                      uint32_t access) {
+    uint8_t *at;
+    robj *o = objectNewPackedRoom(key, type, form, bytes.len, expire_ms, access, &at);
+    memcpy(at, bytes.ptr, bytes.len);
     return o;
 }
 
@@ -498,6 +512,7 @@ size_t objectMemoryAt(const robj *o, int db_id, size_t samples) {
     valuePlace at = {db_id, objectKey(o)};
     if (objectForm(o) == FORM_POINTER)
         bytes += typeOf(o)->value_memory(&at, objectPointer(o), samples);
+    if (objectIsShaped(o)) bytes += shapeShare(recordShape(o));
     return bytes;
 }
 

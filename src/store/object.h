@@ -56,6 +56,7 @@ typedef enum valueForm {
     FORM_PACKED = FORM_EMBED, /* a listpack */
     FORM_EMBED_RAW,
     FORM_PACKED_INTS = FORM_EMBED_RAW, /* an intset */
+    FORM_SHAPED = FORM_EMBED_RAW,      /* a hash whose names are in a shape: hash_record.h */
     FORM_POINTER,
     FORM_INT1,
     FORM_INT2,
@@ -185,9 +186,16 @@ size_t objectTextSize(slice key, size_t len, int64_t expire_ms);
  * FORM_PACKED_INTS. */
 robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
                       uint32_t access);
+/* The same with `size` bytes that the caller writes to *at. */
+robj *objectNewPackedRoom(slice key, valueType type, valueForm form, size_t size, int64_t expire_ms,
+                          uint32_t access, uint8_t **at);
 /* A new object with a value behind a pointer, which the object owns. */
 robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t access);
 static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
+/* True for a packed hash without names: objectPacked() is not a listpack. */
+static inline bool objectIsShaped(const robj *o) {
+    return (objectHead(o) & 0xe7) == (TYPE_HASH | FORM_SHAPED << 5);
+}
 /* Address of the packed collection. */
 static inline uint8_t *objectPacked(const robj *o) {
     const char *at = objectValuePlace(o);

@@ -262,6 +262,9 @@ void storeDigest(const keyspace *k, storeLook look, digest *out);
 void storeDigestWithTimes(const keyspace *k, digest *out);
 /* Checks every table; NULL if all are valid, else the first violation. For tests. */
 const char *dbVerify(const db *d);
+/* Checks that every shape counts the hashes of the keyspace that have it; NULL if so, else the
+ * first violation. For tests. */
+const char *storeVerifyShapes(keyspace *k);
 
 /* A key that is going to be looked up. */
 typedef struct storeWant {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hashes (type_hash.h).
+ * Hashes (type_hash.h). Those with a shape: hash_record.h.
  *
  * In an object with a table, the pointer is the table's handle. An element of the table is one
  * block:
@@ -22,6 +22,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/listpack.h"
 #include "store/element.h"
+#include "store/hash_record.h"
 #include "store/random_elements.h"
 #include "store/saving_value.h"
 
@@ -184,7 +185,8 @@ robj *hashNewLarge(slice key, size_t count) {
 
 size_t hashLength(const robj *o) {
     hotCheck(objectType(o) == TYPE_HASH);
-    if (objectIsPacked(o)) return listpackCount(objectPacked(o)) / 2;
+    if (objectIsPacked(o))
+        return objectIsShaped(o) ? recordShape(o)->count : listpackCount(objectPacked(o)) / 2;
     hashtable t = tableOf(o);
     return hashtableCount(&t);
 }
@@ -195,9 +197,16 @@ static inline const uint8_t *findPacked(const uint8_t *lp, slice field) {
     return listpackFind(lp, NULL, &item, 1);
 }
 
+/* True if a packed hash has the field. */
+static bool packedHas(const robj *o, slice field) {
+    if (objectIsShaped(o)) return shapeFind(recordShape(o), field) >= 0;
+    return findPacked(objectPacked(o), field);
+}
+
 bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) {
+        if (objectIsShaped(o)) return recordGet(o, field, digits, value);
         const uint8_t *lp = objectPacked(o), *at = findPacked(lp, field);
         if (at) *value = listpackGetText(listpackNext(lp, at), digits);
         return at != NULL;
@@ -217,7 +226,7 @@ static void *findElement(const hashtable *t, slice field) {
 
 int64_t hashTime(const robj *o, slice field, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
-    if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
+    if (objectIsPacked(o)) return packedHas(o, field) ? HASH_NO_TIME : HASH_NO_FIELD;
     hashtable t = tableOf(o);
     const void *element = findElement(&t, field);
     return !element || elementIsExpired(element, look) ? HASH_NO_FIELD : elementTime(element);
@@ -236,6 +245,7 @@ uint64_t hashTimedCount(const robj *o) {
 static robj *toTable(robj *o, size_t count) {
     hotCheck(objectIsPacked(o));
     hotCheck(objectType(o) == TYPE_HASH);
+    const shape *s = objectIsShaped(o) ? recordShape(o) : NULL;
     hashtable t = {NULL};
     hashtableReserve(&t, &fields_type, count);
     hashIterator it;
@@ -247,7 +257,9 @@ static robj *toTable(robj *o, size_t count) {
                         0);
     }
     hashIteratorClear(&it);
-    return objectUnpack(o, t.body);
+    o = objectUnpack(o, t.body);
+    if (s) shapeRelease(s);
+    return o;
 }
 
 robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) {
@@ -260,8 +272,32 @@ robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *l
         fits = words[i].len <= limits->bytes;
         bytes += words[i].len;
     }
-    if (likely(fits) && listpackCanGrow(objectPacked(o), bytes)) return o;
+    if (likely(fits) && (objectIsShaped(o) || listpackCanGrow(objectPacked(o), bytes))) return o;
     return toTable(o, hashLength(o) + count / 2);
+}
+
+robj *hashNewListpack(slice key, const uint8_t *lp) {
+    robj *record = recordOfListpack(key, lp);
+    if (record) return record;
+    return objectNewPacked(key, TYPE_HASH, FORM_PACKED, sliceMake(lp, listpackSize(lp)),
+                           OBJECT_NO_EXPIRE, 0);
+}
+
+robj *hashFindShape(robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    if (!objectIsPacked(o) || objectIsShaped(o)) return o;
+    robj *record = recordOfListpack(objectKey(o), objectPacked(o));
+    if (!record) return o;
+    objectFree(o);
+    return record;
+}
+
+unsigned hashShapeNumber(const robj *o) { return objectIsShaped(o) ? recordShapeId(o) : 0; }
+
+slice hashListpack(const robj *o) {
+    hotCheck(objectIsPacked(o));
+    if (objectIsShaped(o)) return recordListpack(o);
+    return sliceMake(objectPacked(o), listpackSize(objectPacked(o)));
 }
 
 static robj *setPacked(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
@@ -307,9 +343,17 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     hotCheck(objectType(o) == TYPE_HASH);
     *outcome = HASH_CREATED;
     if (objectIsPacked(o)) {
+        bool created;
         size_t most = sizeMax(field.len, value.len);
-        if (time_ms < 0 && most <= limits->bytes && listpackCanGrow(objectPacked(o), most * 2)) {
-            bool created;
+        bool fits = time_ms < 0 && most <= limits->bytes;
+        if (fits && objectIsShaped(o)) {
+            if (likely(recordSetField(&o, field, value, limits, &created))) {
+                if (!created) *outcome = HASH_UPDATED;
+                return o;
+            }
+            o = recordToPacked(o);
+        }
+        if (fits && listpackCanGrow(objectPacked(o), most * 2)) {
             o = setPacked(o, field, value, limits, &created);
             if (!created) *outcome = HASH_UPDATED;
             return o;
@@ -335,6 +379,31 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     }
     putTable(o, &t);
     return o;
+}
+
+robj *hashSetPairs(robj *o, slice key, const slice *words, size_t count, storeLook look,
+                   const packLimits *limits, hashSetCounts *counts) {
+    hotCheck(count >= 2);
+    *counts = (hashSetCounts){0};
+    if (!o) {
+        o = recordOfPairs(key, words, count, limits);
+        if (o) {
+            counts->created = count / 2;
+            return o;
+        }
+    }
+    bool existed = o;
+    if (!existed) o = hashNew(key);
+    o = hashPrepare(o, words, count, limits);
+    if (count > 2 && objectIsShaped(o)) counts->created = recordAddPairs(&o, words, count, limits);
+    for (size_t i = 0; i < count; i += 2) {
+        hashOutcome outcome;
+        o = hashSetTimed(o, words[i], words[i + 1], HASH_NO_TIME, look, limits, &outcome);
+        counts->created += outcome != HASH_UPDATED;
+        counts->replaced_expired += outcome == HASH_REPLACED_EXPIRED;
+    }
+    bool may_share = existed && counts->created && objectForm(o) == FORM_PACKED;
+    return may_share ? recordAgain(o) : o;
 }
 
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
@@ -404,12 +473,13 @@ bool hashRefers(const robj *o, slice field, storeLook look) {
 bool hashDelete(robj **o, slice field, storeLook look) {
     hotCheck(objectType(*o) == TYPE_HASH);
     if (objectIsPacked(*o)) {
+        if (objectIsShaped(*o)) return recordDeleteField(o, field);
         const uint8_t *at = findPacked(objectPacked(*o), field);
         if (!at) return false;
         objectBuffer r;
         objectBufferInit(&r, *o);
         (void)listpackDelete(&r.buffer, at, 2); /* the next entry is not needed */
-        *o = r.o;
+        *o = recordAgain(r.o);
         return true;
     }
     hashtable t = tableOf(*o);
@@ -430,8 +500,13 @@ void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
     it->o = o;
     it->look = look;
+    it->at = it->value = NULL;
     if (objectIsPacked(o)) {
-        it->at = listpackFirst(objectPacked(o));
+        bool shaped = objectIsShaped(o);
+        it->shape = shaped ? recordShape(o) : NULL;
+        it->value = shaped ? recordValues(o) : objectPacked(o);
+        it->position = 0;
+        if (!shaped) it->at = listpackFirst(objectPacked(o));
         return;
     }
     it->table = tableOf(o);
@@ -460,15 +535,25 @@ static inline const void *nextElement(hashIterator *it) {
     return element;
 }
 
+/* The next pair of a record; false at the end, and for a listpack. Not inline, so that hashNext()
+ * is. */
+static NO_INLINE bool nextOfRecord(hashIterator *it, hashPair *out) {
+    if (!it->shape || it->position == it->shape->count) return false;
+    listpackItem value;
+    it->value = listpackReadBody(it->value, &value);
+    *out = (hashPair){shapeName(it->shape, it->position++), listpackText(&value, it->digits[1])};
+    return true;
+}
+
 /* Reads the next pair of a packed hash. */
 static inline bool nextPacked(hashIterator *it, hashPair *out) {
-    if (!it->at) return false;
+    if (!it->at) return nextOfRecord(it, out);
     it->at = readPair(it->at, it->digits, out);
     return true;
 }
 
 bool hashNext(hashIterator *it, hashPair *out) {
-    if (objectIsPacked(it->o)) return nextPacked(it, out);
+    if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
     if (element) *out = pairOf(element);
     return element != NULL;
@@ -476,7 +561,7 @@ bool hashNext(hashIterator *it, hashPair *out) {
 
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms) {
     *time_ms = HASH_NO_TIME;
-    if (objectIsPacked(it->o)) return nextPacked(it, out);
+    if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
     if (!element) return false;
     *out = pairOf(element);
@@ -558,6 +643,10 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
                 void *arg) {
     hotCheck(objectType(o) == TYPE_HASH);
     visitor v = {visit, arg, look};
+    if (objectIsShaped(o)) {
+        recordRandom(o, count, unique, visit, arg);
+        return;
+    }
     if (objectIsPacked(o)) {
         randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
         return;

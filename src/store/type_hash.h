@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Hashes as values of keyspace objects: a small one is a listpack of fields and values in the
- * object; a large one is a table behind the pointer, with field and value in one element.
+ * object, or, if many others have the same fields, its values and the number of a shape
+ * (hash_record.h); a large one is a table behind the pointer, with field and value in one element.
  *
  * A change may replace the object: functions take the object returned by dbFind() (or hashNew())
  * and return the resulting one, which the caller must pass to dbPlace() immediately. A hash is
@@ -34,6 +35,16 @@ typedef struct db db;
 robj *hashNew(slice key) MUST_USE;
 /* An empty hash that is not packed and has room for `count` fields. */
 robj *hashNewLarge(slice key, size_t count) MUST_USE;
+/* The hash of a valid listpack of distinct names and their values, in which no text is that of an
+ * integer. It is packed. */
+robj *hashNewListpack(slice key, const uint8_t *lp) MUST_USE;
+/* Gives a new hash that was filled field by field a shape, if it is packed and there is one with
+ * its names. */
+robj *hashFindShape(robj *o) MUST_USE;
+/* The listpack of a packed hash; valid until the next call, or until the object changes. */
+slice hashListpack(const robj *o);
+/* The number of its shape, 0: it has none. */
+unsigned hashShapeNumber(const robj *o);
 /* Number of fields. */
 size_t hashLength(const robj *o);
 /* False if the field is missing. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
@@ -43,6 +54,15 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
 robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) MUST_USE;
 /* Sets a field; *created is true if it is new. `value` must not point into the object. */
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) MUST_USE;
+/* Result of hashSetPairs(). */
+typedef struct hashSetCounts {
+    uint64_t created;          /* new fields, and ... */
+    uint64_t replaced_expired; /* ... those of them that replace expired ones */
+} hashSetCounts;
+/* Sets `count` words, alternating field and value, without expiry times; `o` NULL: of a new hash
+ * with this key. */
+robj *hashSetPairs(robj *o, slice key, const slice *words, size_t count, storeLook look,
+                   const packLimits *limits, hashSetCounts *counts) MUST_USE;
 /* Removes a field; false if it is missing. The caller deletes the key if the hash is empty then. */
 bool hashDelete(robj **o, slice field, storeLook look);
 
@@ -97,7 +117,10 @@ typedef struct hashPair {
 typedef struct hashIterator {
     const robj *o; /* private */
     storeLook look;
-    const uint8_t *at;
+    const uint8_t *at;         /* in a listpack; NULL: at its end, or there is none */
+    const struct shape *shape; /* of a record; NULL: it is a listpack */
+    const uint8_t *value;      /* of a record; NULL: it is a table */
+    unsigned position;
     hashtable table;
     hashtableIterator walk;
     char digits[2][NUMBER_TEXT_MAX];

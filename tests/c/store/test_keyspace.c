@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "ds/kvstore.h"
 #include "store/db_priv.h"
+#include "store/shape_priv.h"
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/type_hash.h"
@@ -249,6 +250,87 @@ static void aForkCoversAllKeyspaces(void **state) {
     storeShutdown();
 }
 
+/* Hashes with the same names, which get a shape. */
+static void fillRecords(keyspace *k, int id, int first, int count) {
+    keyspace *before = keyspaceUse(k);
+    db *d = keyspaceDb(k, id);
+    slice words[6] = {SLICE("a"), SLICE("1"), SLICE("b"), SLICE("two"), SLICE("c"), SLICE("3")};
+    for (int i = first; i < first + count; i++) {
+        char text[32];
+        slice key = keyText(i, text);
+        dbPosition at;
+        hashSetCounts counts;
+        robj *o = dbFind(d, key, storeHash(key), lookAtAll(), &at);
+        words[5] = key;
+        dbPlace(d, &at, hashSetPairs(o, key, words, 6, lookAtAll(), &limits, &counts));
+    }
+    keyspaceUse(before);
+}
+
+static void inspectShapes(keyspace *main, keyspace *other, uint64_t hashes) {
+    assert_null(storeVerifyShapes(main));
+    if (other) assert_null(storeVerifyShapes(other));
+    shapesReport r;
+    shapesGetReport(&r);
+    assert_in_range(r.hashes, hashes - sizeMin(hashes, SHAPE_HASHES_MIN), hashes);
+}
+
+/* Users of shapes are right whatever frees the hashes. */
+static void usersOfShapes(bool slotted, bool background) {
+    const shapeLimits some = {100, 10, 100}, none = {0};
+    storeInit(2, slotted);
+    shapeSetLimits(&some);
+    if (background) storeSetFreeLater(later);
+    keyspace *main = keyspaceMain(), *other = keyspaceNew();
+    fillRecords(main, 0, 0, KEYS);
+    fillRecords(other, 0, 0, KEYS / 2);
+    fillRecords(other, 1, 0, KEYS / 2);
+    inspectShapes(main, other, 2 * KEYS);
+
+    /* One of another keyspace than the one in use. */
+    char text[32];
+    slice key = keyText(KEYS / 2 - 1, text);
+    assert_true(dbDelete(keyspaceDb(other, 0), key, storeHash(key), lookAtAll()));
+    inspectShapes(main, other, 2 * KEYS - 1);
+    fillRecords(other, 0, KEYS / 2 - 1, 1);
+
+    /* By another thread one by one, as another database has hashes, too; then all. */
+    (void)dbFlush(keyspaceDb(other, 1), background);
+    inspectShapes(main, other, background ? 2 * KEYS : 2 * KEYS - KEYS / 2);
+    keyspaceSwap(main, other);
+    inspectShapes(main, other, background ? 2 * KEYS : 2 * KEYS - KEYS / 2);
+    (void)storeFlush(other, background);
+    inspectShapes(main, other, background ? KEYS : KEYS / 2);
+    fillRecords(other, 0, 0, 10);
+    runJobs();
+    storeReclaim();
+    assert_int_equal(storeFreePending(), 0);
+    inspectShapes(main, other, KEYS / 2 + 10);
+    (void)dbFlush(keyspaceDb(main, 0), background);
+    keyspaceFree(other, background);
+    runJobs();
+    storeReclaim();
+    inspectShapes(main, NULL, 0);
+    if (slotted) {
+        fillRecords(main, 0, 0, KEYS);
+        for (int slot = 0; slot < SLOT_COUNT; slot++)
+            (void)dbFlushSlot(storeDb(0), slot, background);
+        runJobs();
+        storeReclaim();
+        inspectShapes(main, NULL, 0);
+    }
+    storeShutdown();
+    shapeSetLimits(&none);
+}
+
+static void eachKeyspaceCountsTheUsersOfShapes(void **state) {
+    (void)state; /* nothing is set up */
+    usersOfShapes(false, false);
+    usersOfShapes(true, false);
+    usersOfShapes(false, true);
+    usersOfShapes(true, true);
+}
+
 int test_keyspace(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keyspacesLiveSideBySide),
@@ -256,6 +338,7 @@ int test_keyspace(void) {
         cmocka_unit_test(aFlushSparesHiddenSlotsOfOtherDatabases),
         cmocka_unit_test(expiryIsTheKeyspacesOwn),
         cmocka_unit_test(aForkCoversAllKeyspaces),
+        cmocka_unit_test(eachKeyspaceCountsTheUsersOfShapes),
     };
     return cmocka_run_group_tests_name("keyspace", tests, NULL, testNoObjects);
 }

@@ -104,6 +104,9 @@ const knownDirective knownDirectives[] = {
     {"extended-redis-compatibility", "no", NULL},
     {"hash-max-listpack-entries", "512", NULL},
     {"hash-max-listpack-value", "64", NULL},
+    {"hash-max-shape-fields", "128", NULL},
+    {"hash-max-shape-names", "4096", NULL},
+    {"hash-max-shapes", "4096", NULL},
     {"hash-max-ziplist-entries", "512", NULL},
     {"hash-max-ziplist-value", "64", NULL},
     {"hash-seed", "", NULL},
@@ -286,4 +289,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 280;
+const int knownDirectiveCount = 283;
