@@ -16,6 +16,7 @@
 #include "script/script.h"
 #include "server/procs.h"
 #include "server/server.h"
+#include "store/shape.h"
 #include "store/store.h"
 
 static struct { size_t startup, peak; } memory;
@@ -85,6 +86,17 @@ static void printRatio(str *out, const char *name, size_t whole, size_t part) {
                     (long long)whole - (long long)part);
 }
 
+static void printShapes(str *out) {
+    shapesReport r;
+    shapesGetReport(&r);
+    strAppendFormat(out, "hash_shapes:%llu\r\nhash_shapes_hashes:%llu\r\n",
+                    (unsigned long long)r.shapes, (unsigned long long)r.hashes);
+    strAppendFormat(out, "hash_shapes_bytes:%llu\r\nhash_shapes_saved_bytes:%llu\r\n",
+                    (unsigned long long)r.bytes, (unsigned long long)r.saved);
+    strAppendFormat(out, "hash_shapes_made:%llu\r\nhash_shapes_refused:%llu\r\n",
+                    (unsigned long long)r.made, (unsigned long long)r.refused);
+}
+
 void infoPrintMemory(str *out) {
     hotCheck(threadIsMain());
     memoryFigures f = measure();
@@ -119,6 +131,7 @@ void infoPrintMemory(str *out) {
     strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
     strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
+    printShapes(out);
 }
 
 /* ------------------------------------------------------------------ MEMORY STATS */

@@ -14,6 +14,7 @@
 #include "server/procs.h"
 #include "server/server.h"
 #include "store/compact.h"
+#include "store/shape.h"
 #include "store/store.h"
 
 enum { SHOWN = 10 };
@@ -46,6 +47,46 @@ static void printGroups(str *out, memoryGroups *groups, const char *title, uint6
     strAppendFormat(out, "\n%s\n", title);
     for (int i = 0; i < count && i < SHOWN; i++) printGroup(out, &groups->list[i], seen, keys);
     if (count > SHOWN) strAppendFormat(out, "  (and %d more)\n", count - SHOWN);
+}
+
+/* The names of a shape, as many as there is room for. */
+static void printNames(str *out, const shape *s) {
+    enum { WIDTH = 44 };
+    str names = STR_EMPTY;
+    unsigned count = shapeFieldCount(s), shown = 0;
+    for (; shown < count && names.len < WIDTH; shown++) {
+        slice name = shapeFieldName(s, shown);
+        if (shown) strAppendText(&names, ", ");
+        for (size_t i = 0; i < name.len && names.len < WIDTH; i++) {
+            char byte = name.ptr[i];
+            strAppendByte(&names, byte > ' ' && byte < 127 ? byte : '.');
+        }
+    }
+    if (names.len >= WIDTH || shown < count) {
+        strCut(&names, sizeMin(names.len, WIDTH - 3));
+        strAppendText(&names, "...");
+    }
+    strAppendFormat(out, "  %-44s", strText(&names));
+    strFree(&names);
+}
+
+/* Hashes that share their field names. */
+static void printShapes(str *out) {
+    shapesReport all;
+    const shape *largest[SHOWN];
+    char human[NUMBER_TEXT_MAX];
+    shapesGetReport(&all);
+    if (all.hashes == 0) return;
+    size_t count = shapesLargest(largest, SHOWN);
+    numberPrintHuman(human, all.saved);
+    strAppendFormat(out, "\nField names shared by hashes: %llu shapes, %llu hashes, %s saved\n",
+                    (unsigned long long)all.shapes, (unsigned long long)all.hashes, human);
+    for (size_t i = 0; i < count; i++) {
+        numberPrintHuman(human, shapeSaved(largest[i]));
+        printNames(out, largest[i]);
+        strAppendFormat(out, " %10s saved, %u fields, %llu hashes\n", human,
+                        shapeFieldCount(largest[i]), (unsigned long long)shapeUsers(largest[i]));
+    }
 }
 
 static void advise(str *out, const memorySample *all, const storeWaste *waste, size_t used,
@@ -125,6 +166,7 @@ void memoryExplainCommand(ctx *c) {
         printGroups(&out, &all->kinds, "Keys by type and encoding", all->seen, keys);
         printGroups(&out, &all->prefixes, "Keys by prefix", all->seen, keys);
     }
+    printShapes(&out);
     strAppendText(&out, "\nRecommendations\n");
     advise(&out, all, &waste, used, clients, &process);
     replyVerbatim(c, strSlice(&out), "txt");
