@@ -41,6 +41,9 @@ static const int pipelines[PIPELINES] = {1, 16, 100};
 /* Requests are written as described in request_text.h. */
 #define TEN(text) text text text text text text text text text text
 
+/* Fields of a hash that many others have, too. */
+#define RECORD "id %a name %a email %a created %a status %a owner %a"
+
 typedef struct requestRow {
     const char *name, *request;
     char reply; /* how each reply begins */
@@ -78,6 +81,10 @@ static const requestRow request_rows[] = {
     {"SMEMBERS 100", "SMEMBERS set", '*', P1 | P16, "SADD set member:%n", 100},
     {"HGET small", "HGET small:%r c", '$', ALL, "HSET small:%n a %a b %a c %a d %a", KEYS},
     {"HSET small", "HSET small:%r c %a", ':', ALL, "HSET small:%n a %a b %a c %a d %a", KEYS},
+    {"HGET record", "HGET record:%r status", '$', P1 | P100, "HSET record:%n " RECORD, KEYS},
+    {"HGETALL record", "HGETALL record:%r", '*', P1 | P100, "HSET record:%n " RECORD, KEYS},
+    {"HSET record", "HSET record:%r status %a", ':', P100, "HSET record:%n " RECORD, KEYS},
+    {"HSET record, new", "HSET new:%n " RECORD, ':', P100 | GROWS, "HSET record:%n " RECORD, 100},
     {"GET 512 B", "GET mid:%r", '$', P1 | P16, "SET mid:%n %b", KEYS},
     {"SET 512 B", "SET mid:%r %b", '+', P1 | P16, "SET mid:%n %b", KEYS},
     {"GET 4 KB", "GET big:%r", '$', P1 | P16, "SET big:%n %c", KEYS},
@@ -105,6 +112,7 @@ static const bytesRow bytes_rows[] = {
     {"string 16+16, expires", "SET key:%n %a EX 1000000", 600000},
     {"string of an integer", "SET key:%n 12345678", 300000},
     {"hash of 3 fields", "HSET key:%n field:1 %a field:2 %a field:3 %a", 50000},
+    {"record of 6 fields", "HSET key:%n " RECORD, 50000},
     {"set of 3 members", "SADD key:%n one two three", 50000},
     {"zset of 3 members", "ZADD key:%n 1 one 2 two 3 three", 50000},
     {"list of 3 elements", "RPUSH key:%n %a %a %a", 50000},
