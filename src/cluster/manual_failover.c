@@ -72,6 +72,12 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
                                    int64_t timeout_ms, int64_t now_ms) {
     /* Only a replica of this primary may ask for that. */
     if (m->myself->flags & NODE_REPLICA || from->primary != m->myself) return (manualActs){0};
+    /* That replica may not hear in time that another node has them. */
+    if (clusterMapHasUnclaimed(m)) {
+        logNotice("Manual failover of replica %s refused: slots are being handed over.",
+                  clusterNodeLabel(from).text);
+        return (manualActs){0};
+    }
     logNotice("Manual failover requested by replica %s.", clusterNodeLabel(from).text);
     begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);
     f->pinged_ms = now_ms;

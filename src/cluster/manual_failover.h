@@ -30,7 +30,8 @@
  * Primary:
  *
  *   step     event                                   to       act
- *   any      MANUAL_FAILOVER of one of its replicas  paused   pauses writes for 2M, PING to it
+ *   any      MANUAL_FAILOVER of one of its replicas  paused   pauses writes for 2M, PING to it; not
+ *                                                            while it hands slots over
  *   paused   every 100 ms                                     PING to it
  *   paused   M has passed                            idle     resumes writes
  *   paused   it is a replica, or that node is not    idle     resumes writes (a replica redirects

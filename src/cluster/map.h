@@ -201,6 +201,8 @@ void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed);
 /* The same for 64 slots from 64 * word on, those in `owned`, which have one owner. */
 void clusterMapSetClaims(clusterMap *m, int word, uint64_t owned, uint64_t claimed);
 bool clusterMapIsClaimed(const clusterMap *m, int slot);
+/* True if this node has slots that it does not claim: another one may own them already. */
+bool clusterMapHasUnclaimed(const clusterMap *m);
 /* The node to which this node gives a slot, or from which it gets it; NULL: none. */
 clusterNode *clusterMapOpenSlot(const clusterMap *m, enum openKind kind, int slot);
 void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterNode *peer);

@@ -122,6 +122,12 @@ void clusterMapSetClaims(clusterMap *m, int word, uint64_t owned, uint64_t claim
     m->unclaimed[word] = (m->unclaimed[word] & ~owned) | (owned & ~claimed);
 }
 
+bool clusterMapHasUnclaimed(const clusterMap *m) {
+    for (int word = 0; word < SLOT_WORDS; word++)
+        if (m->mine[word] & m->unclaimed[word]) return true;
+    return false;
+}
+
 bool clusterMapIsClaimed(const clusterMap *m, int slot) {
     return m->owner[slot] && !(m->unclaimed[slot / 64] & bitOf(slot));
 }

@@ -139,6 +139,11 @@ void slotSourceOn(slotMoves *m, slotJob *job, slotJobEvent event) {
         if (!isDecided(job)) slotSourceFail(m, job, "Unexpected state machine transition");
         return;
     }
+    /* The replica that takes over takes the slots, too, if it knows of nothing else. */
+    if (acts & JOB_ACT_SEND_GRANTED && m->procs->isStill(m->arg)) {
+        slotSourceFail(m, job, "A failover of the source node is under way");
+        return;
+    }
     if (event == JOB_ACK) job->acked_s = m->now_s;
     if (event == JOB_OWNER_SEEN)
         logNotice("Slot migration %s slots are now owned by target node.",
@@ -201,7 +206,7 @@ static void beginStream(slotMoves *m, slotJob *job) {
 
 static void stepWaiting(slotMoves *m, slotJob *job) {
     check(job->state == JOB_WAITING_PAUSE);
-    if (m->rules.hold_pause) return;
+    if (m->rules.hold_pause || m->procs->isStill(m->arg)) return;
     size_t unsent = m->procs->unsent(m->arg, job);
     if (m->rules.unsent_max < 0 || unsent <= (size_t)m->rules.unsent_max) {
         slotSourceOn(m, job, JOB_DRAINED);

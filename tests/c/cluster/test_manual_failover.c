@@ -253,6 +253,16 @@ static void primary_pauses_and_tells_its_replica(void **state) {
     assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1002 + M).resume);
 }
 
+static void primary_does_not_pause_while_it_hands_slots_over(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    clusterMapSetOwner(&map, 7, map.myself);
+    clusterMapSetClaimed(&map, 7, false);
+    assert_int_equal(manualFailoverRequested(&f, &map, replica, M, 1000).pause_ms, 0);
+    assert_int_equal(f.step, MANUAL_IDLE);
+    clusterMapSetClaimed(&map, 7, true);
+    assert_int_equal(manualFailoverRequested(&f, &map, replica, M, 1000).pause_ms, 2 * M);
+}
+
 static void primary_resumes_when_it_is_replaced(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
@@ -289,6 +299,7 @@ int test_manual_failover(void) {
         CASE(it_ends_when_another_primary_is_followed),
         CASE(it_ends_when_the_primary_was_replaced_and_is_back),
         CASE(primary_pauses_and_tells_its_replica),
+        CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(it_ends_when_a_synchronisation_begins),
         CASE(primary_stays_paused_when_the_replica_is_forgotten),

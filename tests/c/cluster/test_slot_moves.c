@@ -103,8 +103,8 @@ static void pass(int64_t ms) {
     slotMovesTick(&moves);
 }
 
-/* A job of slots 0-4 to `other`, which has been granted. */
-static slotJob *grant(void) {
+/* A job of slots 0-4 to `other`, whose target has all but what is still written. */
+static slotJob *export(void) {
     slotRanges ranges = rangesOf(0, 4);
     slotJob *job = slotSourceBegin(&moves, &ranges, other);
     slotMovesStep(&moves);
@@ -115,6 +115,12 @@ static slotJob *grant(void) {
     slotSourceOn(&moves, job, JOB_SNAPSHOT_SENT);
     slotSourceOn(&moves, job, JOB_REQUEST_PAUSE);
     slotMovesStep(&moves);
+    return job;
+}
+
+/* The same, granted. */
+static slotJob *grant(void) {
+    slotJob *job = export();
     slotSourceOn(&moves, job, JOB_REQUEST_FAILOVER);
     assert_int_equal(job->state, JOB_GRANTED);
     return job;
@@ -191,6 +197,23 @@ static void source_asks_the_target_before_it_resumes_writes(void **state) {
         pass(1);
     }
     assert_int_equal(job->state, JOB_FAILED);
+}
+
+/* The replica that takes over would claim the slots, as it may not have heard of the target's claim:
+ * what it writes until then would be lost. */
+static void nothing_is_granted_during_a_failover(void **state) {
+    is_still = true;
+    slotJob *job = export();
+    assert_int_equal(job->state, JOB_WAITING_PAUSE);
+    is_still = false;
+    slotMovesStep(&moves);
+    assert_int_equal(job->state, JOB_PAUSED);
+    is_still = true;
+    sent = 0;
+    slotSourceOn(&moves, job, JOB_REQUEST_FAILOVER);
+    assert_int_equal(job->state, JOB_FAILED);
+    assert_false(sent & JOB_ACT_SEND_GRANTED);
+    assert_false(clusterMapHasUnclaimed(&map));
 }
 
 static void cancel_of_a_granted_job_does_not_resume_writes(void **state) {
@@ -331,6 +354,7 @@ int test_slot_moves(void) {
         T(writes_wait_from_the_grant_on_until_the_target_owns_the_slots),
         T(source_resumes_writes_only_when_the_grant_has_no_effect_any_more),
         T(source_asks_the_target_before_it_resumes_writes),
+        T(nothing_is_granted_during_a_failover),
         T(cancel_of_a_granted_job_does_not_resume_writes),
         T(granted_slots_are_not_claimed_until_the_job_has_failed),
         T(writes_wait_if_the_target_has_passed_on_a_slot_that_it_has_taken),
