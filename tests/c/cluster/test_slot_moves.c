@@ -199,8 +199,8 @@ static void source_asks_the_target_before_it_resumes_writes(void **state) {
     assert_int_equal(job->state, JOB_FAILED);
 }
 
-/* The replica that takes over would claim the slots, as it may not have heard of the target's claim:
- * what it writes until then would be lost. */
+/* The replica that takes over would claim the slots, as it may not have heard of the target's
+ * claim: what it writes until then would be lost. */
 static void nothing_is_granted_during_a_failover(void **state) {
     is_still = true;
     slotJob *job = export();
