@@ -340,7 +340,7 @@ start_server {tags {hash repl} overrides {enable-debug-command yes save {} repl-
                 counts_agree
                 counts_agree -1
                 r -1 flushall async
-                r -1 hset last k v
+                r -1 set last v
                 same_data -1 -0
                 wait_for_condition 500 10 {[info_field lazyfree_pending_objects] == 0 &&
                     [info_field hash_shapes_hashes] == 0}
