@@ -25,7 +25,7 @@
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
-#: make screens          what the programs show on a terminal, into docs/screens.md
+#: make screens          what the programs and the status page show, into docs/screens.md
 #: make docs             the documentation as static HTML, into build/docs
 #: make deb, tarball      packages in build/package/: for Debian; for any Linux with its libraries
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=

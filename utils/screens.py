@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes docs/screens.md: what the programs show on a terminal, from a server with made-up data.
+"""Writes docs/screens.md: what the programs show on a terminal, from a server with made-up data, and the picture of its status page,
+docs/screens/status-page.png, if there is a Chromium to draw it; else the last one stays.
 
     screens.py [FOLDER]      FOLDER has the programs (src/)
 
@@ -39,9 +40,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(programs, folder, port):
+def start(programs, folder, port, *options):
     server = subprocess.Popen([f"{programs}/valkey-server", "--port", str(port), "--save", "", "--dir", folder, "--logfile",
-                               f"{folder}/{port}.log"])
+                               f"{folder}/{port}.log", *options])
     for _ in range(300):
         done = subprocess.run([f"{programs}/valkey-cli", "-p", str(port), "ping"], capture_output=True, text=True, check=False)
         if done.stdout.strip() == "PONG":
@@ -105,11 +106,31 @@ def screen(programs, ports, entry):
     return f"## {title}\n\n{sentence}\n\n```text\n{shown}\n```\n"
 
 
+def picture(programs, port, page_port, folder):
+    """Draws the status page while the server has something to show."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not browser:
+        print("screens: no Chromium here, the picture of the status page stays as it is")
+        return
+    load = subprocess.Popen([f"{programs}/valkey-benchmark", "-p", str(port), "--mix", "get:80,set:20", "-r", "20000", "--key-dist",
+                             "zipf:1.1", "--rps", "5000", "--duration", "60", "-q"], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(45)  # the history has a point every few seconds
+        os.makedirs(f"{ROOT}/docs/screens", exist_ok=True)
+        subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                        "--hide-scrollbars", "--window-size=1100,1500", f"--user-data-dir={folder}/browser", "--virtual-time-budget=8000",
+                        f"--screenshot={ROOT}/docs/screens/status-page.png", f"http://127.0.0.1:{page_port}/"],
+                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=240, check=True)
+    finally:
+        load.terminate()
+        load.wait()
+
+
 def main():
     programs = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else f"{ROOT}/src")
     folder = tempfile.mkdtemp()
-    ports = (free_port(), free_port())
-    servers = [start(programs, folder, port) for port in ports]
+    ports, page_port = (free_port(), free_port()), free_port()
+    servers = [start(programs, folder, ports[0], "--metrics-port", str(page_port)), start(programs, folder, ports[1])]
     try:
         for port in ports:
             subprocess.run([f"{programs}/valkey-cli", "-e", "-p", str(port), "eval", DATA, "0"], check=True, stdout=subprocess.DEVNULL)
@@ -117,6 +138,9 @@ def main():
         parts = ["# Screens\n\nWhat the programs show, written by `make screens` with the programs themselves; the figures are those of one run "
                  "with little data.\n"]
         parts += [screen(programs, ports, entry) for entry in SCREENS]
+        picture(programs, ports[0], page_port, folder)
+        parts.append("## The status page\n\nWith `metrics-port 9121`, in a browser: `http://127.0.0.1:9121/`.\n\n"
+                     "![The status page](screens/status-page.png)\n")
     finally:
         for server in servers:
             server.terminate()
