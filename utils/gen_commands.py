@@ -225,10 +225,17 @@ class HelpTable:
         return f"{name}, {len(nodes)}"
 
 
+def without_extensions(nodes):
+    return [{**node, "arguments": without_extensions(node.get("arguments", []))} for node in nodes if not node.get("extended")]
+
+
 def help_text(commands):
-    table = HelpTable()
-    rows = sorted((command.name.replace("|", " ").upper(), " ".join(help_argument(node) for node in command.args),
-                   table.array(command.args), command) for command in each_command(commands))
+    """The help and hints of valkey-cli: for commands that Valkey has they are Valkey's, which its users' scripts compare."""
+    table, rows = HelpTable(), []
+    for command in each_command(commands):
+        args = without_extensions(command.args)
+        rows.append((command.name.replace("|", " ").upper(), " ".join(help_argument(node) for node in args), table.array(args), command))
+    rows.sort()
     lines = "".join(
         f"    {{{json.dumps(name)}, {json.dumps(syntax)},\n     {json.dumps(command.block['summary'])}, "
         f"\"{command.block['since']}\", \"{command.group}\", {array}}},\n" for name, syntax, array, command in rows)

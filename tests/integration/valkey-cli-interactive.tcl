@@ -61,7 +61,7 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
         start_server {overrides {rename-command {HGETALL ""}}} {
             talk "expect > \nsend hget\\t\nexpect HGET\nsend \\t\nexpect HGETDEL\n"
             set output [talk "expect > \nsend hget\\t\\t\nexpect HGETEX\nsend x\\x03\nexpect > \n"]
-            assert {![string match *HGETALL* $output]} $output
+            assert {![regexp {HGETALL\M} $output]} $output
         }
     }
 
