@@ -4,6 +4,6 @@
 #include "module/checks.h"
 
 const configOption moduleOptions[] = {
-    CONFIG_BOOL("module-checks", handlesChecked, false, .flags = CONFIG_IMMUTABLE),
+    CONFIG_BOOL("module-checks", handlesChecked, false, .flags = CONFIG_IMMUTABLE | CONFIG_HIDDEN),
     CONFIG_END,
 };

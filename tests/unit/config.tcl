@@ -31,6 +31,25 @@ start_server {tags {config tls:skip}} {
         assert_error "ERR wrong number of arguments for 'config|get' command" {r config get}
     }
 
+    test {a directive that a pattern finds takes its own value, unless Valkey refuses that, too} {
+        # Tools and Valkey's own tests set what CONFIG GET * has returned.
+        set refused {}
+        foreach {name value} [r config get *] {
+            if {[catch {r config set $name $value}]} {lappend refused $name}
+        }
+        assert_equal {} [lmap name $refused {
+            if {$name in {
+                aclfile always-show-logo aof-rewrite-cpulist aof_rewrite_cpulist appenddirname appendfilename bgsave-cpulist
+                bgsave_cpulist bio-cpulist bio_cpulist cluster-config-file cluster-databases cluster-enabled cluster-port daemonize
+                databases dbfilename dir disable-thp enable-debug-command enable-module-command enable-protected-configs hash-seed
+                logfile mptcp pidfile rdbchecksum rdma-bind rdma-completion-vector rdma-rx-size repl-mptcp replicaof server-cpulist
+                server_cpulist set-proc-title slaveof socket-mark-id supervised syslog-enabled syslog-facility syslog-ident
+                tcp-backlog unixsocket unixsocketgroup unixsocketperm
+            }} continue
+            set name
+        }]
+    }
+
     test {CONFIG GET is a map, sorted, each directive once} {
         assert_equal [expr {[resp3] ? "map" : "array"}] [lindex [r -typed config get *] 0]
         set names [dict keys [r config get * *a* port]]
