@@ -334,7 +334,7 @@ start_server {tags {repl extended} overrides {save {} enable-debug-command yes r
             assert_error "POSITIONLOST *" {r changes read [r -1 changes position]}
         }
         assert_match {{0 a {set a 1}} {2 list {rpush list x}}*} [parts $entries]
-    }
+    } {tls:skip}
 
     test {who has read everything goes on after a restart with a save} {
         r select 3

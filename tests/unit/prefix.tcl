@@ -157,7 +157,7 @@ start_server {tags {keyspace extended} overrides {enable-debug-command yes save 
         r flushall
         r config set appendonly yes
         foreach {field value} {aof_enabled 1 aof_rewrite_scheduled 0 aof_rewrite_in_progress 0} {info_is $field $value}
-        start_server {overrides {save {}}} {
+        start_server {tags {tls:skip} overrides {save {}}} {
             r replicaof [srv -1 host] [srv -1 port]
             link_is up
             fill -1 keep 3000

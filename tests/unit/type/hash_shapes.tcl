@@ -322,7 +322,7 @@ start_server {tags {hash} overrides {enable-debug-command yes save {}}} {
     }
 }
 
-start_server {tags {hash repl} overrides {enable-debug-command yes save {} repl-diskless-sync-delay 0}} {
+start_server {tags {hash repl tls:skip} overrides {enable-debug-command yes save {} repl-diskless-sync-delay 0}} {
     start_server {tags {hash repl} overrides {enable-debug-command yes save {} repl-diskless-sync-delay 0}} {
         foreach load {disabled flush-before-load swapdb} {
             test "a replica has shapes of its own after a full synchronisation and from the stream ($load)" {
