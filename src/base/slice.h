@@ -27,6 +27,11 @@ static inline bool sliceEqual(slice a, slice b) {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
+/* True if the text begins with the prefix, or is equal to it. */
+static inline bool sliceHasPrefix(slice text, slice prefix) {
+    return text.len >= prefix.len && memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
+}
+
 /* Order of the bytes as unsigned numbers: negative, 0 or positive. A prefix comes before what it is
  * a prefix of. ANY_THREAD. */
 static inline int sliceCompare(slice a, slice b) {

@@ -139,7 +139,8 @@ void slotSourceOn(slotMoves *m, slotJob *job, slotJobEvent event) {
         if (!isDecided(job)) slotSourceFail(m, job, "Unexpected state machine transition");
         return;
     }
-    /* The replica that takes over takes the slots, too, if it knows of nothing else. */
+    /* The replica that becomes the primary claims these slots, too, as it may not know yet that
+     * the target has them. */
     if (acts & JOB_ACT_SEND_GRANTED && m->procs->isStill(m->arg)) {
         slotSourceFail(m, job, "A failover of the source node is under way");
         return;

@@ -129,7 +129,7 @@ static void visit(void *arg, const robj *o) {
     prefixWalk *w = arg;
     w->visited++;
     slice key = objectKey(o);
-    if (key.len < w->prefix.len || memcmp(key.ptr, w->prefix.ptr, w->prefix.len) != 0) return;
+    if (!sliceHasPrefix(key, w->prefix)) return;
     if (w->deletes) {
         strAppend(&w->names, &key.len, sizeof(key.len));
         strAppendSlice(&w->names, key);

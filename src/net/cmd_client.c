@@ -8,7 +8,6 @@
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_name.h"
-#include "net/client.h"
 #include "net/client_list.h"
 #include "net/net.h"
 #include "net/procs.h"
@@ -29,8 +28,7 @@ void clientSetnameCommand(ctx *c) {
     /* The name that Sentinels give themselves: a late answer counts as a failure. */
     static const char sentinel[] = "sentinel-";
     slice name = c->argv[2];
-    if (name.len > sizeof(sentinel) && memcmp(name.ptr, sentinel, sizeof(sentinel) - 1) == 0 &&
-        c->who->carrier == &clientCarrier)
+    if (name.len > sizeof(sentinel) && memcmp(name.ptr, sentinel, sizeof(sentinel) - 1) == 0)
         netSetPriority(c->who, true);
     replyOk(c);
 }

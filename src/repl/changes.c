@@ -121,10 +121,7 @@ static bool isAvailable(ctx *c, const position *p) {
 
 static bool wantsKey(const readRequest *q, slice key) {
     bool fits = !q->prefix_count;
-    for (int i = 0; i < q->prefix_count && !fits; i++) {
-        slice prefix = q->prefixes[i];
-        fits = key.len >= prefix.len && !memcmp(key.ptr, prefix.ptr, prefix.len);
-    }
+    for (int i = 0; i < q->prefix_count && !fits; i++) fits = sliceHasPrefix(key, q->prefixes[i]);
     if (!fits || !q->slot_count) return fits;
     int slot = hashSlot(key);
     for (int i = 0; i < q->slot_count; i++) {

@@ -220,8 +220,7 @@ def spread(waits):
 
 def move_under_writes(binary, keys, size, options):
     with Pair(binary) as pair:
-        names = keys if keys != "mixed" else size
-        pair.fill(keys, size)
+        names = pair.fill(keys, size)
         idle_s = pair.move(0)
         pair.settle(names)
         pair.move(1)
