@@ -14,12 +14,13 @@
 #   primary_close                       ends listening and all connections
 #   rdb_of {key value ...}              a file with these strings
 
-set ::primary_channels {}
+# The open connections. raw_close removes them: the name of a closed channel may be given to another one.
+array set ::raw_accepted {}
 
 proc primary_accepted {channel host port} {
     chan configure $channel -translation binary -buffering none -blocking 0
     set ::raw_buffer($channel) {}
-    lappend ::primary_channels $channel
+    set ::raw_accepted($channel) {}
     lappend ::primary_waiting $channel
 }
 
@@ -36,8 +37,7 @@ proc primary_close {} {
 
 # Ends the connections made so far.
 proc primary_drop {} {
-    foreach channel $::primary_channels {catch {raw_close $channel}}
-    set ::primary_channels {}
+    foreach channel [array names ::raw_accepted] {raw_close $channel}
     set ::primary_waiting {}
 }
 

@@ -29,6 +29,7 @@ proc raw_send {channel args} {
 
 proc raw_close {channel} {
     unset ::raw_buffer($channel)
+    unset -nocomplain ::raw_accepted($channel)
     close $channel
 }
 

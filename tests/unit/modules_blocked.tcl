@@ -34,7 +34,6 @@ start_server {overrides {enable-module-command yes enable-debug-command yes late
         set d [connect]
         for {set i 0} {$i < 5} {incr i} {
             $c -send blocked.timer 3 text
-            blocked 1
             $d debug sleep 0.01
             assert_equal text [$c -read]
         }
