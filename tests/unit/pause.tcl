@@ -141,8 +141,8 @@ start_server {tags {pause}} {
 
 start_server {tags {pause}} {
     test {RANDOMKEY returns an expired key if all have expired and cannot be removed} {
-        r set short v px 1
         r debug set-active-expire 0
+        r set short v px 1
         r client pause 100000 write
         wait_for_condition 500 5 {[r exists short] == 0}
         assert_equal short [r randomkey]

@@ -174,14 +174,15 @@ start_server {tags {keyspace extended} overrides {enable-debug-command yes save 
         r config set appendonly no
     }
 
-    # A client whose DELPREFIX of all keys is held in the middle by a pause; the number of keys is in total. The command
-    # may end before the pause comes, or come after it: then with more keys, or again.
-    proc delprefix_held {total_name} {
-        upvar $total_name total
+    # A client whose DELPREFIX of all keys is held in the middle by a pause; its id and the number of keys are in the two
+    # variables. The command may end before the pause comes, or come after it: then again, later with more keys.
+    proc delprefix_held {id_name total_name} {
+        upvar $id_name id $total_name total
         for {set try 0} {$try < 50} {incr try} {
             r flushall
             r debug populate [set total [scaled [expr {200000 * (1 + $try / 10)}]]] gone
             set c [connect]
+            set id [$c client id]
             $c -send delprefix gone:
             r client pause 600000 write
             if {[r dbsize] > 0 && [r dbsize] < $total} {return $c}
@@ -193,11 +194,10 @@ start_server {tags {keyspace extended} overrides {enable-debug-command yes save 
     }
 
     test {others are served while all keys are looked at, and a pause holds it} {
-        set c [delprefix_held total]
+        set c [delprefix_held id total]
         set left [r dbsize]
         for {set i 0} {$i < 20} {incr i} {assert_equal PONG [r ping]}
         assert_equal $left [r dbsize]
-        set id [regexp -inline {[0-9]+} [lsearch -inline [split [r client list] \n] *cmd=delprefix*]]
         assert_equal 1 [r client unblock $id]
         assert_equal [expr {$total - $left}] [$c -read]
         r client unpause
@@ -205,7 +205,7 @@ start_server {tags {keyspace extended} overrides {enable-debug-command yes save 
     }
 
     test {it ends with its client} {
-        set c [delprefix_held total]
+        set c [delprefix_held id total]
         $c -close
         info_is blocked_clients 0
         r client unpause
