@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Readers of changes: any stream of bytes in the backlog, read in windows, is compared with the same
- * bytes parsed at once. Both have the same requests and end at the same byte, at the same error.
+ * Readers of changes: any stream of bytes in the backlog, read in windows, is compared with the
+ * same bytes parsed at once. Both have the same requests and end at the same error.
  *
  * Input: the stream, appended in pieces whose length is that of a byte of it; a byte from 0xf0 on
  * stands for an argument that is longer than a window. */
