@@ -69,7 +69,7 @@ class Load(threading.Thread):
         """A command, the key and the kind of the operation, and the value that is written."""
         is_counter = self.rng.random() < 0.3
         key = f"counter:{self.rng.randrange(COUNTERS)}" if is_counter else f"register:{self.rng.randrange(REGISTERS)}"
-        if self.rng.random() < 0.5 or (self.stays and self.group.only_reads_stay):
+        if self.rng.random() < 0.5 or self.group.only_reads or (self.stays and self.group.only_reads_stay):
             return ("GET", key), key, "read", None
         if is_counter:
             return ("INCR", key), key, "increment", None
@@ -135,7 +135,7 @@ class Group:
         self.options, self.folder, self.rng = options, folder, rng
         self.started = 0
         self.ended = False
-        self.only_reads_stay = False  # at a primary that is being replaced
+        self.only_reads = self.only_reads_stay = False  # of all clients; of those at a primary that is being replaced
         self.closed = socket.socket()  # a port where nobody listens
         self.closed.bind(("127.0.0.1", 0))
         self.needed = options.members - 1 - options.quorum + 1 if options.quorum else 1
@@ -228,11 +228,15 @@ class Group:
     def replace_alive(self, revive):
         """Another primary while the old one lives, or will, and has clients."""
         self.only_reads_stay = self.rng.random() < 0.5
-        self.only_reads_stay = self.rng.random() < 0.5  # a write that is not confirmed holds back reads, too
+        # A write that is not confirmed holds back reads, too: here the lease alone must.
+        self.only_reads = self.only_reads_stay = self.rng.random() < 0.5
+        if self.only_reads:
+            time.sleep(0.05)
         chosen = self.turn_away()
         if self.options.mistake != "lease":
             time.sleep(self.options.lease * 1.2 / 1000)
         old = self.promote(chosen)
+        self.only_reads = False
         if self.rng.random() < 0.5:
             self.pause()
         revive(old)
