@@ -19,7 +19,7 @@ import time
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 sys.path.insert(0, os.path.join(ROOT, "tests/support"))
-from ports import reserve_port  # noqa: E402
+from ports import reserve_node_port  # noqa: E402
 
 GUIDE = os.path.join(ROOT, "docs/migration.md")
 # Section, what is started before it, the port that has the data after it, and whether clients write meanwhile.
@@ -76,8 +76,8 @@ class Place:
         self.environment = dict(os.environ, PATH=peer + ":" + os.environ["PATH"])
         self.ports = {}
         for port in (6379, 7000, 7001, 7002, 26379):
-            self.ports[port], guard = reserve_port()
-            self.guards.append(guard)
+            self.ports[port], guards = reserve_node_port()
+            self.guards += guards
 
     def run(self, commands, may_fail=False):
         for port, free in self.ports.items():

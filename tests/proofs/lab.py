@@ -3,14 +3,17 @@
 that it can be separated from others in either direction, or at a port of this machine."""
 import itertools
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from ports import reserve_node_port  # noqa: E402
 
 NOWHERE = "02:00:00:00:00:ff"  # frames to it reach nobody
 
@@ -79,25 +82,13 @@ def run(*command):
     return result.stdout
 
 
-def free_port():
-    """A port whose bus port (10,000 more) is free, too."""
-    while True:
-        port = random.SystemRandom().randrange(20000, 30000)
-        try:
-            for p in (port, port + 10000):
-                with socket.socket() as s:
-                    s.bind(("127.0.0.1", p))
-            return port
-        except OSError:
-            continue
-
-
 class Node:
     def __init__(self, lab, number, binary):
         self.lab, self.number, self.binary = lab, number, binary
         self.folder = os.path.join(lab.folder, str(number))
         os.mkdir(self.folder)
         self.process = None
+        self.guards = []  # of its ports
         self.space = f"{lab.name}n{number}"
         self.address = None
         if lab.namespaces:
@@ -114,7 +105,8 @@ class Node:
     def move(self):
         """Gives it an address that no node has had."""
         if not self.lab.namespaces:
-            self.address = ("127.0.0.1", free_port())
+            port, self.guards = reserve_node_port()
+            self.address = ("127.0.0.1", port)
             return
         if self.address:
             run("ip", "-n", self.space, "addr", "del", f"{self.address[0]}/24", "dev", "eth0")

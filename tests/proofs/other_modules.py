@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 import module_cluster
-from lab import Client, Failed, ReplyError, free_port
+from lab import Client, Failed, ReplyError, reserve_node_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build/other-modules"
@@ -147,7 +147,8 @@ def library(module):
 
 class Server:
     def __init__(self, binary, modules, folder, *options):
-        self.folder, self.port = folder, free_port()
+        self.folder = folder
+        self.port, self.guards = reserve_node_port()
         folder.mkdir(parents=True, exist_ok=True)
         words = [binary, "--port", self.port, "--dir", folder, "--save", "", "--enable-debug-command", "yes",
                  "--appenddirname", "aof", "--repl-diskless-sync-delay", "0", *options]
