@@ -109,6 +109,8 @@ typedef struct receiver {
 static struct {
     list all;
     bool notes; /* sessions that receive output are added */
+    deliverObserverProc *observer;
+    bool watched; /* one of both is wanted */
 } receivers;
 
 static void dropReceiver(session *s, void *state) {
@@ -128,7 +130,7 @@ static int receiverIndex(void) {
     return index;
 }
 
-static NO_INLINE void noteReceiver(session *s) {
+static void noteReceiver(session *s) {
     int slot = receiverIndex();
     if (sessionSlotGet(s, slot)) return;
     receiver *r = memNew(receiver);
@@ -137,7 +139,20 @@ static NO_INLINE void noteReceiver(session *s) {
     sessionSlotSet(s, slot, r);
 }
 
-void deliverNoteReceivers(bool on) { receivers.notes = on; }
+static NO_INLINE void watchReceiver(session *s) {
+    if (receivers.notes) noteReceiver(s);
+    if (receivers.observer) receivers.observer(s);
+}
+
+void deliverNoteReceivers(bool on) {
+    receivers.notes = on;
+    receivers.watched = on || receivers.observer;
+}
+
+void deliverSetObserver(deliverObserverProc *proc) {
+    receivers.observer = proc;
+    receivers.watched = proc || receivers.notes;
+}
 
 size_t deliverOnItsWay(void) {
     hotCheck(receivers.all.count == 0 || receivers.all.head.next);
@@ -158,7 +173,7 @@ size_t deliverOnItsWay(void) {
 }
 
 static inline void delivered(session *s, const outbuf *to) {
-    if (unlikely(receivers.notes)) noteReceiver(s);
+    if (unlikely(receivers.watched)) watchReceiver(s);
     if (to == &s->out) sessionWantPush(s);
     if (unlikely(heldBy(to) > OUTBLOCK_SIZE) && s->carrier && s->carrier->output_grew)
         s->carrier->output_grew(s);
@@ -174,6 +189,14 @@ char *sessionTakeReply(session *s, size_t *len) {
     char *bytes = outbufCopy(&s->out, len);
     outbufClear(&s->out);
     return bytes;
+}
+
+void sessionReplaceOutput(session *s, size_t keep, slice error) {
+    hotCheck(!(s->flags & SESSION_LENT));
+    hotCheck(!sessionIsExecuting(s));
+    outbufCutTo(&s->out, (outmark){keep});
+    respError(&s->out, error);
+    sessionWantWrite(s);
 }
 
 void sessionDeliver(session *s, deliverKind kind, slice bytes) {

@@ -45,11 +45,17 @@ void sessionCheckOutput(session *s);
  * for memFree(). */
 char *sessionTakeReply(session *s, size_t *len);
 
+/* Discards the output after its first `keep` bytes, and ends it with an error reply. The session
+ * neither executes a command nor is lent. */
+void sessionReplaceOutput(session *s, size_t keep, slice error);
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);
 
 /* While on, sessions that receive output are noted. */
 void deliverNoteReceivers(bool on);
+/* Called for each session that receives output; NULL: nothing is. */
+typedef void deliverObserverProc(session *s);
+void deliverSetObserver(deliverObserverProc *proc);
 /* Memory of the output of noted sessions, in bytes, while it is on its way: it is sent at the end
  * of this turn or by an I/O thread. Forgets sessions whose output was sent, or waits because its
  * receiver does not read. */

@@ -196,7 +196,7 @@ void netCloseAll(void) {
     ioThreadsStop();
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);
-        if (!listHas(&cl->closing)) writerWrite(cl);
+        if (!listHas(&cl->closing)) writerWriteReleased(cl);
         cl->session.flags &= ~SESSION_IN_BATCH;
         clientCloseLater(cl);
     }

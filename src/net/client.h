@@ -72,6 +72,8 @@ void readerResume(client *cl);
 void writerRun(void);
 /* Writes as much as possible; closes a client that is to be closed after its output. */
 void writerWrite(client *cl);
+/* The same without output that is held: see netSetHold(). */
+void writerWriteReleased(client *cl);
 
 /* True if a limit of the client's class was exceeded; the client is being closed then. */
 bool limitsCheckOutput(client *cl);

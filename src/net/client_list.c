@@ -84,6 +84,7 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         {s->flags & SESSION_READONLY, 'r'},
         {s->flags & SESSION_SLOT_EXPORT, 'E'},
         {s->origin == ORIGIN_IMPORT, 'i'},
+        {report.output_is_held, 'q'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;
@@ -353,7 +354,7 @@ static bool wantValue(ctx *c, clientField field, slice value, bool negated,
     case FIELD_TYPE: return wantType(c, value, condition);
     case FIELD_USER: return wantUser(c, value);
     case FIELD_FLAGS:
-        return wantLetters(c, value, SLICE("ABEIMNOPRSTUbcdeirtux"), "flags",
+        return wantLetters(c, value, SLICE("ABEIMNOPRSTUbcdeiqrtux"), "flags",
                            negated ? "NOT-FLAGS" : NULL);
     case FIELD_CAPA: return wantLetters(c, value, SLICE("r"), "capa", negated ? "NOT-CAPA" : NULL);
     case FIELD_DB: return wantDb(c, value, condition, negated ? "NOT-DB" : "DB");

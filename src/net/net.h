@@ -109,6 +109,11 @@ status netOutgoingAdopt(conn *c, session **out) MUST_USE;
 /* Afterwards, when the session is prepared: begins to read. `received`: bytes that have been read
  * already. */
 void netOutgoingStart(session *s, slice received);
+/* Output that is not to be sent yet. In stage WRITE the function is asked how many bytes of the
+ * session's output may leave now (SIZE_MAX: all); it calls sessionWantWrite() when more may. It is
+ * not asked about sessions that execute a command. NULL: all output leaves at once. */
+typedef size_t netHoldProc(session *s);
+void netSetHold(netHoldProc *proc);
 /* Counts bytes received from a primary by a connection that is not a client (yet). */
 void netCountDataset(size_t received);
 /* The hard output limit of replicas in bytes; 0: none. */

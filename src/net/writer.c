@@ -12,6 +12,7 @@
 #include "engine/hot.h"
 #include "io/loop.h"
 #include "net/io_threads.h"
+#include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
@@ -130,10 +131,68 @@ static NO_INLINE void writePushes(void (*write)(client *cl)) {
     }
 }
 
+/* ------------------------------------------------------------------ held output */
+
+static netHoldProc *hold;
+
+void netSetHold(netHoldProc *proc) { hold = proc; }
+
+/* Writes at most `most` bytes: the rest of the output is held. */
+static void writePart(client *cl, size_t most) {
+    session *s = &cl->session;
+    hotCheck(most <= outbufPending(&s->out));
+    while (most) {
+        struct iovec iov[WRITER_IOVECS];
+        int count = limitIovecs(iov, outbufIovecs(&s->out, iov, WRITER_IOVECS), most);
+        ssize_t written = connWritev(&cl->conn, iov, count);
+        netThreadOf(cl)->counted.writes++;
+        if (written < 0) {
+            bool full = errno == EAGAIN;
+            if (full) {
+                endWrite(cl, full);
+            } else {
+                logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
+                clientCloseLater(cl);
+            }
+            return;
+        }
+        writerSent(cl, (size_t)written);
+        most -= (size_t)written;
+    }
+}
+
+void writerWriteReleased(client *cl) {
+    hotCheck(threadIsMain());
+    session *s = &cl->session;
+    if (listHas(&cl->closing)) return;
+    if (s->flags & SESSION_LENT) {
+        ioThreadsWrite(cl); /* notes it */
+        return;
+    }
+    /* Its reply is incomplete; it is in the list again after its command. */
+    if (engineHot.current && sessionIsExecuting(s)) return;
+    size_t most = hold ? hold(s) : SIZE_MAX;
+    if (most == SIZE_MAX) {
+        if (ioThreadsInUse()) {
+            ioThreadsWrite(cl);
+        } else {
+            writerWrite(cl);
+        }
+        return;
+    }
+    if (cl->conn.on_write) check(connOnWrite(&cl->conn, NULL) == OK);
+    writePart(cl, most);
+    limitsRecount(cl);
+    (void)limitsCheckOutput(cl); /* it may be closing */
+}
+
 void writerRun(void) {
     hotCheck(threadIsMain());
     session *s;
-    if (unlikely(ioThreadsInUse())) {
+    if (unlikely(hold != NULL)) {
+        while ((s = sessionNextPending())) writerWriteReleased(clientOf(s));
+        if (sessionPushedCount() > 0) writePushes(writerWriteReleased);
+    } else if (unlikely(ioThreadsInUse())) {
         while ((s = sessionNextPending())) ioThreadsWrite(clientOf(s));
         if (sessionPushedCount() > 0) writePushes(ioThreadsWrite);
     } else {

@@ -49,6 +49,8 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_CAN_CONTINUE;
     } else if (sliceIs(value, "skip-rdb-checksum")) {
         peer->capabilities |= PEER_CAN_SKIP_CHECKSUM;
+    } else if (sliceIs(value, "turn-acks")) {
+        peer->capabilities |= PEER_CAN_ACK_TURNS;
     } else if (sliceIs(value, "dual-channel") && replConf.dual_channel_replication_enabled) {
         if (replConf.repl_diskless_sync) {
             peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -211,6 +213,11 @@ void replconfCommand(ctx *c) {
             return;
         }
         if (ctxArgIs(c, i, "getack")) {
+            if (ctxArgIs(c, i + 1, "turn")) {
+                replicaAcknowledgeTurns(c, true);
+            } else if (ctxArgIs(c, i + 1, "tick")) {
+                replicaAcknowledgeTurns(c, false);
+            }
             replicaAcknowledge(c);
             return;
         }

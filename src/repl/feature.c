@@ -8,6 +8,8 @@
 #include "repl/info_primary.h"
 #include "repl/local_expiry.h"
 #include "repl/min_replicas.h"
+#include "repl/quorum_server.h"
+#include "repl/held_output.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -37,11 +39,15 @@ static status init(reason *why) {
     historyInit(&this_server.history);
     replicasInit();
     waitInit();
+    quorumInit();
     syncSetOriginProc(findOrigin);
     return replicaInit(why);
 }
 
-void replAfterLoad(void) { replicaAfterStart(); }
+void replAfterLoad(void) {
+    replicaAfterStart();
+    quorumBegin();
+}
 
 void replStop(void) { replicaStop(); }
 
@@ -50,10 +56,12 @@ static void printReplication(str *out) {
     if (replicaIsOn()) replicaPrintInfo(out);
     infoPrintReplicas(out);
     infoPrintStream(out);
+    quorumPrintInfo(out);
 }
 
 static void printStats(str *out) {
     infoPrintSyncs(out);
+    quorumPrintStats(out);
     strAppendFormat(out, "slave_expires_tracked_keys:%llu\r\n",
                     (unsigned long long)localExpiryCount());
 }
@@ -61,6 +69,7 @@ static void printStats(str *out) {
 static void resetStats(void) {
     replPrimary *p = replicasThis();
     p->full_syncs = p->partial_syncs = p->refused_partial_syncs = 0;
+    quorumResetStats();
 }
 
 static const infoSection sections[] = {
@@ -72,11 +81,14 @@ static const infoSection sections[] = {
 static const tickJob ticks[] = {{"replicas", 1000, replicasTick, replicasAreBusy},
                                 {"replica", 100, replicaTick, replicaIsBusy},
                                 {"failover", 100, failoverTick, failoverIsBusy},
+                                {"quorum", 100, quorumServerTick, quorumIsBusy},
                                 {0}};
-static const gate *const gates[] = {
-    &replicaKeyspaceGate, &minReplicasGate,   &replicaRedirectGate, &replicaReadOnlyGate,
-    &replicaStaleGate,    &replicaStreamGate, &replicaDiskGate,     NULL};
-static const sink *const sinks[] = {&replicasSink, NULL};
+static const gate *const gates[] = {&replicaKeyspaceGate, &minReplicasGate,
+                                    &replicaRedirectGate, &replicaReadOnlyGate,
+                                    &replicaStaleGate,    &replicaStreamGate,
+                                    &replicaDiskGate,     &heldOutputGate,
+                                    &quorumGate,          NULL};
+static const sink *const sinks[] = {&replicasSink, &heldOutputSink, NULL};
 static const keyObserver *const observers[] = {&localExpiryObserver, NULL};
 static const commandObserver *const command_observers[] = {&replicaReplyObserver, NULL};
 

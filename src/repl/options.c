@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/keyspace.h"
+#include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
@@ -18,6 +19,8 @@ static const configWord load_words[] = {{"disabled", DISKLESS_LOAD_DISABLED},
                                         {"swapdb", DISKLESS_LOAD_SWAPDB},
                                         {"flush-before-load", DISKLESS_LOAD_FLUSH_BEFORE_LOAD},
                                         {NULL, 0}};
+static const configWord durability_words[] = {
+    {"memory", QUORUM_IN_MEMORY}, {"disk", QUORUM_ON_DISK}, {NULL, 0}};
 static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
                                          {"panic", PROPAGATION_ERROR_PANIC},
                                          {"panic-on-replicas", PROPAGATION_ERROR_PANIC_ON_REPLICAS},
@@ -131,6 +134,15 @@ const configOption replOptions[] = {
                .alias = "min-slaves-to-write", .apply = replicasApplySettings),
     CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
                .alias = "min-slaves-max-lag", .apply = replicasApplySettings),
+    CONFIG_INT("replication-quorum", replConf.replication_quorum, 0, 0, 32, .apply = quorumApply),
+    CONFIG_ENUM("replication-quorum-durability", replConf.replication_quorum_durability,
+                durability_words, QUORUM_IN_MEMORY, .apply = quorumApply),
+    CONFIG_INT("replication-quorum-timeout", replConf.replication_quorum_timeout, 5000, 1, INT_MAX,
+               .apply = quorumApply),
+    CONFIG_MEMORY("replication-quorum-output-limit", replConf.replication_quorum_output_limit,
+                  256 * CONFIG_MB, 1, INT64_MAX),
+    CONFIG_INT("replication-read-lease", replConf.replication_read_lease, 0, 0, INT_MAX,
+               .apply = quorumApply),
     /* For both. */
     CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX,
                .apply = replicasApplySettings),

@@ -19,6 +19,9 @@ enum { FEED_BYTES = 256 * 1024 };
 
 static const slice PING = {"*1\r\n$4\r\nping\r\n", 14};
 static const slice GETACK = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n", 37};
+/* At once, and from now on at the end of each turn, or no more. Other replicas acknowledge once. */
+static const slice GETACK_TURN = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTURN\r\n", 40};
+static const slice GETACK_TICK = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTICK\r\n", 40};
 
 const char *peerStateName(peerState state) {
     static const char *const names[PEER_STATES] = {
@@ -97,6 +100,20 @@ void primaryFreeBacklog(replPrimary *p) {
     hotCheck(!p->stream->has_backlog);
 }
 
+void primaryOpenStream(replPrimary *p) {
+    hotCheck(!p->is_replica);
+    if (p->stream->has_backlog) return;
+    historyRenew(&p->stream->history);
+    primaryOpenBacklog(p);
+    hotCheck(p->stream->has_backlog);
+}
+
+bool primaryPing(replPrimary *p) {
+    if (p->is_replica || p->is_paused) return false;
+    primaryAppend(p, &PING, 1);
+    return true;
+}
+
 void primaryNoteReader(replPrimary *p) {
     if (!p->stream->has_backlog && !p->is_replica) {
         historyRenew(&p->stream->history);
@@ -140,11 +157,21 @@ static void feedPeer(replPrimary *p, replPeer *peer) {
     }
 }
 
+static void tellAckMode(replPrimary *p) {
+    bool turns = p->settings.turn_acks;
+    p->tells_ack_mode = false;
+    if (p->is_replica || !p->peers.count || (!turns && !p->told_turn_acks)) return;
+    p->told_turn_acks = turns;
+    primaryAppend(p, turns ? &GETACK_TURN : &GETACK_TICK, 1);
+}
+
 void primaryFeed(replPrimary *p) {
     if (!p->stream->has_backlog) return;
-    if (unlikely(p->wants_acks) && !p->is_paused) {
+    if (unlikely(p->wants_acks | p->tells_ack_mode) && !p->is_paused) {
+        bool wants = p->wants_acks;
         p->wants_acks = false;
-        if (!p->is_replica && p->peers.count) primaryAppend(p, &GETACK, 1);
+        if (p->tells_ack_mode) tellAckMode(p);
+        if (wants && !p->is_replica && p->peers.count) primaryAppend(p, &GETACK, 1);
     }
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *peer = peerOf(n);
@@ -190,6 +217,7 @@ static void signalOnline(replPrimary *p, replPeer *peer, bool online) {
 void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms) {
     peer->state = PEER_ONLINE;
     peer->heard_ms = now_ms;
+    if (peer->capabilities & PEER_CAN_ACK_TURNS) p->tells_ack_mode = true;
     p->env->changed(p);
     signalOnline(p, peer, true);
 }
@@ -341,6 +369,24 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset) {
         count += peer->state == PEER_ONLINE && peer->fsynced >= offset;
     }
     return count;
+}
+
+int64_t primaryQuorumOffset(const replPrimary *p, int count, bool on_disk) {
+    hotCheck(count > 0);
+    hotCheck(count <= PRIMARY_QUORUM_MAX);
+    int64_t greatest[PRIMARY_QUORUM_MAX] = {0}; /* in descending order */
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        if (peer->state != PEER_ONLINE || !(peer->capabilities & PEER_CAN_ACK_TURNS)) continue;
+        int64_t offset = on_disk ? peer->fsynced : peer->acked;
+        for (int i = 0; i < count; i++) {
+            if (offset <= greatest[i]) continue;
+            int64_t next = greatest[i];
+            greatest[i] = offset;
+            offset = next;
+        }
+    }
+    return greatest[count - 1];
 }
 
 int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms) {

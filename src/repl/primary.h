@@ -67,6 +67,7 @@ enum peerCapability {
     PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
     PEER_CAN_DUAL_CHANNEL = 4,
     PEER_CAN_SKIP_CHECKSUM = 8,
+    PEER_CAN_ACK_TURNS = 16, /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
 };
 
 /* Parts of the dataset that a replica does not want. */
@@ -155,6 +156,7 @@ typedef struct primarySettings {
     int ping_period_s, timeout_s;
     int64_t backlog_limit, backlog_ttl_s;
     int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
 } primarySettings;
 
 struct replPrimary {
@@ -175,6 +177,9 @@ struct replPrimary {
     int64_t without_replicas_ms; /* since when; 0: there are some, or no backlog */
     int64_t pinged_ms;
     bool wants_acks; /* a GETACK is to be added in this turn */
+    /* How often replicas acknowledge is to be added in this turn; they know that it is each
+     * turn. */
+    bool tells_ack_mode, told_turn_acks;
     uint64_t full_syncs, partial_syncs, refused_partial_syncs;
 };
 
@@ -194,6 +199,10 @@ void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
  * arrives. */
 void primaryOpenBacklog(replPrimary *p);
 void primaryFreeBacklog(replPrimary *p);
+/* The same for a primary whose stream is to exist without replicas. */
+void primaryOpenStream(replPrimary *p);
+/* Adds a PING now. False: nothing may be added. */
+bool primaryPing(replPrimary *p);
 /* Somebody who is no replica reads the stream: a primary has a backlog from now on, whose time to
  * live begins again. */
 void primaryNoteReader(replPrimary *p);
@@ -246,6 +255,10 @@ const char *peerStateName(peerState state);
 /* Number of online replicas that have acknowledged `offset`, or that have it on disk. */
 int primaryCountAcked(const replPrimary *p, int64_t offset);
 int primaryCountFsynced(const replPrimary *p, int64_t offset);
+/* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
+ * have acknowledged anything. */
+enum { PRIMARY_QUORUM_MAX = 32 };
+int64_t primaryQuorumOffset(const replPrimary *p, int count, bool on_disk);
 /* Online replicas that were heard of within `lag_s`. */
 int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms);
 /* Memory in bytes that keeps the stream for this replica, and its blocks. */

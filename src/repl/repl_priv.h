@@ -17,6 +17,7 @@ enum disklessLoad {
     DISKLESS_LOAD_SWAPDB,
     DISKLESS_LOAD_FLUSH_BEFORE_LOAD,
 };
+enum quorumDurability { QUORUM_IN_MEMORY, QUORUM_ON_DISK };
 enum propagationError {
     PROPAGATION_ERROR_IGNORE,
     PROPAGATION_ERROR_PANIC,
@@ -43,10 +44,14 @@ typedef struct replConfig {
     int repl_diskless_sync_delay; /* seconds */
     int repl_diskless_sync_max_replicas;
     bool dual_channel_replication_enabled;
-    int repl_ping_replica_period;                    /* seconds */
-    int64_t repl_backlog_size;                       /* bytes */
-    int64_t repl_backlog_ttl;                        /* seconds */
-    int min_replicas_to_write, min_replicas_max_lag; /* replicas, seconds */
+    int repl_ping_replica_period;                           /* seconds */
+    int64_t repl_backlog_size;                              /* bytes */
+    int64_t repl_backlog_ttl;                               /* seconds */
+    int min_replicas_to_write, min_replicas_max_lag;        /* replicas, seconds */
+    int replication_quorum;                                 /* replicas, 0: off */
+    int replication_quorum_durability;                      /* enum quorumDurability */
+    int replication_quorum_timeout, replication_read_lease; /* ms */
+    int64_t replication_quorum_output_limit;                /* bytes */
     /* For both. */
     int repl_timeout; /* seconds */
     bool repl_disable_tcp_nodelay, repl_mptcp;

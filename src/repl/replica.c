@@ -23,6 +23,7 @@
 #include "io/resolve.h"
 #include "net/net.h"
 #include "persist/sync_load.h"
+#include "repl/durable_offset.h"
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
@@ -45,6 +46,9 @@ static struct {
     int db;                          /* selected in the stream when the link was lost; -1: none */
     bool was_up;                     /* the rules know that the link is up */
     void (*failover_ended)(bool accepted);
+    /* REPLCONF GETACK TURN: what the primary was told last. */
+    bool acks_turns;
+    int64_t told_offset, told_fsynced;
 } replica;
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
@@ -159,9 +163,12 @@ static void stopCollecting(void) {
     hotCheck(!replica.collects);
 }
 
+static void setTurnAcks(bool on);
+
 static void envClose(void *arg) {
     (void)arg;
     replica.attempt++;
+    setTurnAcks(false);
     strFree(&replica.unsent);
     transferCancel();
     stopCollecting();
@@ -265,63 +272,6 @@ static void envCollect(void *arg, slice received) {
         logWarning("The connections to the primary cannot be watched"); /* the timeout ends them */
 }
 
-/* ------------------------------------------------------------------ durable offset */
-
-/* What is applied up to `offset` is on disk as soon as the append only file has change `number`
- * there. */
-typedef struct durableMark {
-    int64_t offset;
-    uint64_t number;
-} durableMark;
-
-/* Marks not yet reached, oldest first. */
-static struct {
-    durableMark marks[32];
-    int count;
-    int64_t offset; /* on disk */
-} durable;
-
-static void dropMarks(int count) {
-    hotCheck(count >= 0);
-    hotCheck(count <= durable.count);
-    durable.count -= count;
-    memmove(durable.marks, durable.marks + count, (size_t)durable.count * sizeof(durableMark));
-}
-
-/* The stream is another one, or the link begins. */
-static void forgetMarks(void) {
-    durable.count = 0;
-    durable.offset = 0;
-}
-
-/* The offset up to which the stream is on disk; -1 without append only file. */
-static int64_t durableOffset(void) {
-    if (!persistAofIsOn()) {
-        forgetMarks();
-        return -1;
-    }
-    uint64_t synced = persistAofSynced();
-    if (synced >= persistAofAppended()) {
-        durable.count = 0;
-        durable.offset = replThis()->history.offset;
-    }
-    int reached = 0;
-    while (reached < durable.count && durable.marks[reached].number <= synced)
-        durable.offset = durable.marks[reached++].offset;
-    dropMarks(reached);
-    return durable.offset;
-}
-
-/* Each 100 ms. If all marks are in use, the last one moves. */
-static void markOffset(void) {
-    hotCheck(durable.count <= (int)COUNT_OF(durable.marks));
-    if (durableOffset() < 0) return;
-    int64_t offset = replThis()->history.offset;
-    if (offset == durable.offset) return;
-    if (durable.count == (int)COUNT_OF(durable.marks)) durable.count--;
-    durable.marks[durable.count++] = (durableMark){offset, persistAofAppended()};
-}
-
 /* ------------------------------------------------------------------ settings */
 
 static int announcedPort(void) {
@@ -416,6 +366,35 @@ void replicaAcknowledge(const ctx *c) {
     linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
 }
 
+/* At the end of a turn: the append only file has been written. */
+static void acknowledgeTurn(void) {
+    if (!replica.stream) return;
+    int64_t offset = replThis()->history.offset, fsynced = durableOffset();
+    if (offset == replica.told_offset && fsynced == replica.told_fsynced) return;
+    replica.told_offset = offset;
+    replica.told_fsynced = fsynced;
+    linkAcknowledge(&replica.link, offset, clockMonoMs());
+}
+
+static const stageJob turn_stages[] = {{STAGE_REPLICATE, acknowledgeTurn}, {0, NULL}};
+static const feature turn_acks = {.name = "acknowledgement of turns", .stages = turn_stages};
+
+static void setTurnAcks(bool on) {
+    hotCheck(threadIsMain());
+    if (on == replica.acks_turns) return;
+    replica.acks_turns = on;
+    replica.told_offset = replica.told_fsynced = -1;
+    if (on) {
+        hooksAddFeature(&turn_acks);
+    } else {
+        hooksRemoveFeature(&turn_acks);
+    }
+}
+
+void replicaAcknowledgeTurns(const ctx *c, bool on) {
+    if (c->who == replica.stream) setTurnAcks(on);
+}
+
 /* A command of the stream has failed: this dataset may differ from the primary's. */
 static void commandFailed(ctx *c, slice error) {
     if (c->who != replica.stream) return;
@@ -464,7 +443,7 @@ static void envHistoryChanged(void *arg, linkHistoryChange change) {
     (void)arg;
     replPrimary *own = replicasThis();
     if (change == LINK_HISTORY_REPLACED) {
-        forgetMarks();
+        durableOffsetForget();
         primaryRestartStream(own);
     } else {
         own->stream_db = -1;
@@ -617,7 +596,7 @@ void replicaTick(int64_t budget_us) {
     int64_t now_ms = clockMonoMs();
     sendUnsent();
     rulesTick();
-    markOffset();
+    durableOffsetMark();
     if (replica.stream) {
         /* Bytes of an incomplete command count, too. */
         int64_t idle_ms = engineHot.now_ms - replica.stream->active_ms;

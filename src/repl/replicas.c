@@ -21,6 +21,7 @@
 #include "engine/session_slot.h"
 #include "net/net.h"
 #include "repl/min_replicas.h"
+#include "repl/quorum_server.h"
 #include "repl/repl.h"
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
@@ -268,6 +269,7 @@ static void envOnlineChanged(replPeer *peer, bool online) {
 
 static void envChanged(replPrimary *p) {
     minReplicasUpdate(p);
+    quorumNoteReplicas(p);
     blockNotify(BLOCK_OFFSET);
 }
 
@@ -287,11 +289,14 @@ static void envBacklogChanged(replPrimary *p) {
         loopLimitSleep(engineLoop(), 0); /* the stage runs from the next turn on */
     }
     sinkArm(&replicasSink, has && !p->is_replica);
+    quorumRearm();
 }
 
 void replicasSetRole(bool is_replica, bool link_is_up) {
+    bool was_replica = replicas.primary.is_replica;
     primarySetRole(&replicas.primary, is_replica, link_is_up);
     envBacklogChanged(&replicas.primary);
+    if (is_replica != was_replica) quorumNoteRole();
 }
 
 static const primaryEnv environment = {
@@ -420,7 +425,10 @@ status replicasApplySettings(reason *why) {
     to->diskless_max_replicas = replConf.repl_diskless_sync_max_replicas;
     to->ping_period_s = replConf.repl_ping_replica_period;
     to->timeout_s = replConf.repl_timeout;
-    to->backlog_ttl_s = replConf.repl_backlog_ttl;
+    /* What is confirmed is counted in this stream. */
+    to->backlog_ttl_s = replConf.replication_quorum ? 0 : replConf.repl_backlog_ttl;
+    if (to->turn_acks != (replConf.replication_quorum > 0)) p->tells_ack_mode = true;
+    to->turn_acks = replConf.replication_quorum > 0;
     if (to->backlog_limit != replConf.repl_backlog_size) {
         to->backlog_limit = replConf.repl_backlog_size;
         if (p->stream) primaryApplySettings(p);

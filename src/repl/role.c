@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
@@ -64,6 +65,7 @@ void replForward(int db_id, const slice *spans, int count, int db_after) {
     primarySelect(p, db_id);
     primaryAppend(p, spans, count);
     p->stream_db = db_after;
+    quorumNoteForwarded();
 }
 
 void replHoldStream(bool held) { replicasThis()->is_paused = held; }

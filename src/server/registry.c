@@ -86,6 +86,7 @@ const gate *const serverGateOrder[] = {
     &snapshotErrorGate,
     &aofErrorGate,
     &minReplicasGate,
+    &quorumGate,
     &replicaKeyspaceGate,
     &replicaReadOnlyGate,
     &pubsubContextGate,
@@ -93,6 +94,7 @@ const gate *const serverGateOrder[] = {
     &monitorGate,
     &pauseGate,
     &queueGate,
+    &heldOutputGate, /* after it: what is queued is not run now */
 };
 // clang-format on
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);

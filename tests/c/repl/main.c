@@ -6,6 +6,7 @@ int test_change_window(void);
 int test_history(void);
 int test_primary(void);
 int test_link(void);
+int test_quorum(void);
 int test_role(void);
 
 int main(void) {
@@ -15,6 +16,7 @@ int main(void) {
     failed += test_history();
     failed += test_primary();
     failed += test_link();
+    failed += test_quorum();
     failed += test_role();
     return failed != 0;
 }

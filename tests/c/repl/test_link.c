@@ -181,7 +181,7 @@ static void the_handshake_sends_what_is_configured(void **state) {
     expect("PING");
     receive("-NOAUTH Authentication required.\r\n");
     expect("AUTH_me_pw REPLCONF_listening-port_7 REPLCONF_ip-address_1.2.3.4 "
-           "REPLCONF_capa_eof_capa_psync2_capa_skip-rdb-checksum_capa_dual-channel "
+           "REPLCONF_capa_eof_capa_psync2_capa_turn-acks_capa_skip-rdb-checksum_capa_dual-channel "
            "REPLCONF_version_9.1.2");
     receive("+OK\r\n+OK\r\n-ERR unknown option\r\n+OK\r\n");
     assert_string_equal(linkStateName(l.state), "handshake");

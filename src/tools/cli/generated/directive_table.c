@@ -214,6 +214,11 @@ const knownDirective knownDirectives[] = {
     {"replica-read-only", "yes", NULL},
     {"replica-serve-stale-data", "yes", NULL},
     {"replicaof", "no one", NULL},
+    {"replication-quorum", "0", NULL},
+    {"replication-quorum-durability", "memory", NULL},
+    {"replication-quorum-output-limit", "268435456", NULL},
+    {"replication-quorum-timeout", "5000", NULL},
+    {"replication-read-lease", "0", NULL},
     {"requirepass", "", NULL},
     {"sanitize-dump-payload", NULL, NULL},
     {"save", "3600 1 300 100 60 10000", NULL},
@@ -289,4 +294,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 283;
+const int knownDirectiveCount = 288;

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The mode replication-quorum (quorum_server.h). Invariant: while it is on there is a backlog, its
+ * stage and sink are registered, and output is held (held_output.h); off, nothing of it is. */
+#include "repl/quorum_server.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "engine/session_report.h"
+#include "engine/transaction.h"
+#include "repl/durable_offset.h"
+#include "repl/held_output.h"
+#include "repl/repl_priv.h"
+#include "repl/replica.h"
+#include "repl/replicas.h"
+
+static struct {
+    replQuorum quorum;
+    bool ready; /* the start is over: the dataset is loaded */
+    bool has_stage;
+    uint64_t refused; /* requests, since the start or CONFIG RESETSTAT */
+} mode;
+
+/* ------------------------------------------------------------------ refusals */
+
+static gateVerdict refuse(ctx *c, slice text) {
+    mode.refused++;
+    if (c->origin == ORIGIN_CLIENT) heldOutputNoteRefusal(c->who);
+    replyError(c, text);
+    return GATE_REFUSED;
+}
+
+static bool mayChange(const ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionHas(c->who, CMD_WRITE);
+    return c->cmd->flags & CMD_WRITE;
+}
+
+static bool outputIsFull(void) {
+    return heldOutputStatistics()->bytes > (size_t)replConf.replication_quorum_output_limit;
+}
+
+static gateVerdict admit(ctx *c) {
+    const replQuorum *q = &mode.quorum;
+    if (q->refuses && mayChange(c))
+        return refuse(c,
+                      SLICE("NOQUORUM Not enough replicas to confirm writes. Nothing was done."));
+    /* What scripts read is a part of their replies, which are held. */
+    if (c->origin != ORIGIN_CLIENT ||
+        !(c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE)))
+        return GATE_PASS;
+    if (q->refuses && heldOutputNeed(c) > q->confirmed)
+        return refuse(c, SLICE("NOQUORUM Not enough replicas to confirm what would be read."));
+    if (q->settings.lease_ms && !quorumMayRead(q, clockMonoMs()))
+        return refuse(c, SLICE("NOQUORUM Not enough replicas were heard of within "
+                               "replication-read-lease: there may be another primary."));
+    if (outputIsFull())
+        return refuse(c, SLICE("NOQUORUM Too much output waits for replicas. Nothing was done."));
+    return GATE_PASS;
+}
+
+const gate quorumGate = {.name = "quorum", .admit = admit, .waived_for_writer = true};
+
+static void armGate(void) {
+    const replQuorum *q = &mode.quorum;
+    bool may_refuse = q->is_on && (q->refuses || q->settings.lease_ms || outputIsFull());
+    if (may_refuse != gateIsArmed(&quorumGate)) gateArm(&quorumGate, may_refuse);
+}
+
+/* ------------------------------------------------------------------ what has happened */
+
+static void logState(bool refused) {
+    const replQuorum *q = &mode.quorum;
+    if (q->refuses == refused) return;
+    if (q->refuses) {
+        logWarning("Writes are refused: replication-quorum asks for %d replicas that confirm them "
+                   "within %lld ms, and %d are connected.",
+                   q->settings.replicas, (long long)q->settings.timeout_ms, q->reachable);
+    } else {
+        logNotice("Writes are accepted: %d replicas confirm them.", q->reachable);
+    }
+}
+
+static void update(const replPrimary *p) {
+    replQuorum *q = &mode.quorum;
+    bool refused = q->refuses;
+    int64_t durable = q->settings.on_disk ? durableOffset() : 0;
+    if (quorumUpdate(q, p, durable, clockMonoMs())) heldOutputRelease();
+    logState(refused);
+    armGate();
+}
+
+void quorumNoteReplicas(const replPrimary *p) {
+    if (mode.quorum.is_on) update(p);
+}
+
+/* In each turn, after the append only file was written and before output leaves. */
+static void endTurn(void) {
+    replQuorum *q = &mode.quorum;
+    if (q->settings.on_disk) update(replicasThis());
+    if (q->written > q->confirmed && q->probe < 0)
+        quorumProbe(q, replThis()->history.offset, clockMonoMs());
+    armGate();
+}
+
+void quorumServerTick(int64_t budget_us) {
+    (void)budget_us; /* takes little time */
+    replQuorum *q = &mode.quorum;
+    if (!q->is_on) return;
+    int64_t now_ms = clockMonoMs();
+    bool refused = q->refuses;
+    quorumTick(q, now_ms);
+    logState(refused);
+    heldOutputExpire(now_ms);
+    armGate();
+    if (q->settings.on_disk) durableOffsetMark();
+    enum { PROBES_PER_LEASE = 4 };
+    bool renews = q->settings.lease_ms && q->probe < 0 &&
+                  now_ms - q->heard_ms >= q->settings.lease_ms / PROBES_PER_LEASE;
+    if (renews && primaryPing(replicasThis())) quorumProbe(q, replThis()->history.offset, now_ms);
+}
+
+bool quorumIsBusy(void) { return mode.quorum.is_on; }
+
+void quorumNoteForwarded(void) {
+    if (!mode.quorum.is_on) return;
+    quorumWrote(&mode.quorum, replThis()->history.offset);
+    heldOutputNoteAll();
+}
+
+/* ------------------------------------------------------------------ on and off */
+
+static const stageJob stages[] = {{STAGE_REPLICATE, endTurn}, {0, NULL}};
+static const feature running = {.name = "replication quorum", .stages = stages};
+
+void quorumRearm(void) {
+    if (!mode.quorum.is_on) return;
+    sinkArm(&heldOutputSink, false);
+    sinkArm(&heldOutputSink, true);
+}
+
+static void setStage(bool on) {
+    if (on == mode.has_stage) return;
+    mode.has_stage = on;
+    if (on) {
+        hooksAddFeature(&running);
+    } else {
+        hooksRemoveFeature(&running);
+    }
+}
+
+static void stop(bool is_primary) {
+    if (!mode.quorum.is_on) return;
+    mode.quorum.is_on = false;
+    sinkArm(&heldOutputSink, false);
+    gateArm(&heldOutputGate, false);
+    setStage(false);
+    if (is_primary) {
+        heldOutputEnd();
+    } else {
+        heldOutputAbandon();
+    }
+}
+
+static void start(const quorumSettings *settings) {
+    replPrimary *p = replicasThis();
+    primaryOpenStream(p);
+    /* A first change, so that a replica that has acknowledged it has all that precedes it. */
+    (void)primaryPing(p);
+    quorumSet(&mode.quorum, settings, true, replThis()->history.offset, clockMonoMs());
+    heldOutputBegin(&mode.quorum);
+    gateArm(&heldOutputGate, true);
+    setStage(true);
+    quorumRearm();
+}
+
+static quorumSettings settingsOfDirectives(void) {
+    return (quorumSettings){
+        .replicas = replConf.replication_quorum,
+        .on_disk = replConf.replication_quorum_durability == QUORUM_ON_DISK,
+        .timeout_ms = replConf.replication_quorum_timeout,
+        .lease_ms = replConf.replication_read_lease,
+    };
+}
+
+static void apply(bool again) {
+    if (!mode.ready) return;
+    const quorumSettings settings = settingsOfDirectives();
+    quorumSettings *now = &mode.quorum.settings;
+    bool is_primary = !replicaIsOn(), on = is_primary && settings.replicas > 0;
+    bool same = on == mode.quorum.is_on && settings.replicas == now->replicas &&
+                settings.on_disk == now->on_disk;
+    if (again || !same) {
+        stop(is_primary);
+        if (on) start(&settings);
+    }
+    *now = settings;
+    reason why;
+    (void)replicasApplySettings(&why); /* cannot fail */
+    if (on) update(replicasThis());
+    armGate();
+}
+
+status quorumApply(reason *why) {
+    hotCheck(threadIsMain());
+    (void)why; /* cannot fail */
+    apply(false);
+    return OK;
+}
+
+void quorumNoteRole(void) { apply(true); }
+
+void quorumBegin(void) {
+    mode.ready = true;
+    apply(true);
+}
+
+/* ------------------------------------------------------------------ INFO */
+
+void quorumPrintInfo(str *out) {
+    const replQuorum *q = &mode.quorum;
+    const heldOutputStats *held = heldOutputStatistics();
+    if (!replConf.replication_quorum) return;
+    int64_t missing = q->is_on ? replThis()->history.offset - q->confirmed : 0;
+    strAppendFormat(out,
+                    "replication_quorum:%d\r\nreplication_quorum_reachable:%d\r\n"
+                    "replication_quorum_status:%s\r\nreplication_quorum_confirmed_offset:%lld\r\n"
+                    "replication_quorum_unconfirmed_bytes:%lld\r\n"
+                    "replication_quorum_held_clients:%zu\r\nreplication_quorum_held_bytes:%zu\r\n",
+                    replConf.replication_quorum, q->reachable,
+                    !q->is_on    ? "inactive"
+                    : q->refuses ? "refusing"
+                                 : "ok",
+                    (long long)q->confirmed, (long long)missing, held->clients, held->bytes);
+}
+
+void quorumPrintStats(str *out) {
+    if (!replConf.replication_quorum) return;
+    strAppendFormat(out,
+                    "replication_quorum_refused_requests:%llu\r\n"
+                    "replication_quorum_expired_clients:%llu\r\n",
+                    (unsigned long long)mode.refused,
+                    (unsigned long long)heldOutputStatistics()->expired);
+}
+
+void quorumResetStats(void) { mode.refused = heldOutputStatistics()->expired = 0; }
+
+/* CLIENT LIST. */
+static void report(const session *s, sessionReport *out) {
+    out->output_is_held = mode.quorum.is_on && heldOutputIsHeld(s);
+}
+
+void quorumInit(void) { sessionReportAddProc(report); }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * replication-quorum in this server: when the mode is on, what is refused while there are not
+ * enough replicas, INFO. Main thread only. */
+#ifndef REPL_QUORUM_SERVER_H
+#define REPL_QUORUM_SERVER_H
+
+#include "base/str.h"
+#include "engine/hooks.h"
+#include "repl/quorum.h"
+
+/* Armed while requests to the keyspace may be refused. */
+extern const gate quorumGate;
+
+/* Applies the directives and the role of this server. */
+status quorumApply(reason *why);
+/* The start is over: the dataset was loaded. */
+void quorumBegin(void);
+/* The role has changed: what is here was not confirmed. */
+void quorumNoteRole(void);
+/* The sink of the stream was armed: that of the mode comes after it. */
+void quorumRearm(void);
+/* Acknowledgements have come, or replicas have come or gone. */
+void quorumNoteReplicas(const replPrimary *p);
+/* What was propagated without the sinks has changed unknown keys. */
+void quorumNoteForwarded(void);
+
+/* Fields of INFO; nothing without the directive. */
+void quorumPrintInfo(str *out);
+void quorumPrintStats(str *out);
+void quorumResetStats(void);
+/* Periodic job. */
+void quorumServerTick(int64_t budget_us);
+bool quorumIsBusy(void);
+void quorumInit(void);
+
+#endif

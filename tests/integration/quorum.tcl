@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# replication-quorum: output that waits for replicas. Most tests have raw sockets as replicas, which acknowledge when the
+# test wants it; the timeout is so long that it never ends a test.
+
+source $::tests_dir/support/raw_replica.tcl
+source $::tests_dir/support/replication.tcl
+
+set long {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600 repl-timeout 3600 replication-quorum-timeout 3600000}
+set capable {capa eof capa psync2 capa turn-acks version 9.1.2}
+
+proc offset_now {} {info_field master_repl_offset}
+proc ack_all {s} {replica_ack $s [offset_now]}
+# Waits until so many clients have output that waits.
+proc held_is {count} {
+    wait_for_condition 400 20 {[info_field replication_quorum_held_clients] == $count} else {
+        fail "[info_field replication_quorum_held_clients] clients are held, not $count: [r client list]"
+    }
+}
+# Nothing was received by a client whose output is held: after what it waits for has come, its first reply is `reply`.
+proc confirmed {s c reply} {
+    ack_all $s
+    assert_equal $reply [$c -read]
+}
+
+start_server [list tags {repl quorum tls:skip} overrides [concat $long {replication-quorum 1 notify-keyspace-events KEA}]] {
+    test {a reply to a write waits until a replica has acknowledged it} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        assert_match "*flags=q *cmd=set*" [r client list]
+        assert_match "*replication_quorum:1\r*replication_quorum_status:ok*" [r info replication]
+        # An offset below its end is not enough.
+        replica_ack $s [expr {[offset_now] - 1}]
+        assert_equal PONG [r ping]
+        held_is 1
+        confirmed $s $c OK
+        held_is 0
+        assert_equal 0 [info_field replication_quorum_unconfirmed_bytes]
+    }
+
+    test {the stream tells replicas to acknowledge each turn, once} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        foreach i {1 2} {
+            $c -send set key $i
+            held_is 1
+            confirmed $s $c OK
+        }
+        replica_expect $s REPLCONF GETACK TURN
+        replica_expect $s SELECT 0
+        replica_expect $s set key 1
+        replica_expect $s set key 2
+    }
+
+    test {replicas of other kinds do not count} {
+        set other [dict get [replica_sync] socket]
+        set s [dict get [replica_sync $capable] socket]
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        ack_all $other
+        wait_for_condition 400 20 {[string match "*offset=[offset_now],*" [r info replication]]}
+        held_is 1
+        confirmed $s $c OK
+    }
+
+    test {a read of a changed slot waits, one of another slot and requests about the server do not} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        set d [connect]
+        $c -send set key new
+        held_is 1
+        assert_equal {} [r get other]
+        assert_equal 0 [r strlen another]
+        assert_equal PONG [r ping]
+        assert_match "*role:master*" [r info replication]
+        $d -send get key
+        held_is 2
+        ack_all $s
+        assert_equal OK [$c -read]
+        assert_equal new [$d -read]
+    }
+
+    test {reads of several keys, transactions and scripts wait for all changes} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        foreach {request reply} {
+            {mget a b} {{} {}}
+            {dbsize} *
+            {eval "return redis.call('get', KEYS[1])" 1 a} {}
+            {eval "return 1" 0} 1
+        } {
+            set c [connect]
+            set d [connect]
+            $c -send set key value
+            held_is 1
+            $d -send {*}$request
+            held_is 2
+            ack_all $s
+            assert_equal OK [$c -read]
+            assert_match $reply [$d -read]
+        }
+        set c [connect]
+        $c multi
+        $c set key value
+        $c get key
+        $c -send exec
+        held_is 1
+        confirmed $s $c {OK value}
+        $c -send eval {redis.call('set', KEYS[1], 'by script') return redis.call('get', KEYS[1])} 1 key
+        held_is 1
+        confirmed $s $c {by script}
+    }
+
+    test {the order of a connection is kept: what needs no replica waits behind what does} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        $c -send ping
+        $c -send get other
+        set first [offset_now]
+        wait_for_condition 400 20 {[string match "*cmd=get *" [r client list]]}
+        $c -send set key again
+        wait_for_condition 400 20 {[offset_now] > $first}
+        $c -send ping
+        replica_ack $s $first
+        assert_equal OK [$c -read]
+        assert_equal PONG [$c -read]
+        assert_equal {} [$c -read]
+        held_is 1
+        confirmed $s $c OK
+        assert_equal PONG [$c -read]
+    }
+
+    test {one acknowledgement covers all that many connections have done} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set clients {}
+        for {set i 0} {$i < 20} {incr i} {
+            lappend clients [set c [connect]]
+            for {set k 0} {$k < 50} {incr k} {$c -send incr counter:$i}
+        }
+        held_is 20
+        wait_for_condition 400 20 {[regexp -all "cmd=incr " [r client list]] == 20}
+        # What was read until now; a part may come later.
+        ack_all $s
+        foreach c $clients {
+            for {set k 1} {$k <= 50} {incr k} {
+                set tries 0
+                while {$tries < 100 && [info_field replication_quorum_held_clients] > 0} {incr tries; ack_all $s}
+                assert_equal $k [$c -read]
+            }
+        }
+    }
+
+    test {messages, keyspace events, invalidations and woken clients wait} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set subscriber [connect 3]
+        $subscriber -send subscribe channel
+        assert_equal {subscribe channel 1} [$subscriber -push]
+        set events [connect 3]
+        $events -send psubscribe __keyspace@0__:key
+        assert_equal {psubscribe __keyspace@0__:key 1} [$events -push]
+        set tracking [connect 3]
+        $tracking client tracking on bcast
+        set blocked [connect]
+        $blocked -send blpop list 0
+        wait_for_condition 400 20 {[info_field blocked_clients] == 1}
+        set c [connect]
+        $c -send set key value
+        held_is 3
+        $c -send publish channel text
+        held_is 4
+        $c -send rpush list element
+        held_is 5
+        ack_all $s
+        foreach reply {OK 1 1} {assert_equal $reply [$c -read]}
+        assert_equal {message channel text} [$subscriber -push]
+        assert_equal {pmessage __keyspace@0__:key __keyspace@0__:key set} [$events -push]
+        assert_equal {invalidate key} [$tracking -push]
+        assert_equal {list element} [$blocked -read]
+    } {resp:3}
+
+    test {a read that finds an expired key waits for its deletion} {
+        set s [dict get [replica_sync $capable] socket]
+        r debug set-active-expire 0
+        set c [connect]
+        $c -send set expiring value px 1
+        held_is 1
+        confirmed $s $c OK
+        wait_for_condition 400 20 {[r debug set-active-expire 0] eq "OK" && [info_field replication_quorum_held_clients] == 0}
+        $c -send get expiring
+        wait_for_condition 400 20 {[string match "*cmd=get *" [r client list]]}
+        # Either it was not expired yet, or its reply waits.
+        if {[info_field replication_quorum_held_clients]} {confirmed $s $c {}} else {$c -read}
+        r debug set-active-expire 1
+    } {needs:debug}
+
+    test {CONFIG SET replication-quorum 0 releases everything, and another number is asked for at once} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        r config set replication-quorum 0
+        assert_equal OK [$c -read]
+        assert_equal "" [info_field replication_quorum]
+        assert_equal OK [r set key value]
+        r config set replication-quorum 2
+        set t [dict get [replica_sync $capable] socket]
+        $c -send set key two
+        held_is 1
+        ack_all $s
+        wait_for_condition 400 20 {[string match "*offset=[offset_now],*" [r info replication]]}
+        held_is 1
+        ack_all $t
+        assert_equal OK [$c -read]
+        r config set replication-quorum 1
+        ack_all $s
+    }
+
+    test {with replication-quorum-durability disk replicas have to have it on disk, and this server} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        r config set appendonly yes
+        wait_for_condition 400 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+        r config set appendfsync always
+        r config set replication-quorum-durability disk
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        ack_all $s
+        wait_for_condition 400 20 {[string match "*offset=[offset_now],*" [r info replication]]}
+        held_is 1
+        replica_ack $s [offset_now] [offset_now]
+        assert_equal OK [$c -read]
+        # Without a file here nothing is durable.
+        r config set appendonly no
+        $c -send set key value
+        held_is 1
+        replica_ack $s [offset_now] [offset_now]
+        wait_for_condition 400 20 {[string match "*offset=[offset_now],*" [r info replication]]}
+        held_is 1
+        r config set replication-quorum-durability memory
+        ack_all $s
+        assert_equal OK [$c -read]
+    }
+
+    test {what waits is bounded: replication-quorum-output-limit} {
+        set s [dict get [replica_sync $capable] socket]
+        set c [connect]
+        $c -send set large [string repeat x 100000]
+        held_is 1
+        confirmed $s $c OK
+        r config set replication-quorum-output-limit 50kb
+        $c -send append large y
+        held_is 1
+        $c -send get large
+        wait_for_condition 400 20 {[info_field replication_quorum_held_bytes] > 100000}
+        assert_error "NOQUORUM Too much output waits for replicas.*" {r get other}
+        assert_equal PONG [r ping]
+        ack_all $s
+        assert_equal 100001 [$c -read]
+        assert_equal 100001 [string length [$c -read]]
+        assert_equal {} [r get other]
+        r config set replication-quorum-output-limit 256mb
+    }
+
+    test {WAIT and min-replicas-to-write keep their meaning} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        $c -send wait 1 0
+        ack_all $s
+        assert_equal OK [$c -read]
+        assert_equal 1 [$c -read]
+        r config set min-replicas-to-write 5
+        assert_error "NOREPLICAS*" {r set key value}
+        r config set min-replicas-to-write 0
+    }
+}
+
+start_server [list tags {repl quorum tls:skip} overrides [concat $long {replication-quorum 1 replication-quorum-timeout 100}]] {
+    test {NOQUORUM: what was not confirmed in time ends with an error and the connection, then writes are refused} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        info_is replication_quorum_status ok
+        set c [connect]
+        $c -send set key value
+        $c -send get key
+        assert_error "NOQUORUM Not confirmed by enough replicas in time.*" {$c -read}
+        assert_error "*closed*" {$c -read}
+        info_is replication_quorum_status refusing
+        assert_error "NOQUORUM Not enough replicas to confirm writes. Nothing was done." {r set key other}
+        assert_error "NOQUORUM Not enough replicas to confirm what would be read." {r get key}
+        assert_error "NOQUORUM*" {r eval {return redis.call('set', KEYS[1], 1)} 1 key}
+        r multi
+        assert_error "NOQUORUM*" {r set key other}
+        assert_error "EXECABORT*" {r exec}
+        assert_equal {} [r get never_written]
+        assert_match "*Disconnecting 1 clients whose requests were not confirmed*" [server_log]
+        assert_match "*Writes are refused: replication-quorum asks for 1 replicas*" [server_log]
+        assert {[info_field replication_quorum_expired_clients] == 1}
+        assert {[info_field replication_quorum_refused_requests] == 5}
+        # It was executed, and takes effect later.
+        ack_all $s
+        info_is replication_quorum_status ok
+        assert_equal value [r get key]
+        assert_match "*Writes are accepted: 1 replicas confirm them.*" [server_log]
+        r config resetstat
+        assert {[info_field replication_quorum_expired_clients] == 0}
+    }
+
+    test {without replicas writes are refused after the timeout, and the server can be asked about itself} {
+        info_is replication_quorum_status refusing
+        assert_error "NOQUORUM*" {r set key other}
+        assert_match "*replication_quorum_reachable:0*" [r info replication]
+        assert_equal {replication-quorum 1} [r config get replication-quorum]
+    }
+
+    test {replication-read-lease: without news from replicas nothing of the keyspace is told} {
+        set s [dict get [replica_sync $capable] socket]
+        r config set replication-quorum-timeout 3600000
+        r config set replication-read-lease 100
+        # The lease begins with what is acknowledged after it was asked for.
+        wait_for_condition 400 20 {[ack_all $s] eq "" && ![catch {r get key}]}
+        wait_for_condition 400 20 {[catch {r get key} text]}
+        assert_match "NOQUORUM Not enough replicas were heard of within replication-read-lease*" $text
+        assert_equal PONG [r ping]
+        r config set replication-read-lease 0
+        ack_all $s
+        assert_match value [r get key]
+    }
+}
+
+start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-sync-delay 0 replication-quorum 1 replication-quorum-timeout 60000}] {
+    start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-sync-delay 0}] {
+        test {a replica of this kind confirms at the end of its turn} {
+            r replicaof [srv -1 host] [srv -1 port]
+            link_is up
+            for {set i 0} {$i < 200} {incr i} {assert_equal OK [r -1 set key:$i $i]}
+            # What was answered is here.
+            for {set i 0} {$i < 200} {incr i} {assert_equal $i [r get key:$i]}
+        }
+    }
+}
