@@ -72,7 +72,7 @@ static bool sourceNext(sourceIterator *it, zsetPair *out) {
 /* Like zsetNextMany(). */
 static unsigned sourceNextMany(sourceIterator *it, zsetPair *out) {
     if (!sourceLength(it->from)) return 0;
-    return isSet(it->from->o) ? sourceNext(it, out) : zsetNextMany(&it->zset, out);
+    return isSet(it->from->o) ? sourceNext(it, out) : zsetNextMany(&it->zset, out, ZSET_MANY);
 }
 
 static void sourceEnd(sourceIterator *it) {

@@ -174,10 +174,14 @@ static void replyRange(ctx *c, const query *q, const robj *o) {
     zsetReplyHead(c, r.count, q->scores, true);
     if (r.count == 0) return;
     zsetCursor cursor;
-    zsetPair pair;
+    zsetPair pairs[ZSET_MANY];
     zsetSeek(&cursor, o, r.index, q->direction == GO_BACK);
-    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--)
-        zsetReplyPair(c, &pair, q->scores, true);
+    while (r.count > 0) {
+        unsigned count = zsetNextMany(&cursor, pairs, (unsigned)sizeMin(r.count, ZSET_MANY));
+        check(count > 0);
+        for (unsigned i = 0; i < count; i++) zsetReplyPair(c, &pairs[i], q->scores, true);
+        r.count -= count;
+    }
 }
 
 static void runQuery(ctx *c, queryBy by, queryDirection direction) {

@@ -236,9 +236,9 @@ void *hashtablePop(hashtable *t, const hashtableType *type) {
 
 /* ---- modification ---- */
 
-void hashtableReplaceAt(const hashtablePosition *position, void *entry) {
+void hashtableReplaceAt(const hashtablePosition *position, const hashtableType *type, void *entry) {
     check(position->word);
-    *position->word = (*position->word & ~WORD_ENTRY) | wordMake(entry, 0);
+    *position->word = (*position->word & ~(WORD_ENTRY | type->entry_mark)) | wordMake(entry, 0);
 }
 
 bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry) {
@@ -249,7 +249,7 @@ bool hashtableReplace(hashtable *t, const hashtableType *type, uint64_t hash, co
                       void *entry) {
     hashtablePosition position = findEntry(t, type->entry_mark, hash, old);
     if (!position.word) return false;
-    hashtableReplaceAt(&position, entry);
+    hashtableReplaceAt(&position, type, entry);
     return true;
 }
 

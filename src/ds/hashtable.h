@@ -99,7 +99,7 @@ void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtableP
                        void *entry, unsigned flags);
 /* These require a position with an entry. */
 void *hashtableDeleteAt(hashtable *t, const hashtableType *type, const hashtablePosition *position);
-void hashtableReplaceAt(const hashtablePosition *position, void *entry);
+void hashtableReplaceAt(const hashtablePosition *position, const hashtableType *type, void *entry);
 void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsigned flags);
 unsigned hashtableFlagsAt(const hashtablePosition *position);
 

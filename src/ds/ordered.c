@@ -34,24 +34,27 @@ static inline bool isBefore(const probe *p, const void *entry) {
     return order < 0 || (order == 0 && p->after);
 }
 
-/* Number of sorted values below `v`. */
-static inline unsigned countBelow(const uint64_t *values, unsigned count, uint64_t v) {
-    const uint64_t *base = values;
-    while (count > 1) {
-        unsigned half = count / 2;
-        base = base[half - 1] < v ? base + half : base;
-        count -= half;
+/* The name of a function that returns the number of sorted values below `v`. */
+#define COUNT_BELOW(name, type) \
+    static inline unsigned name(const type *values, unsigned count, type v) { \
+        const type *base = values; \
+        while (count > 1) { \
+            unsigned half = count / 2; \
+            base = base[half - 1] < v ? base + half : base; \
+            count -= half; \
+        } \
+        return (unsigned)(base - values) + (count && *base < v); \
     }
-    return (unsigned)(base - values) + (count && *base < v);
-}
+COUNT_BELOW(ranksBelow, uint64_t)
+COUNT_BELOW(tagsBelow, uint16_t)
 
 /* Number of children whose first entry is before the point. */
 static unsigned searchInner(const innerNode *n, const probe *p) {
     const uint64_t *ranks = innerRanks(n);
     unsigned low = 0, high = n->count;
     if (!p->any_rank) {
-        low = countBelow(ranks, n->count, p->rank);
-        if (p->rank != UINT64_MAX) high = low + countBelow(ranks + low, high - low, p->rank + 1);
+        low = ranksBelow(ranks, n->count, p->rank);
+        if (p->rank != UINT64_MAX) high = low + ranksBelow(ranks + low, high - low, p->rank + 1);
     }
     while (low < high) {
         unsigned middle = (low + high) / 2;
@@ -70,17 +73,16 @@ static unsigned searchLeaf(const leafNode *l, const probe *p) {
     unsigned low = 0, high = l->count;
     if (!p->any_rank) {
         unsigned tag = leafTag(l, p->rank);
-        low = countBelow(l->word, l->count, makeWord(tag, NULL));
-        if (tag < TAG_MAX)
-            high = low + countBelow(l->word + low, high - low, makeWord(tag + 1, NULL));
+        low = tagsBelow(l->tag, l->count, (uint16_t)tag);
+        if (tag < TAG_MAX) high = low + tagsBelow(l->tag + low, high - low, (uint16_t)(tag + 1));
         /* A known entry is found by its address, without reading entries. */
         for (unsigned i = low; p->entry && high - low <= FEW && i < high; i++) {
-            if (wordEntryOf(l->word[i]) == p->entry) return i + p->after;
+            if (leafEntry(l, i) == p->entry) return i + p->after;
         }
     }
     while (low < high) {
         unsigned middle = (low + high) / 2;
-        if (isBefore(p, wordEntryOf(l->word[middle]))) {
+        if (isBefore(p, leafEntry(l, middle))) {
             low = middle + 1;
         } else {
             high = middle;
@@ -100,7 +102,8 @@ typedef struct path {
 
 static void prefetchLeaf(const void *leaf, uint64_t count) {
     hotCheck(count <= LEAF_MAX);
-    const char *end = (const char *)leaf + sizeof(leafNode) + count * sizeof(uint64_t);
+    const size_t bytes = sizeof(uint16_t) + sizeof(uint32_t); /* an entry, unless it is wide */
+    const char *end = (const char *)leaf + sizeof(leafNode) + count * bytes;
     for (const char *at = leaf; at < end; at += CACHE_LINE) prefetchRead(at);
 }
 
@@ -135,7 +138,7 @@ static void findEntryLike(const orderedIndex *x, const orderedType *type, const 
     check(out->place > 0);
     out->place--;
     out->before--;
-    check(wordEntryOf(out->leaf->word[out->place]) == entry);
+    check(leafEntry(out->leaf, out->place) == entry);
 }
 
 static void findEntry(const orderedIndex *x, const orderedType *type, const void *entry,
@@ -164,8 +167,13 @@ void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, v
     hotCheck(x->count > 0);
     path way;
     findEntryLike(x, type, entry, old, &way);
-    uint64_t *word = &way.leaf->word[way.place];
-    *word = makeWord(wordTag(*word), entry);
+    leafNode *l = leafReach(x, way.leaf, entry);
+    leafSetEntry(l, way.place, entry);
+    if (x->levels == 0) {
+        x->root = l;
+        return;
+    }
+    innerNodes(way.node[x->levels - 1])[way.at[x->levels - 1]] = l;
     bool is_first = way.place == 0;
     for (unsigned level = x->levels; is_first && level-- > 0;) {
         innerFirsts(way.node[level])[way.at[level]] = entry;
@@ -197,16 +205,6 @@ uint64_t orderedCountBefore(const orderedIndex *x, const orderedType *type,
 
 /* ------------------------------------------------------------------ inserting */
 
-/* Inserts an entry at a position of a leaf that has space. */
-static void leafPut(leafNode *l, unsigned place, uint64_t rank, void *entry) {
-    hotCheck(l->count < l->cap);
-    memmove(l->word + place + 1, l->word + place, (l->count - place) * sizeof(*l->word));
-    unsigned tag = leafTag(l, rank);
-    if (tag == 0 || tag == TAG_MAX) l->stale = true;
-    l->word[place] = makeWord(tag, entry);
-    l->count++;
-}
-
 static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l) {
     hotCheck(l->count <= l->cap);
     if (l->count < l->cap) return l;
@@ -226,20 +224,19 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
     if (place == l->count && !l->next) from = l->count;
     if (place == 0 && !l->prev) from = 0;
     unsigned moved = l->count - from;
-    leafNode *r = leafNew(x, moved + 1);
+    leafNode *r = leafNew(x, moved + 1, originFor(moved ? leafEntry(l, from) : entry));
     r->base = l->base;
     r->shift = l->shift;
     r->stale = l->stale;
-    memcpy(r->word, l->word + from, moved * sizeof(*r->word));
-    r->count = (uint16_t)moved;
+    r = leafAppend(x, r, l, from);
     l->count = (uint16_t)from;
     leafLinkAfter(r, l);
     l = leafFit(x, l, from + 1);
     uint64_t rank = type->rank_of(entry);
     if (place < from || (place == from && moved > 0)) {
-        leafPut(l, place, rank, entry);
+        l = leafPut(x, l, place, rank, entry);
     } else {
-        leafPut(r, place - from, rank, entry);
+        r = leafPut(x, r, place - from, rank, entry);
     }
     /* The tags of a leaf with one entry are chosen around it. */
     if (l->count == 1) leafScale(l, type);
@@ -320,11 +317,11 @@ static void updateAfterInsert(orderedIndex *x, const path *way, leafNode *leaf, 
 }
 
 void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
-    check(((uintptr_t)entry & ~ENTRY_MASK) == 0);
+    check((uintptr_t)entry >> ENTRY_BITS == 0);
+    check((uintptr_t)entry % ENTRY_UNIT == 0);
     uint64_t rank = type->rank_of(entry);
     if (x->count++ == 0) {
-        leafNode *l = leafNew(x, 1);
-        leafPut(l, 0, rank, entry);
+        leafNode *l = leafPut(x, leafNew(x, 1, originFor(entry)), 0, rank, entry);
         leafScale(l, type);
         x->root = l;
         return;
@@ -339,7 +336,7 @@ void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
         return;
     }
     l = leafGrow(x, type, l);
-    leafPut(l, way.place, rank, entry);
+    l = leafPut(x, l, way.place, rank, entry);
     updateAfterInsert(x, &way, l, rank, entry);
 }
 
@@ -350,9 +347,7 @@ static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *l
                            leafNode *right) {
     hotCheck(left->next == right);
     hotCheck(left->count + right->count <= LEAF_MAX);
-    left = leafFit(x, left, (size_t)left->count + right->count);
-    memcpy(left->word + left->count, right->word, right->count * sizeof(*right->word));
-    left->count = (uint16_t)(left->count + right->count);
+    left = leafAppend(x, left, right, 0);
     leafUnlink(right);
     nodeFree(x, right);
     leafScale(left, type);
@@ -389,8 +384,7 @@ static void updateChild(const orderedType *type, innerNode *n, unsigned at, void
     hotCheck(at < n->count);
     innerNodes(n)[at] = node;
     if (!first_too) return;
-    innerFirsts(n)[at] =
-        leaf ? wordEntryOf(((leafNode *)node)->word[0]) : innerFirsts((innerNode *)node)[0];
+    innerFirsts(n)[at] = leaf ? leafEntry(node, 0) : innerFirsts((innerNode *)node)[0];
     innerRanks(n)[at] = leaf ? type->rank_of(innerFirsts(n)[at]) : innerRanks(node)[0];
 }
 
@@ -429,10 +423,7 @@ static void updateAfterDelete(orderedIndex *x, const orderedType *type, const pa
 /* Removes `count` entries at the position of the path. */
 static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, unsigned count) {
     leafNode *l = way->leaf;
-    check(way->place + count <= l->count);
-    l->count = (uint16_t)(l->count - count);
-    memmove(l->word + way->place, l->word + way->place + count,
-            (l->count - way->place) * sizeof(*l->word));
+    leafCut(l, way->place, count);
     x->count -= count;
     if (l->count == 0) {
         leafUnlink(l);
@@ -463,9 +454,9 @@ bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *en
     bool may = at > 0 && at + 1u < l->count;
     if (may) {
         unsigned tag = leafTag(l, rank);
-        may = type->rank_of(wordEntryOf(l->word[at - 1])) < rank &&
-              type->rank_of(wordEntryOf(l->word[at + 1])) > rank;
-        if (may) l->word[at] = makeWord(tag, entry);
+        may = type->rank_of(leafEntry(l, at - 1)) < rank &&
+              type->rank_of(leafEntry(l, at + 1)) > rank;
+        if (may) l->tag[at] = (uint16_t)tag;
     }
     if (!may) deleteAt(x, type, &way, 1);
     return may;
@@ -481,7 +472,7 @@ void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index
         findIndex(x, index, &way);
         unsigned some = (unsigned)sizeMin(count, way.leaf->count - way.place);
         for (unsigned i = 0; i < some; i++) {
-            gone[i] = wordEntryOf(way.leaf->word[way.place + i]);
+            gone[i] = leafEntry(way.leaf, way.place + i);
             prefetchRead(gone[i]);
         }
         deleteAt(x, type, &way, some);
@@ -501,8 +492,8 @@ void *orderedSeek(const orderedIndex *x, uint64_t index, orderedCursor *cursor) 
     *cursor = (orderedCursor){way.leaf, way.place};
     const leafNode *l = way.leaf;
     unsigned end = (unsigned)sizeMin(l->count, way.place + FETCH_AHEAD);
-    for (unsigned i = way.place; i < end; i++) prefetchRead(wordEntryOf(l->word[i]));
-    return wordEntryOf(l->word[way.place]);
+    for (unsigned i = way.place; i < end; i++) prefetchRead(leafEntry(l, i));
+    return leafEntry(l, way.place);
 }
 
 void *orderedNext(orderedCursor *cursor) {
@@ -513,9 +504,8 @@ void *orderedNext(orderedCursor *cursor) {
         if (!l) return NULL;
         *cursor = (orderedCursor){l, 0};
     }
-    if (cursor->at + FETCH_AHEAD < l->count)
-        prefetchRead(wordEntryOf(l->word[cursor->at + FETCH_AHEAD]));
-    return wordEntryOf(l->word[cursor->at]);
+    if (cursor->at + FETCH_AHEAD < l->count) prefetchRead(leafEntry(l, cursor->at + FETCH_AHEAD));
+    return leafEntry(l, cursor->at);
 }
 
 void *orderedPrev(orderedCursor *cursor) {
@@ -527,8 +517,28 @@ void *orderedPrev(orderedCursor *cursor) {
         *cursor = (orderedCursor){l, l->count};
     }
     cursor->at--;
-    if (cursor->at >= FETCH_AHEAD) prefetchRead(wordEntryOf(l->word[cursor->at - FETCH_AHEAD]));
-    return wordEntryOf(l->word[cursor->at]);
+    if (cursor->at >= FETCH_AHEAD) prefetchRead(leafEntry(l, cursor->at - FETCH_AHEAD));
+    return leafEntry(l, cursor->at);
+}
+
+unsigned orderedReadMany(orderedCursor *cursor, bool reverse, void **out, unsigned most) {
+    unsigned count = 0;
+    const leafNode *l = cursor->leaf;
+    unsigned at = cursor->at;
+    hotCheck(at < l->count);
+    for (;;) {
+        unsigned more = (unsigned)sizeMin(most - count, reverse ? at : l->count - at - 1u);
+        for (; more; more--) {
+            at = reverse ? at - 1 : at + 1;
+            out[count] = leafEntry(l, at);
+            prefetchRead(out[count++]);
+        }
+        *cursor = (orderedCursor){l, at};
+        const leafNode *next = reverse ? l->prev : l->next;
+        if (count == most || !next) return count;
+        l = next;
+        at = reverse ? l->count : UINT32_MAX; /* before the next one */
+    }
 }
 
 /* ------------------------------------------------------------------ moving nodes */

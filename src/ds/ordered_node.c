@@ -17,31 +17,53 @@ void nodeFree(orderedIndex *x, void *node) {
     memFree(node);
 }
 
-/* Number of words in a leaf whose block has space for `count`. */
-static size_t leafCapFor(size_t count) {
-    size_t size = memGoodSize(sizeof(leafNode) + count * sizeof(uint64_t));
-    return sizeMin(LEAF_MAX, (size - sizeof(leafNode)) / sizeof(uint64_t));
+static size_t leafSize(size_t cap, uint16_t origin) {
+    return sizeof(leafNode) + cap * (sizeof(uint16_t) + leafRefBytes(origin));
 }
 
-leafNode *leafNew(orderedIndex *x, size_t cap_min) {
+/* Number of entries in a leaf whose block has space for `count`, at most LEAF_MAX. */
+static size_t leafCapFor(size_t count, uint16_t origin) {
+    count = sizeRoundUp(sizeMin(count, LEAF_MAX), CAP_UNIT);
+    size_t room = memGoodSize(leafSize(count, origin)) - sizeof(leafNode);
+    size_t cap = room / (sizeof(uint16_t) + leafRefBytes(origin));
+    return sizeMin(LEAF_MAX, cap / CAP_UNIT * CAP_UNIT);
+}
+
+leafNode *leafNew(orderedIndex *x, size_t cap_min, uint16_t origin) {
     hotCheck(cap_min > 0);
-    size_t cap = leafCapFor(cap_min);
-    leafNode *l = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
-    *l = (leafNode){.cap = (uint16_t)cap};
+    size_t cap = leafCapFor(cap_min, origin);
+    leafNode *l = nodeAlloc(x, leafSize(cap, origin));
+    *l = (leafNode){.cap = (uint16_t)cap, .origin = origin};
     return l;
 }
 
-leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count) {
-    size_t cap = leafCapFor(count);
+/* Replaces a leaf by one with another capacity or origin. */
+static leafNode *leafCopy(orderedIndex *x, leafNode *l, size_t cap, uint16_t origin) {
     check(cap >= l->count);
-    if (cap == l->cap) return l;
-    leafNode *moved = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
-    memcpy(moved, l, sizeof(leafNode) + l->count * sizeof(uint64_t));
-    moved->cap = (uint16_t)cap;
-    if (moved->prev) moved->prev->next = moved;
-    if (moved->next) moved->next->prev = moved;
+    leafNode *copy = nodeAlloc(x, leafSize(cap, origin));
+    *copy = *l;
+    copy->cap = (uint16_t)cap;
+    copy->origin = origin;
+    memcpy(copy->tag, l->tag, l->count * sizeof(*l->tag));
+    if (origin == l->origin) {
+        memcpy(leafRefs(copy), leafRefs(l), l->count * leafRefBytes(origin));
+    } else {
+        for (unsigned i = 0; i < l->count; i++) leafSetEntry(copy, i, leafEntry(l, i));
+    }
+    if (copy->prev) copy->prev->next = copy;
+    if (copy->next) copy->next->prev = copy;
     nodeFree(x, l);
-    return moved;
+    return copy;
+}
+
+leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count) {
+    size_t cap = leafCapFor(count, l->origin);
+    return cap == l->cap ? l : leafCopy(x, l, cap, l->origin);
+}
+
+leafNode *leafReach(orderedIndex *x, leafNode *l, const void *entry) {
+    if (likely(originReaches(l->origin, entry))) return l;
+    return leafCopy(x, l, leafCapFor(l->cap, WIDE), WIDE);
 }
 
 /* With one child less than a power of two, a node is a block of a power of two bytes. */
@@ -77,12 +99,60 @@ void leafUnlink(leafNode *l) {
     if (l->next) l->next->prev = l->prev;
 }
 
+leafNode *leafAppend(orderedIndex *x, leafNode *l, const leafNode *other, unsigned from) {
+    hotCheck(from <= other->count);
+    unsigned more = other->count - from;
+    l = leafFit(x, l, sizeMax(l->cap, l->count + more));
+    if (likely(l->origin == other->origin)) {
+        size_t bytes = leafRefBytes(l->origin);
+        memcpy(l->tag + l->count, other->tag + from, more * sizeof(*l->tag));
+        memcpy((char *)leafRefs(l) + l->count * bytes, (char *)leafRefs(other) + from * bytes,
+               more * bytes);
+        l->count = (uint16_t)(l->count + more);
+        return l;
+    }
+    for (unsigned i = from; i < other->count; i++) {
+        const void *entry = leafEntry(other, i);
+        l = leafReach(x, l, entry);
+        leafSetEntry(l, l->count, entry);
+        l->tag[l->count++] = other->tag[i];
+    }
+    return l;
+}
+
+/* Moves the entries from `from` on to index `to`. */
+static void shiftEntries(leafNode *l, unsigned to, unsigned from) {
+    hotCheck(from <= l->count);
+    size_t count = l->count - from, bytes = leafRefBytes(l->origin);
+    char *refs = leafRefs(l);
+    memmove(l->tag + to, l->tag + from, count * sizeof(*l->tag));
+    memmove(refs + to * bytes, refs + from * bytes, count * bytes);
+}
+
+void leafCut(leafNode *l, unsigned at, unsigned count) {
+    check(at + count <= l->count);
+    shiftEntries(l, at, at + count);
+    l->count = (uint16_t)(l->count - count);
+}
+
+leafNode *leafPut(orderedIndex *x, leafNode *l, unsigned at, uint64_t rank, const void *entry) {
+    hotCheck(l->count < l->cap);
+    l = leafReach(x, l, entry);
+    shiftEntries(l, at + 1, at);
+    unsigned tag = leafTag(l, rank);
+    if (tag == 0 || tag == TAG_MAX) l->stale = true;
+    l->tag[at] = (uint16_t)tag;
+    leafSetEntry(l, at, entry);
+    l->count++;
+    return l;
+}
+
 void leafScale(leafNode *l, const orderedType *type) {
     /* A quarter of the tags remains free below the first entry and another one above the last. */
     enum { SPAN_BITS = 15, FREE_BELOW = 1 << 14 };
     check(l->count > 0);
-    uint64_t first = type->rank_of(wordEntryOf(l->word[0]));
-    uint64_t last = type->rank_of(wordEntryOf(l->word[l->count - 1]));
+    uint64_t first = type->rank_of(leafEntry(l, 0));
+    uint64_t last = type->rank_of(leafEntry(l, l->count - 1u));
     check(first <= last);
     uint64_t span = last - first;
     int bits = span ? 64 - __builtin_clzll(span) : 0;
@@ -90,23 +160,21 @@ void leafScale(leafNode *l, const orderedType *type) {
     uint64_t below = (uint64_t)FREE_BELOW << l->shift;
     l->base = first > below ? first - below : 0;
     l->stale = false;
-    for (unsigned i = 0; i < l->count; i++) prefetchRead(wordEntryOf(l->word[i]));
-    for (unsigned i = 0; i < l->count; i++) {
-        void *entry = wordEntryOf(l->word[i]);
-        l->word[i] = makeWord(leafTag(l, type->rank_of(entry)), entry);
-    }
+    for (unsigned i = 0; i < l->count; i++) prefetchRead(leafEntry(l, i));
+    for (unsigned i = 0; i < l->count; i++)
+        l->tag[i] = (uint16_t)leafTag(l, type->rank_of(leafEntry(l, i)));
 }
 
 void leafScaleIfCoarse(leafNode *l, const orderedType *type) {
     enum { FINE = 1 << 11 }; /* number of tags between first and last that is sufficient */
     if (l->count < 2) return;
-    unsigned spread = wordTag(l->word[l->count - 1]) - wordTag(l->word[0]);
+    unsigned spread = (unsigned)l->tag[l->count - 1] - l->tag[0];
     if (l->stale || (l->shift > 0 && spread < FINE)) leafScale(l, type);
 }
 
 childRecord leafRecord(const leafNode *l, const orderedType *type) {
     hotCheck(l->count > 0);
-    void *first = wordEntryOf(l->word[0]);
+    void *first = leafEntry(l, 0);
     return (childRecord){type->rank_of(first), first, (void *)(uintptr_t)l, l->count};
 }
 

@@ -16,9 +16,13 @@ static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const 
                           size_t count, leafNode *previous) {
     hotCheck(count > 0);
     hotCheck(count <= LEAF_MAX);
-    leafNode *l = leafNew(x, count);
-    for (size_t i = 0; i < count; i++) l->word[i] = makeWord(0, entries[i]);
-    l->count = (uint16_t)count;
+    leafNode *l = leafNew(x, count, originFor(entries[0]));
+    for (unsigned i = 0; i < count; i++) {
+        l = leafReach(x, l, entries[i]);
+        leafSetEntry(l, i, entries[i]);
+        l->tag[i] = 0; /* scaled below */
+        l->count++;
+    }
     if (previous) leafLinkAfter(l, previous);
     leafScale(l, type);
     return l;
@@ -98,13 +102,14 @@ static const char *verifyLeaf(verifier *v, const leafNode *l) {
     DEMAND(l->count > 0);
     DEMAND(l->count <= l->cap);
     DEMAND(l->cap <= LEAF_MAX);
+    DEMAND(l->cap % CAP_UNIT == 0);
     DEMAND(l->prev == v->last);
     if (v->last) DEMAND(v->last->next == l);
     for (unsigned i = 0; i < l->count; i++) {
-        const void *entry = wordEntryOf(l->word[i]);
+        const void *entry = leafEntry(l, i);
         const char *wrong = verifyOrder(v, entry);
         if (wrong) return wrong;
-        DEMAND(wordTag(l->word[i]) == leafTag(l, v->type->rank_of(entry)));
+        DEMAND(l->tag[i] == leafTag(l, v->type->rank_of(entry)));
     }
     v->last = l;
     v->bytes += memSizeOf(l);

@@ -537,7 +537,7 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
         insertAt(d, at, o, flags);
         return;
     }
-    hashtableReplaceAt(&at->at, o);
+    hashtableReplaceAt(&at->at, &dbKeysType, o);
     hotCheck(savingIsConsistent(d, at->at.hash, o));
     if (unlikely(hashtableFlagsAt(&at->at) != flags)) {
         setFlagsAt(d, at, o, flags);

@@ -29,12 +29,12 @@ uint64_t elementNameHash(slice name) {
     return hashBytes(name.ptr, name.len);
 }
 
-void elementFree(void *element, size_t size, valueFreer *by) {
-    hotCheck(size > 0);
+void elementFree(void *element, valueFreer *by) {
+    hotCheck(element);
     if (!by || (!by->remote && !by->whole)) {
-        slabFreeTo(slabElements(), element, size);
+        slabFreeAny(slabElements(), element);
     } else if (by->remote) {
-        slabRemoteFree(by->remote, element, size);
+        slabRemoteFree(by->remote, element);
     } else if (!slabOwns(by->whole, element)) {
         memFree(element);
     }
@@ -46,8 +46,8 @@ static void *count(void *moved, compaction *by) {
     return moved;
 }
 
-void *elementMove(void *element, size_t size, compaction *by) {
-    return count(slabMoveIfSparse(slabElements(), element, size), by);
+void *elementMove(void *element, compaction *by) {
+    return count(slabMoveIfSparse(slabElements(), element), by);
 }
 
 void *elementMoveBlock(void *block, compaction *by) {
@@ -70,7 +70,7 @@ typedef struct mover {
 
 static void moveEntry(void *context, void *entry, unsigned flags) {
     mover *m = context;
-    if (flags & m->type->entry_mark) entry = (char *)entry + m->type->entry_mark;
+    entry = elementVisited(entry, flags & m->type->entry_mark);
     elementSeen(m->by);
     void *moved = m->move(entry, m->by);
     if (moved) check(hashtableReplace(&m->table, m->type, m->type->hash_of(moved), entry, moved));

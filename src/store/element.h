@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Elements of large collections: small blocks in a slab store of their own, each referenced only by
- * its collection. They do not contain their size: the caller knows it. Main thread, except
- * elementFree() with a valueFreer for another thread. */
+ * its collection. Main thread, except elementFree() with a valueFreer for another thread. */
 #ifndef STORE_ELEMENT_H
 #define STORE_ELEMENT_H
 
@@ -10,22 +9,33 @@
 
 #include "ds/hashtable.h"
 #include "store/slab.h"
+#include "store/slab_exact.h"
 #include "store/type.h"
 
 /* The hash of a field or member as text: hashBytes(), which need not be computed for the item that
  * storeKnowItem() was called with. */
 uint64_t elementNameHash(slice name);
 static inline void *elementAlloc(size_t size) { return slabAllocFrom(slabElements(), size); }
-/* `size` is the requested size, or another one of the same class. `by` NULL: frees immediately. */
-void elementFree(void *element, size_t size, valueFreer *by);
-/* True if the element is freed together with its store, so that its size need not be determined. */
+/* An element whose size elementExactSize() returns, if that takes less memory than a length in it:
+ * slabAllocExact(). NULL otherwise. Its address is a multiple of 4, so the table must have
+ * HASHTABLE_MARK as entry mark, or of 8 if the size is one. */
+static inline void *elementAllocExact(size_t size) { return slabAllocExact(slabElements(), size); }
+/* 0: the element has a length. Main thread. */
+static inline size_t elementExactSize(const void *element) { return slabExactSize(element); }
+/* The entry of a hashtableVisitProc whose table has the mark HASHTABLE_MARK. */
+static inline void *elementVisited(void *entry, unsigned flags) {
+    return (char *)entry + (flags & HASHTABLE_MARK);
+}
+/* `by` NULL: frees immediately. */
+void elementFree(void *element, valueFreer *by);
+/* True if the element is freed together with its store. */
 static inline bool elementGoesWithStore(const void *element, const valueFreer *by) {
     return by->whole && slabOwns(by->whole, element);
 }
-/* Moves an element of this size if that reduces fragmentation, and counts it. Returns the new
+/* Moves an element if that reduces fragmentation, and counts it. Returns the new
  * address, which must replace the caller's reference (the old block was freed), or NULL if it was
  * not moved. */
-void *elementMove(void *element, size_t size, compaction *by);
+void *elementMove(void *element, compaction *by);
 /* Like elementMove() for a block of memAlloc(), if the compaction includes such blocks. */
 void *elementMoveBlock(void *block, compaction *by);
 /* The same for the own blocks of a table (hashtableCompact()). */

@@ -68,7 +68,7 @@ static void freeEntry(void *context, void *entry, unsigned flags) {
     if (flags & HASHTABLE_MARK) freeValue(g, typeOf(entry), objectPointer(entry));
     if (!g->whole) {
         if (objectIsShaped(entry)) shapeDropsAdd(&g->drops, recordShapeId(entry));
-        slabRemoteFree(&g->remote, entry, objectSize(entry));
+        slabRemoteFree(&g->remote, entry);
     } else if (!slabOwns(g->whole, entry)) {
         memFree(entry);
     }

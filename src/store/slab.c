@@ -35,31 +35,42 @@ static NO_INLINE slabStore *idleStoreOf(const void *ptr) {
     return s;
 }
 
-ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
-    if (unlikely(!slabHas(s, ptr))) {
-        s = idle ? idleStoreOf(ptr) : NULL;
-        if (!s) {
-            memFree(ptr);
-            return;
-        }
-    }
-    slabClass *c = &s->classes[slabClassOf(size)];
+ALWAYS_INLINE void freeIn(slabStore *s, slabClass *c, void *ptr) {
     hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
     memCount(-(ptrdiff_t)c->size);
     slabPoison(ptr, c->size);
     slabSlotGive(s, c, ptr);
 }
 
+/* The store that a block is freed to, `s` or another one. NULL: the block is not in a slab, and is
+ * freed. */
+ALWAYS_INLINE slabStore *storeToFree(slabStore *s, void *ptr) {
+    if (likely(slabHas(s, ptr))) return s;
+    s = idle ? idleStoreOf(ptr) : NULL;
+    if (!s) memFree(ptr);
+    return s;
+}
+
+ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
+    s = storeToFree(s, ptr);
+    if (s) freeIn(s, &s->classes[slabClassOf(size)], ptr);
+}
+
 void *slabAllocFrom(slabStore *s, size_t size) { return allocFrom(s, size); }
 
 void slabFreeTo(slabStore *s, void *ptr, size_t size) { freeTo(s, ptr, size); }
+
+void slabFreeAny(slabStore *s, void *ptr) {
+    s = storeToFree(s, ptr);
+    if (s) freeIn(s, slabClassAt(s, slabIdOf(s, ptr)), ptr);
+}
 
 bool slabOwns(const slabStore *s, const void *ptr) { return slabHas(s, ptr); }
 
 /* ---- classes ---- */
 
 static uint32_t classUnits(uint32_t index) {
-    hotCheck(index < SLAB_CLASSES);
+    hotCheck(index < SLAB_PLAIN_CLASSES);
     if (index <= SLAB_LINEAR) return index ? index : 1;
     return SLAB_UNITS / (SLAB_LINEAR + 1 + SLAB_LINEAR_SLOTS - index);
 }
@@ -81,14 +92,17 @@ bool slabSameClass(size_t a, size_t b) {
 }
 
 static void classInit(slabClass *c, uint32_t index) {
-    uint32_t units = classUnits(index);
-    c->size = units * 8;
-    c->slots = (uint16_t)(SLAB_UNITS / units);
+    if (index < SLAB_PLAIN_CLASSES) {
+        c->size = classUnits(index) * 8;
+    } else {
+        c->size = slabExactSlot(index - SLAB_PLAIN_CLASSES + 1);
+    }
+    c->slots = (uint16_t)(SLAB_BYTES / c->size);
     c->words = (uint16_t)((c->slots + 63) / 64);
-    c->recip = (uint32_t)(((1ull << 31) + units - 1) / units);
+    c->recip = slabReciprocal(c->size);
     c->scarce = (uint16_t)(c->slots / 64 + (c->slots < 64));
     for (unsigned bin = 0; bin < SLAB_BINS; bin++) c->bins[bin] = SLAB_NONE;
-    hotCheck(c->size >= 8);
+    hotCheck(c->size >= SLAB_SLOT_MIN);
     hotCheck(c->slots > 0);
 }
 
@@ -109,6 +123,7 @@ slabStore *slabStoreNew(size_t reserve_max) {
 
 void slabStoreFree(slabStore *s) {
     if (!s) return;
+    slabExactForget(s);
     /* Any thread may free a store that was given away while a child lived. */
     if (s->forked) __atomic_sub_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     slabRemoteClear(s);
@@ -133,13 +148,17 @@ slabStore *slabKeyspaceTake(void) {
 }
 
 slabStore *slabElements(void) {
-    if (unlikely(!used.elements)) used.elements = slabStoreNew(0);
+    if (unlikely(!used.elements)) {
+        used.elements = slabStoreNew(0);
+        slabExactUse(used.elements);
+    }
     return used.elements;
 }
 
 slabStore *slabElementsTake(void) {
     slabStore *taken = used.elements;
     used.elements = NULL;
+    slabExactUse(NULL);
     return taken;
 }
 
@@ -162,6 +181,7 @@ slabPair slabUse(slabPair pair) {
     addIdle(before.elements);
     slabDisown(pair);
     used = pair;
+    slabExactUse(used.elements);
     return before;
 }
 

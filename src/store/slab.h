@@ -29,6 +29,9 @@
 #define SLAB_SIZE_MAX 4368
 #endif
 
+/* The largest size of slabAllocExact(). */
+#define SLAB_EXACT_MAX 64u
+
 typedef struct slabStore slabStore;
 
 /* ---- the stores of the keyspace in use ---- */
@@ -81,6 +84,16 @@ bool slabOwns(const slabStore *s, const void *ptr);
 /* slabAlloc() and slabFree() for any store. */
 void *slabAllocFrom(slabStore *s, size_t size) __attribute__((returns_nonnull));
 void slabFreeTo(slabStore *s, void *ptr, size_t size);
+/* Frees a block of any size. */
+void slabFreeAny(slabStore *s, void *ptr);
+
+/* ---- blocks whose size the store knows ---- */
+
+/* A block of `size` bytes, which slabExactSize() (slab_exact.h) returns for it: so a text whose
+ * length is the size needs none before it. Aligned to 4, or to 8 if `size` is a multiple of 8. NULL
+ * if a block of `size` + 1 bytes takes no more memory, which a length before the text may use, or
+ * if there is no memory in the store. Freed with slabFreeAny(). */
+void *slabAllocExact(slabStore *s, size_t size);
 
 /* ---- frees from other threads ---- */
 
@@ -91,7 +104,7 @@ typedef struct slabRemote {
     struct slabBatch *batch;
 } slabRemote;
 /* ANY_THREAD, but each slabRemote is used by one thread. */
-void slabRemoteFree(slabRemote *r, void *ptr, size_t size);
+void slabRemoteFree(slabRemote *r, void *ptr);
 /* Submits the collected pointers: at the end, and whenever the thread is idle. ANY_THREAD. */
 void slabRemoteFlush(slabRemote *r);
 /* Owner: frees at most `max` of the submitted blocks. Returns their number. */
@@ -117,7 +130,7 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
                  slabCompactReport *report);
 /* For blocks whose references are found by walking their owner: moves a block if its slab is
  * emptier than the average of its class. Returns the new address, NULL if it was not moved. */
-void *slabMoveIfSparse(slabStore *s, void *block, size_t size);
+void *slabMoveIfSparse(slabStore *s, void *block);
 /* Returns up to `bytes_max` of empty slabs to the system, in about 10 us per 64 KB; returns the
  * number of bytes. Otherwise empty slabs are kept for reuse and remain resident. */
 size_t slabPurge(slabStore *s, size_t bytes_max);

@@ -193,8 +193,7 @@ static slotPlace placeOf(const slabStore *s, const void *ptr) {
     hotCheck(slabHas(s, ptr));
     uint32_t id = slabIdOf(s, ptr);
     size_t offset = (size_t)((const char *)ptr - s->base) & (SLAB_BYTES - 1);
-    uint64_t slot = (uint64_t)(offset / 8) * s->meta[id].recip >> 31;
-    return (slotPlace){id, (uint32_t)slot};
+    return (slotPlace){id, slabSlotOf(&s->meta[id], offset)};
 }
 
 /* These checks detect double frees and wrong pointers or sizes. */

@@ -152,13 +152,12 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
     return true;
 }
 
-void *slabMoveIfSparse(slabStore *s, void *block, size_t size) {
+void *slabMoveIfSparse(slabStore *s, void *block) {
     enum { EMPTY_SHARE = 8 }; /* minimum share of free slots in the slab: 1/8 */
     if (s->forked || !slabHas(s, block)) return NULL;
-    slabClass *c = &s->classes[slabClassOf(size)];
     uint32_t id = slabIdOf(s, block);
+    slabClass *c = slabClassAt(s, id);
     const slabMeta *m = &s->meta[id];
-    hotCheck(c == slabClassAt(s, id));
     bool sparse = m->free >= m->slots / EMPTY_SHARE && (uint64_t)m->free * c->slabs > c->free;
     if (!sparse || slabClassExcess(c) == 0) return NULL;
     s->compacting = true;

@@ -3,6 +3,7 @@
  * Internals of the slab store, shared by the slab*.c files:
  *
  *   slab.c          interface: blocks, stores, fork window
+ *   slab_exact.c    blocks whose size the store knows
  *   slab_compact.c  moving blocks from sparse slabs
  *   slab_remote.c   frees from other threads
  *   slab_report.c   statistics, checking of invariants
@@ -55,7 +56,12 @@ _Static_assert(SLAB_UNITS / (SLAB_UNITS / SLAB_UNITS_MAX) == SLAB_UNITS_MAX,
 _Static_assert(SLAB_LINEAR *(SLAB_LINEAR + 1) <= SLAB_UNITS, "neighbours differ by a slot");
 _Static_assert((SLAB_LINEAR + 1) * (SLAB_LINEAR + 2) > SLAB_UNITS, "no multiple is left out");
 #define SLAB_LINEAR_SLOTS (SLAB_UNITS / (SLAB_LINEAR + 1))
-#define SLAB_CLASSES (SLAB_LINEAR + 2 + SLAB_LINEAR_SLOTS - SLAB_UNITS / SLAB_UNITS_MAX)
+#define SLAB_PLAIN_CLASSES (SLAB_LINEAR + 2 + SLAB_LINEAR_SLOTS - SLAB_UNITS / SLAB_UNITS_MAX)
+/* They are followed by one class for each size of slabAllocExact(), whose slots are multiples of
+ * 4. */
+#define SLAB_CLASSES (SLAB_PLAIN_CLASSES + SLAB_EXACT_MAX)
+#define SLAB_SLOT_MIN 8u
+_Static_assert(SLAB_CLASSES <= 256, "slabMeta.class is a byte");
 
 /* Bytes after each block guarded by ASAN; none in other builds. */
 #ifdef LEAK_CHECKED
@@ -95,7 +101,7 @@ enum {
 typedef struct slabMeta {
     uint64_t *bits;
     uint32_t next, prev; /* in its bin */
-    uint32_t recip;      /* ceil(2^31 / units): maps offsets to slot numbers without a division */
+    uint32_t recip;      /* maps offsets to slot numbers without a division: slabSlotOf() */
     uint16_t free;       /* number of set bits */
     uint16_t slots;
     uint16_t file_at; /* number of free slots at which a free moves the slab to another bin */
@@ -138,6 +144,7 @@ struct slabStore {
     bool forked;
     bool compacting;   /* also allocate from scarce slabs */
     bool cycle_active; /* from the first slabCompact() of a cycle to the last */
+    bool is_listed;    /* slabExactSize() finds its blocks */
     uint8_t cycle;     /* number of the cycle, 1 to 255 */
     uint32_t victim, victim_pos;
     slabChunk *chunks;
@@ -167,11 +174,29 @@ static inline bool slabHas(const slabStore *s, const void *ptr) {
     return (uintptr_t)ptr - (uintptr_t)s->base < s->bytes_max;
 }
 
+/* Number of the slot at an offset in a slab. */
+static inline uint32_t slabSlotOf(const slabMeta *m, size_t offset) {
+    return (uint32_t)((uint64_t)(offset / 4) * m->recip >> 31);
+}
+/* For slots of `size` bytes. */
+static inline uint32_t slabReciprocal(uint32_t size) {
+    return (uint32_t)(((1ull << 31) + size / 4 - 1) / (size / 4));
+}
+
 /* Index of the class for blocks of `size` <= SLAB_SIZE_MAX - SLAB_RED_ZONE. */
 static inline uint32_t slabClassOf(size_t size) {
     uint32_t units = (uint32_t)(size + SLAB_RED_ZONE + 7) / 8;
     if (likely(units <= SLAB_LINEAR)) return units;
     return SLAB_LINEAR + 1 + SLAB_LINEAR_SLOTS - SLAB_UNITS / units;
+}
+
+/* The same for blocks of slabAllocExact(). */
+static inline uint32_t slabExactClassOf(size_t size) {
+    return SLAB_PLAIN_CLASSES - 1 + (uint32_t)size;
+}
+static inline uint32_t slabExactSlot(size_t size) {
+    uint32_t slot = (uint32_t)(size + SLAB_RED_ZONE + 3) & ~3u;
+    return slot < SLAB_SLOT_MIN ? SLAB_SLOT_MIN : slot;
 }
 
 static inline slabClass *slabClassAt(slabStore *s, uint32_t id) {
@@ -232,6 +257,13 @@ ALWAYS_INLINE void slabSlotGive(slabStore *s, slabClass *c, void *ptr) {
     }
     c->hot[c->hot_count++] = ptr;
 }
+
+/* ---- slab_exact.c ---- */
+
+/* The store of elements in use is `s`, NULL if there is none. */
+void slabExactUse(slabStore *s);
+/* The store is about to be freed. ANY_THREAD that owns it. */
+void slabExactForget(slabStore *s);
 
 /* ---- slab_remote.c ---- */
 

@@ -25,13 +25,13 @@ void slabRemoteFlush(slabRemote *r) {
                                         __ATOMIC_RELAXED)) {}
 }
 
-void slabRemoteFree(slabRemote *r, void *ptr, size_t size) {
-    hotCheck(size > 0);
+void slabRemoteFree(slabRemote *r, void *ptr) {
+    hotCheck(ptr);
     if (!slabHas(r->store, ptr)) {
         memFree(ptr);
         return;
     }
-    slabPoison(ptr, r->store->classes[slabClassOf(size)].size);
+    slabPoison(ptr, slabClassAt(r->store, slabIdOf(r->store, ptr))->size);
     if (!r->batch) {
         r->batch = memAlloc(sizeof(*r->batch));
         r->batch->count = 0;

@@ -147,7 +147,7 @@ static void *elementSetValue(void *element, slice value) {
     char *changed = elementAlloc(size);
     memcpy(changed, element, head);
     memcpy(objectWriteLength(changed + head, value.len), value.ptr, value.len);
-    elementFree(element, old_size, NULL);
+    elementFree(element, NULL);
     return changed;
 }
 
@@ -333,9 +333,9 @@ static void changeElement(hashtable *t, const hashtablePosition *position, void 
     } else {
         changed = elementNew(elementField(element), value, time_ms);
         hashtableSetFlagsAt(t, position, flagsFor(time_ms));
-        elementFree(element, elementSize(element), NULL);
+        elementFree(element, NULL);
     }
-    if (changed != element) hashtableReplaceAt(position, changed);
+    if (changed != element) hashtableReplaceAt(position, &fields_type, changed);
 }
 
 robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
@@ -433,8 +433,8 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
     }
     void *changed = elementNewTimed(element, time_ms);
     hashtableSetFlagsAt(&t, &position, flagsFor(time_ms));
-    hashtableReplaceAt(&position, changed);
-    elementFree(element, elementSize(element), NULL);
+    hashtableReplaceAt(&position, &fields_type, changed);
+    elementFree(element, NULL);
     putTable(*o, &t);
     return true;
 }
@@ -455,9 +455,9 @@ bool hashRefer(robj **o, slice field, slice value, storeLook look) {
                                                 elementHasField, field.ptr, field.len, &position);
     check(element != NULL);
     beforeElement(t.body, element);
-    hashtableReplaceAt(&position,
+    hashtableReplaceAt(&position, &fields_type,
                        elementNewReference(elementField(element), value, elementTime(element)));
-    elementFree(element, elementSize(element), NULL);
+    elementFree(element, NULL);
     putTable(*o, &t);
     return true;
 }
@@ -489,7 +489,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     if (!element || elementIsExpired(element, look)) return false;
     beforeElement(t.body, element);
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
-    elementFree(element, elementSize(element), NULL);
+    elementFree(element, NULL);
     putTable(*o, &t);
     return true;
 }
@@ -705,7 +705,7 @@ void hashRemoveExpired(robj *o, const hashExpired *expired) {
         void *element = expired->elements[i];
         beforeElement(objectPointer(o), element);
         check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
-        elementFree(element, elementSize(element), NULL);
+        elementFree(element, NULL);
     }
     putTable(o, &t);
 }
@@ -749,7 +749,7 @@ static const valueElements fields = {
 static void freeElement(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */
     valueFreer *by = context;
-    if (!elementGoesWithStore(element, by)) elementFree(element, elementSize(element), by);
+    if (!elementGoesWithStore(element, by)) elementFree(element, by);
 }
 
 static void freeLarge(void *value, valueFreer *by) {
@@ -788,9 +788,7 @@ static size_t tableMemory(const valuePlace *at, const void *value, size_t sample
     return hashtableBytes(&t) + sampledMemory(&t, &fields_type, samples, elementMemory);
 }
 
-static void *moveElement(void *element, compaction *by) {
-    return elementMove(element, elementSize(element), by);
-}
+static void *moveElement(void *element, compaction *by) { return elementMove(element, by); }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
     return elementsCompact(value, &fields_type, moveElement, cursor, by);

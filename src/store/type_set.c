@@ -3,9 +3,10 @@
  * Sets (type_set.h).
  *
  * The pointer of an object with a table is the table's handle itself. An entry of the table is the
- * address of a block of [length] [text], lengths being those of objects, or an integer of 44 bits
- * in place of the address and the word's mark (hashtableType.entry_mark). Integers that do not fit
- * are text. Main thread only, but for freeing. */
+ * address of a block of [length] [text], lengths being those of objects, or of the text alone if
+ * the store knows its size (elementAllocExact()), or an integer of 44 bits in place of the address
+ * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text. Main thread
+ * only, but for freeing. */
 #include "store/type_set.h"
 
 #include "base/base.h"
@@ -42,11 +43,22 @@ static inline int64_t entryInt(const void *entry) {
 static inline slice entryText(const void *entry) {
     hotCheck(!isIntEntry(entry));
     const char *at = entry;
-    size_t len = objectReadLength(&at);
+    size_t len = elementExactSize(entry);
+    if (!len) len = objectReadLength(&at);
     return sliceMake(at, len);
 }
 
-static inline size_t textSize(size_t len) { return objectLengthBytes(len) + len; }
+static void *newText(const char *text, size_t len) {
+    enum { ALIGNMENT = 8 }; /* the mark is that of integers */
+    char *entry = len > 0 && len % ALIGNMENT == 0 ? elementAllocExact(len) : NULL;
+    char *at = entry;
+    if (!entry) {
+        entry = elementAlloc(objectLengthBytes(len) + len);
+        at = objectWriteLength(entry, len);
+    }
+    bytesCopy(at, text, len);
+    return entry;
+}
 
 static inline listpackItem entryItem(const void *entry) {
     if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
@@ -77,11 +89,6 @@ static inline bool entryMatches(const void *entry, const void *key, size_t len) 
 static const hashtableType members_type = {
     .hash_of = hashOfEntry, .match = entryMatches, .entry_mark = HASHTABLE_MARK};
 
-/* The entry of a visit. */
-static inline void *visited(void *entry, unsigned flags) {
-    return (void *)((uintptr_t)entry | (flags & HASHTABLE_MARK));
-}
-
 /* A member in the form in which the table looks it up. */
 typedef struct tableKey {
     const void *key;
@@ -105,13 +112,11 @@ static inline void makeKey(tableKey *k, const listpackItem *member) {
 
 static void *newEntry(const tableKey *k) {
     if (k->len == KEY_IS_ENTRY) return (void *)(uintptr_t)k->key;
-    char *entry = elementAlloc(textSize(k->len));
-    bytesCopy(objectWriteLength(entry, k->len), k->key, k->len);
-    return entry;
+    return newText(k->key, k->len);
 }
 
 static void freeEntry(void *entry, valueFreer *by) {
-    if (!isIntEntry(entry)) elementFree(entry, textSize(entryText(entry).len), by);
+    if (!isIntEntry(entry)) elementFree(entry, by);
 }
 
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
@@ -455,7 +460,7 @@ typedef struct visitor {
 
 static void visitEntry(void *context, void *entry, unsigned flags) {
     const visitor *v = context;
-    listpackItem member = entryItem(visited(entry, flags));
+    listpackItem member = entryItem(elementVisited(entry, flags));
     v->visit(v->arg, &member);
 }
 
@@ -637,7 +642,7 @@ static const valueElements members = {
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
     valueFreer *by = context;
-    entry = visited(entry, flags);
+    entry = elementVisited(entry, flags);
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
 }
 
@@ -656,9 +661,8 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
     while ((entry = hashtableIteratorNext(&it, NULL))) {
         void *copy = entry;
         if (!isIntEntry(entry)) {
-            size_t size = textSize(entryText(entry).len);
-            copy = elementAlloc(size);
-            memcpy(copy, entry, size);
+            slice text = entryText(entry);
+            copy = newText(text.ptr, text.len);
         }
         hashtableInsert(&to, &members_type, hashOfEntry(entry), copy, 0);
     }
@@ -673,7 +677,9 @@ static size_t tableEffort(const valuePlace *at, const void *value) {
 }
 
 static size_t entryMemory(const void *entry) {
-    return isIntEntry(entry) ? 0 : slabClassSize(textSize(entryText(entry).len));
+    if (isIntEntry(entry)) return 0;
+    size_t exact = elementExactSize(entry), len = entryText(entry).len;
+    return exact ? exact : slabClassSize(objectLengthBytes(len) + len);
 }
 
 static size_t tableMemory(const valuePlace *at, const void *value, size_t samples) {
@@ -683,7 +689,7 @@ static size_t tableMemory(const valuePlace *at, const void *value, size_t sample
 }
 
 static void *moveEntry(void *entry, compaction *by) {
-    return isIntEntry(entry) ? NULL : elementMove(entry, textSize(entryText(entry).len), by);
+    return isIntEntry(entry) ? NULL : elementMove(entry, by);
 }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {

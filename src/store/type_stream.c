@@ -14,7 +14,10 @@
 
 static void *allocNode(size_t size) { return elementAlloc(size); }
 
-static void freeNode(void *node, size_t size, void *by) { elementFree(node, size, by); }
+static void freeNode(void *node, size_t size, void *by) {
+    (void)size; /* the store knows it */
+    elementFree(node, by);
+}
 
 static const streamMemory node_memory = {allocNode, freeNode, slabUsableSize};
 
@@ -75,7 +78,7 @@ static size_t streamMemorySize(const valuePlace *at, const void *value, size_t s
 }
 
 static void *moveNode(void *by, void *node, size_t size) {
-    return size > SLAB_SIZE_MAX ? elementMoveBlock(node, by) : elementMove(node, size, by);
+    return size > SLAB_SIZE_MAX ? elementMoveBlock(node, by) : elementMove(node, by);
 }
 
 static uint64_t compactStream(void **value, uint64_t cursor, compaction *by) {

@@ -27,14 +27,20 @@ static bool elementHas(const void *element, const void *member, size_t len) {
     return zsetElementHas(element, member, len);
 }
 
-const hashtableType zset_members = {.hash_of = hashOfElement, .match = elementHas};
+const hashtableType zset_members = {
+    .hash_of = hashOfElement, .match = elementHas, .entry_mark = HASHTABLE_MARK};
 const orderedType zset_order = {.rank_of = rankOfElement, .text_of = zsetElementMember};
 
 void *zsetElementNew(slice member, double score) {
     hotCheck(score == score);
-    char *element = elementAlloc(SCORE_BYTES + objectLengthBytes(member.len) + member.len);
+    char *element = elementAllocExact(SCORE_BYTES + member.len);
+    char *at = element + SCORE_BYTES;
+    if (!element) {
+        element = elementAlloc(SCORE_BYTES + objectLengthBytes(member.len) + member.len);
+        at = objectWriteLength(element + SCORE_BYTES, member.len);
+    }
     zsetElementSetScore(element, score);
-    memcpy(objectWriteLength(element + SCORE_BYTES, member.len), member.ptr, member.len);
+    memcpy(at, member.ptr, member.len);
     return element;
 }
 
@@ -249,8 +255,8 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
     void *moved = zsetElementNew(member, pair->score);
     orderedDelete(&z->order, &zset_order, element);
     orderedInsert(&z->order, &zset_order, moved);
-    hashtableReplaceAt(&position, moved);
-    elementFree(element, zsetElementSize(element), NULL);
+    hashtableReplaceAt(&position, &zset_members, moved);
+    elementFree(element, NULL);
     return o;
 }
 
@@ -300,7 +306,7 @@ bool zsetRemove(robj **o, slice member) {
     if (!element) return false;
     beforeElement(z, element);
     orderedDelete(&z->order, &zset_order, element);
-    elementFree(element, zsetElementSize(element), NULL);
+    elementFree(element, NULL);
     return true;
 }
 
@@ -395,16 +401,15 @@ bool zsetNext(zsetCursor *cursor, zsetPair *out) {
     return true;
 }
 
-unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out) {
+unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out, unsigned most) {
+    hotCheck(most > 0);
+    check(most <= ZSET_MANY);
     if (objectIsPacked(cursor->o)) return zsetNext(cursor, out);
-    const void *elements[ZSET_MANY];
-    unsigned count = 0;
-    for (const void *element = cursor->element; element && count < ZSET_MANY; count++) {
-        prefetchRead(element);
-        elements[count] = element;
-        element = cursor->reverse ? orderedPrev(&cursor->walk) : orderedNext(&cursor->walk);
-        cursor->element = element;
-    }
+    if (!cursor->element) return 0;
+    void *elements[ZSET_MANY + 1]; /* the last one is the first of the next call */
+    elements[0] = (void *)(uintptr_t)cursor->element;
+    unsigned count = 1 + orderedReadMany(&cursor->walk, cursor->reverse, elements + 1, most);
+    cursor->element = count > most ? elements[--count] : NULL;
     for (unsigned i = 0; i < count; i++) out[i] = pairOf(elements[i]);
     return count;
 }
@@ -413,7 +418,7 @@ static void dropElement(void *context, void *element) {
     zsetLarge *z = context;
     beforeElement(z, element);
     check(hashtableDeleteEntry(&z->members, &zset_members, hashOfElement(element), element));
-    elementFree(element, zsetElementSize(element), NULL);
+    elementFree(element, NULL);
 }
 
 void zsetRemoveRange(robj **o, const zsetRange *range) {
@@ -436,9 +441,8 @@ typedef struct visitor {
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* all entries */
     const visitor *v = context;
-    zsetPair pair = pairOf(element);
+    zsetPair pair = pairOf(elementVisited(element, flags));
     v->visit(v->arg, &pair);
 }
 
@@ -525,9 +529,9 @@ static const valueElements members = {
     .table_of = membersOf, .type = &zset_members, .read = readElement, .hash_of = hashOfMember};
 
 static void freeVisited(void *context, void *element, unsigned flags) {
-    (void)flags; /* all entries */
     valueFreer *by = context;
-    if (!elementGoesWithStore(element, by)) elementFree(element, zsetElementSize(element), by);
+    element = elementVisited(element, flags);
+    if (!elementGoesWithStore(element, by)) elementFree(element, by);
 }
 
 static void freeLarge(void *value, valueFreer *by) {
@@ -544,11 +548,8 @@ static void *copyLarge(const valuePlace *place, const valuePlace *to_place, void
     void **sorted = memNewArray(void *, sizeMax(count, 1));
     orderedCursor cursor;
     const void *element = count ? orderedSeek(&from->order, 0, &cursor) : NULL;
-    for (; element; element = orderedNext(&cursor)) {
-        size_t size = zsetElementSize(element);
-        sorted[n] = elementAlloc(size);
-        memcpy(sorted[n++], element, size);
-    }
+    for (; element; element = orderedNext(&cursor))
+        sorted[n++] = zsetElementNew(zsetElementMember(element), zsetElementScore(element));
     zsetLarge *copy = largeNew(sorted, count, count);
     memFree(sorted);
     return copy;
@@ -559,7 +560,11 @@ static size_t largeEffort(const valuePlace *at, const void *value) {
     return ((const zsetLarge *)value)->order.count;
 }
 
-static size_t elementMemory(const void *element) { return slabClassSize(zsetElementSize(element)); }
+static size_t elementMemory(const void *element) {
+    if (elementExactSize(element)) return slabExactSlot(elementExactSize(element));
+    size_t len = zsetElementMember(element).len;
+    return slabClassSize(SCORE_BYTES + objectLengthBytes(len) + len);
+}
 
 static size_t largeMemory(const valuePlace *at, const void *value, size_t samples) {
     (void)at; /* not needed */
@@ -574,10 +579,10 @@ typedef struct mover {
 } mover;
 
 static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* unchanged */
     mover *m = context;
+    element = elementVisited(element, flags);
     elementSeen(m->by);
-    void *moved = elementMove(element, zsetElementSize(element), m->by);
+    void *moved = elementMove(element, m->by);
     if (!moved) return;
     check(hashtableReplace(&m->z->members, &zset_members, hashOfElement(moved), element, moved));
     orderedReplace(&m->z->order, &zset_order, element, moved);

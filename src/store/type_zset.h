@@ -95,9 +95,9 @@ typedef struct zsetCursor {
 void zsetSeek(zsetCursor *cursor, const robj *o, uint64_t index, bool reverse);
 /* False at the end. The pair is valid until the next call. */
 bool zsetNext(zsetCursor *cursor, zsetPair *out);
-/* Stores some of the next pairs in `out`, at most ZSET_MANY, and returns their number, 0 at the
- * end. Like zsetNext(), but the cache misses of members overlap. */
-unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out);
+/* Stores some of the next pairs in `out`, at most `most` (1 to ZSET_MANY), and returns their
+ * number, 0 at the end. Like zsetNext(), but the cache misses of members overlap. */
+unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out, unsigned most);
 /* Removes `range->count` members from `range->index` on, which must exist. */
 void zsetRemoveRange(robj **o, const zsetRange *range);
 

@@ -49,7 +49,7 @@ void zsetBuilderAppend(zsetBuilder *b, const zsetPair *pair) {
 void zsetBuilderRemove(zsetBuilder *b, slice member) {
     void *element = hashtableDelete(&b->members, &zset_members, hashBytes(member.ptr, member.len),
                                     member.ptr, member.len);
-    if (element) elementFree(element, zsetElementSize(element), NULL);
+    if (element) elementFree(element, NULL);
 }
 
 size_t zsetBuilderCount(const zsetBuilder *b) {
@@ -155,8 +155,7 @@ robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
 
 static void freeBuilt(void *context, void *element, unsigned flags) {
     (void)context; /* freed immediately */
-    (void)flags;   /* all entries */
-    elementFree(element, zsetElementSize(element), NULL);
+    elementFree(elementVisited(element, flags), NULL);
 }
 
 void zsetBuilderClear(zsetBuilder *b) {

@@ -10,7 +10,8 @@
 #include "store/element.h"
 #include "store/type_zset.h"
 
-/* An element is one block: [score: 8 bytes] [length] [member], lengths being those of objects. */
+/* An element is one block: [score: 8 bytes] [length] [member], lengths being those of objects. It
+ * has no length if the store knows its size (elementAllocExact()). */
 enum { SCORE_BYTES = 8 };
 
 /* The value behind the pointer of an object. */
@@ -34,13 +35,9 @@ static inline void zsetElementSetScore(void *element, double score) {
 
 static inline slice zsetElementMember(const void *element) {
     const char *at = (const char *)element + SCORE_BYTES;
-    size_t len = objectReadLength(&at);
+    size_t exact = elementExactSize(element);
+    size_t len = likely(exact) ? exact - SCORE_BYTES : objectReadLength(&at);
     return sliceMake(at, len);
-}
-
-static inline size_t zsetElementSize(const void *element) {
-    slice member = zsetElementMember(element);
-    return (size_t)(member.ptr + member.len - (const char *)element);
 }
 
 static inline bool zsetElementHas(const void *element, const void *member, size_t len) {

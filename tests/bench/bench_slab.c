@@ -339,7 +339,7 @@ static void benchRemote(const allocator *a) {
     for (uint32_t i = 0; i < COUNT; i++) sizes[i] = blocks[i][1];
     slabRemote remote = {.store = slabKeyspace()};
     int64_t t = cpuNs();
-    for (uint32_t i = 0; i < COUNT; i++) slabRemoteFree(&remote, blocks[i], sizes[i]);
+    for (uint32_t i = 0; i < COUNT; i++) slabRemoteFree(&remote, blocks[i]);
     slabRemoteFlush(&remote);
     printf("remote: put %.1f ns", perBlock(t, COUNT));
     t = cpuNs();

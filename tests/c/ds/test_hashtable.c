@@ -796,6 +796,10 @@ static void test_marked_entries_and_addresses_above_2_to_the_47(void **state) {
         assert_ptr_equal(hashtableFind(&t, &markedType, numberHash(entry), entry, 1), entry);
         assert_null(hashtableFind(&t, &markedType, numberHash(other), other, 1));
         assert_false(hashtableDeleteEntry(&t, &markedType, numberHash(entry), other));
+        /* The mark is replaced, too. */
+        assert_true(hashtableReplace(&t, &markedType, numberHash(entry), entry, other));
+        assert_ptr_equal(hashtableFind(&t, &markedType, numberHash(entry), other, 1), other);
+        assert_true(hashtableReplace(&t, &markedType, numberHash(entry), other, entry));
     }
     uint64_t visited = 0, cursor = 0, iterated = 0;
     do { cursor = hashtableScan(&t, &markedType, cursor, countVisited, &visited); } while (cursor);

@@ -116,7 +116,7 @@ static void change(uint32_t index) {
     if (randomUniform(2)) return;
     entity *moved = memNew(entity);
     *moved = *e;
-    hashtableReplaceAt(&p, moved);
+    hashtableReplaceAt(&p, &type, moved);
     m.live[index] = moved;
     memFree(e);
 }

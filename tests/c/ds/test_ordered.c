@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/base.h"
 #include "base/random.h"
@@ -26,6 +27,36 @@ static const orderedType type = {rankOf, textOf};
 static entry *want[ENTRIES_MAX];
 static size_t want_count;
 static orderedIndex x;
+
+/* Some entries are far from the others, so that the leaves with them are wide. */
+enum { FAR_MAX = 512, FAR_SHARE = 100 };
+static entry *far, *far_free[FAR_MAX];
+static unsigned far_free_count;
+
+static int mapFar(void **state) {
+    void *wish = (void *)(UINT64_C(1) << 44);
+    far = mmap(wish, FAR_MAX * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+               -1, 0);
+    if (far == MAP_FAILED) return 1;
+    while (far_free_count < FAR_MAX) {
+        far_free[far_free_count] = far + far_free_count;
+        far_free_count++;
+    }
+    return 0;
+}
+
+static entry *allocEntry(void) {
+    if (far_free_count > 0 && randomUniform(FAR_SHARE) == 0) return far_free[--far_free_count];
+    return memNew(entry);
+}
+
+static void freeEntry(entry *e) {
+    if (e >= far && e < far + FAR_MAX) {
+        far_free[far_free_count++] = e;
+    } else {
+        memFree(e);
+    }
+}
 
 static int compare(const entry *a, const entry *b) {
     if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
@@ -76,7 +107,7 @@ static uint64_t makeRank(rankKind kind) {
 }
 
 static entry *newEntry(rankKind kind) {
-    entry *e = memNew(entry);
+    entry *e = allocEntry();
     e->rank = makeRank(kind);
     e->len = (size_t)snprintf(e->text, sizeof(e->text), "%llu",
                               (unsigned long long)randomUniform(1000000));
@@ -99,7 +130,7 @@ static void add(rankKind kind) {
     entry *e = newEntry(kind);
     size_t at = placeOf(e);
     if (want_count == ENTRIES_MAX || (at < want_count && compare(want[at], e) == 0)) {
-        memFree(e);
+        freeEntry(e);
         return;
     }
     addTo(at, e);
@@ -126,11 +157,11 @@ static void moveOne(rankKind kind) {
 /* Moves an entry to another address; the old block is freed before the index is updated. */
 static void replaceOne(void) {
     size_t at = (size_t)randomUniform(want_count);
-    entry *moved = memNew(entry), *old = want[at];
+    entry *moved = allocEntry(), *old = want[at];
     *moved = *old;
     want[at] = moved;
     memset(old, 0xff, sizeof(*old));
-    memFree(old);
+    freeEntry(old);
     orderedReplace(&x, &type, old, moved);
 }
 
@@ -141,13 +172,13 @@ static void compactAll(void) {
         assert_true(next > at);
         at = next;
     }
-    assert_true(moved + kept >= (want_count + 123) / 124);
+    assert_true(moved + kept >= (want_count + 163) / 164);
 }
 
 static void freeVisited(void *context, void *e) {
     size_t *at = context;
     assert_ptr_equal(want[(*at)++], e);
-    memFree(e);
+    freeEntry(e);
 }
 
 static void deleteRange(size_t most) {
@@ -177,7 +208,7 @@ static void inspectTextPoint(void) {
            orderedCompareText(textOf(want[before]), p.text) < (p.after ? 1 : 0))
         before++;
     assert_int_equal(orderedCountBefore(&x, &type, &p), before);
-    memFree(e);
+    freeEntry(e);
 }
 
 static void inspect(rankKind kind) {
@@ -198,8 +229,28 @@ static void inspect(rankKind kind) {
     if (want_count - at <= 300) assert_null(orderedNext(&forward));
 }
 
+/* Many entries at once, in both directions. */
+static void inspectMany(void) {
+    enum { MOST = 40 };
+    if (!want_count) return;
+    bool reverse = randomUniform(2);
+    size_t at = (size_t)randomUniform(want_count);
+    orderedCursor cursor;
+    (void)orderedSeek(&x, at, &cursor);
+    for (int i = 0; i < 10; i++) {
+        void *found[MOST];
+        unsigned most = (unsigned)randomUniform(MOST + 1);
+        unsigned count = orderedReadMany(&cursor, reverse, found, most);
+        assert_int_equal(count, sizeMin(most, reverse ? at : want_count - 1 - at));
+        for (unsigned k = 0; k < count; k++) {
+            at = reverse ? at - 1 : at + 1;
+            assert_ptr_equal(found[k], want[at]);
+        }
+    }
+}
+
 static void clear(void) {
-    for (size_t i = 0; i < want_count; i++) memFree(want[i]);
+    for (size_t i = 0; i < want_count; i++) freeEntry(want[i]);
     want_count = 0;
     orderedFree(&x);
 }
@@ -220,7 +271,7 @@ static void test_agrees_with_an_array(void **state) {
             } else if (want_count && dice < (growing ? 3u : 7u)) {
                 size_t at = (size_t)randomUniform(want_count);
                 orderedDelete(&x, &type, want[at]);
-                memFree(want[at]);
+                freeEntry(want[at]);
                 takeFrom(at, 1);
             } else if (dice == 9 && !growing) {
                 deleteRange(randomUniform(20) ? 5 : 400);
@@ -229,6 +280,7 @@ static void test_agrees_with_an_array(void **state) {
             }
             if (i % 200 == 0) compactAll();
             if (i % 50 == 0) inspect(kind);
+            if (i % 50 == 0) inspectMany();
         }
         clear();
     }
@@ -245,7 +297,7 @@ static void test_filled_at_once(void **state) {
             entry *e = newEntry(RANKS_ANY);
             size_t at = placeOf(e);
             if (at < want_count && compare(want[at], e) == 0) {
-                memFree(e);
+                freeEntry(e);
             } else {
                 addTo(at, e);
             }
@@ -264,16 +316,17 @@ static void test_filled_at_once(void **state) {
 static void test_is_small(void **state) {
 #ifndef HOSTILE_BUILD
     testSeed(__func__);
+    far_free_count = 0; /* wide leaves are larger */
     /* Of the three ways to fill it the random one is the worst. */
     static const rankKind kinds[] = {RANKS_ANY, RANKS_RISING, RANKS_FALLING};
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         while (want_count < ENTRIES_MAX - 10) add(kinds[k]);
-        assert_true(x.bytes < want_count * 10);
+        assert_true(x.bytes < want_count * 15 / 2);
         /* It also shrinks when most entries have been removed. */
         while (want_count > 200) {
             size_t at = (size_t)randomUniform(want_count);
             orderedDelete(&x, &type, want[at]);
-            memFree(want[at]);
+            freeEntry(want[at]);
             takeFrom(at, 1);
         }
         assert_true(x.bytes < want_count * 24);
@@ -288,5 +341,5 @@ int test_ordered(void) {
         cmocka_unit_test(test_filled_at_once),
         cmocka_unit_test(test_is_small),
     };
-    return cmocka_run_group_tests_name("ordered", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ordered", tests, mapFar, NULL);
 }

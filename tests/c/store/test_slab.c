@@ -12,7 +12,7 @@
 
 #include "base/map.h"
 #include "base/random.h"
-#include "store/slab_priv.h"
+#include "store/slab_exact.h"
 
 #define OWN_MAX (SLAB_SIZE_MAX - SLAB_RED_ZONE)
 
@@ -131,6 +131,68 @@ static void test_every_size_is_aligned_and_writable_to_the_class_s_end(void **st
     blocksDrop(5000);
     slabFreeTo(store, slabAllocFrom(store, 0), 0);
     slabFreeTo(store, NULL, 100);
+}
+
+/* ---- exact sizes ---- */
+
+enum { EXACT_EACH = 300 };
+static char *exact[SLAB_EXACT_MAX + 1][EXACT_EACH];
+
+/* Sizes that slabAllocExact() refuses save nothing, or are too large. */
+static void exactPut(void) {
+    for (size_t size = 1; size <= SLAB_EXACT_MAX + 8; size++) {
+        bool saves = sizeRoundUp(size, 4) < sizeRoundUp(size + 1, 8) && size <= SLAB_EXACT_MAX;
+        for (int i = 0; i < EXACT_EACH; i++) {
+            char *block = slabAllocExact(store, size);
+            assert_int_equal(block != NULL, saves);
+            if (!block) continue;
+            assert_int_equal((uintptr_t)block % (size % 8 ? 4 : 8), 0);
+            memset(block, (int)size, size);
+            exact[size][i] = block;
+        }
+    }
+}
+
+static void exactCheck(void) {
+    for (size_t size = 1; size <= SLAB_EXACT_MAX; size++) {
+        for (int i = 0; i < EXACT_EACH && exact[size][i]; i++) {
+            assert_int_equal(slabExactSize(exact[size][i]), size);
+            assert_int_equal(exact[size][i][0], size);
+            assert_int_equal(exact[size][i][size - 1], size);
+        }
+    }
+}
+
+static void test_the_store_knows_the_size_of_exact_blocks(void **state) {
+    assert_null(slabAllocExact(store, 16)); /* not a store that is read */
+    slabPair before = slabUse((slabPair){NULL, store});
+    exactPut();
+    slabVerify(store);
+    exactCheck();
+    blockPut(0, 40);
+    blockPut(1, 2 * SLAB_SIZE_MAX);
+    assert_int_equal(slabExactSize(blocks[0]), 0);
+    assert_int_equal(slabExactSize(blocks[1]), 0);
+    blocksDrop(2);
+    /* Another keyspace is in use. */
+    slabUse(before);
+    exactCheck();
+    slabDisown((slabPair){NULL, store});
+    exactCheck();
+    slabRemote remote = {.store = store};
+    for (size_t size = 1; size <= SLAB_EXACT_MAX; size++) {
+        for (int i = 0; i < EXACT_EACH && exact[size][i]; i++) {
+            if (i % 2) {
+                slabRemoteFree(&remote, exact[size][i]);
+            } else {
+                slabFreeAny(store, exact[size][i]);
+            }
+        }
+    }
+    slabRemoteFlush(&remote);
+    while (slabDrain(store, 1000)) {}
+    slabVerify(store);
+    assert_int_equal(stats().live_blocks, 0);
 }
 
 /* ---- used_memory ---- */
@@ -419,14 +481,13 @@ static void test_a_store_made_in_a_fork_window_ends_it_too(void **state) {
 typedef struct job {
     slabStore *store;
     void **ptrs;
-    size_t *sizes;
     uint32_t count;
 } job;
 
 static void *freeRemotely(void *arg) {
     const job *j = arg;
     slabRemote remote = {.store = j->store};
-    for (uint32_t i = 0; i < j->count; i++) slabRemoteFree(&remote, j->ptrs[i], j->sizes[i]);
+    for (uint32_t i = 0; i < j->count; i++) slabRemoteFree(&remote, j->ptrs[i]);
     slabRemoteFlush(&remote);
     slabRemoteFlush(&remote); /* nothing left: fine */
     return NULL;
@@ -435,17 +496,16 @@ static void *freeRemotely(void *arg) {
 static void test_other_threads_free_while_the_owner_works(void **state) {
     enum { PRODUCERS = 3, EACH = 3000 };
     static void *ptrs[PRODUCERS][EACH];
-    static size_t sizes[PRODUCERS][EACH];
     job jobs[PRODUCERS];
     pthread_t threads[PRODUCERS];
     size_t expected = 0;
     for (int t = 0; t < PRODUCERS; t++) {
         for (int i = 0; i < EACH; i++) {
-            sizes[t][i] = 8 + randomUniform(i % 50 ? 300 : 6000);
-            ptrs[t][i] = slabAllocFrom(store, sizes[t][i]);
+            size_t size = 8 + randomUniform(i % 50 ? 300 : 6000);
+            ptrs[t][i] = slabAllocFrom(store, size);
             expected += slabOwns(store, ptrs[t][i]);
         }
-        jobs[t] = (job){store, ptrs[t], sizes[t], EACH};
+        jobs[t] = (job){store, ptrs[t], EACH};
     }
     for (int t = 0; t < PRODUCERS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, freeRemotely, &jobs[t]), 0);
@@ -474,7 +534,7 @@ static void test_the_whole_keyspace_is_exchanged(void **state) {
     void *one = slabAlloc(100), *other = slabAlloc(100);
     for (int i = 0; i < 1000; i++) slabAlloc(300);
     slabRemote remote = {.store = slabKeyspace()};
-    slabRemoteFree(&remote, other, 100); /* arrived, but never drained */
+    slabRemoteFree(&remote, other); /* arrived, but never drained */
     slabRemoteFlush(&remote);
     slabStore *taken = slabKeyspaceTake();
     void *fresh = slabAlloc(100);
@@ -684,7 +744,7 @@ static void readDead(void) {
 static void readDeadOfAnotherThread(void) {
     slabRemote remote = {.store = store};
     char *p = slabAllocFrom(store, 40);
-    slabRemoteFree(&remote, p, 40);
+    slabRemoteFree(&remote, p);
     sink = p[10];
 }
 static void writeBehind(void) {
@@ -730,6 +790,7 @@ int test_slab(void) {
         WITH_STORE(test_the_largest_class_leaves_16_bytes_of_a_slab),
         WITH_STORE(test_same_class_means_same_size),
         WITH_STORE(test_every_size_is_aligned_and_writable_to_the_class_s_end),
+        WITH_STORE(test_the_store_knows_the_size_of_exact_blocks),
         WITH_STORE(test_used_memory_counts_slots_and_bookkeeping_exactly),
         WITH_STORE(test_new_blocks_fill_the_fullest_slab),
         WITH_STORE(test_free_slots_are_reused),

@@ -132,7 +132,7 @@ static void *freeRemotely(void *arg) {
     const job *j = arg;
     slabRemote remote = {.store = store};
     for (uint32_t i = 0; i < j->count; i++) {
-        slabRemoteFree(&remote, j->freed[i].ptr, j->freed[i].size);
+        slabRemoteFree(&remote, j->freed[i].ptr);
         if (i % 700 == 0) slabRemoteFlush(&remote);
     }
     slabRemoteFlush(&remote);

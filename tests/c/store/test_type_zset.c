@@ -326,7 +326,8 @@ static void test_appending_and_many(void **state) {
         zsetPair pairs[ZSET_MANY];
         uint64_t place = 0;
         zsetSeek(&cursor, o, 0, false);
-        for (unsigned n; (n = zsetNextMany(&cursor, pairs));) {
+        for (unsigned n;
+             (n = zsetNextMany(&cursor, pairs, 1 + (unsigned)randomUniform(ZSET_MANY)));) {
             assert_true(n <= ZSET_MANY);
             for (unsigned i = 0; i < n; i++) checkOrder(&place, &pairs[i]);
         }
