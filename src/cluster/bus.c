@@ -75,7 +75,18 @@ static electionRules electionRulesOf(const clusterBus *b) {
                            .manual_end_ms = manualFailoverReadyUntil(&b->manual),
                            .data_age_ms = age_ms,
                            .data_age_max_ms = most_ms,
-                           .validity_factor = r->validity_factor};
+                           .validity_factor = r->validity_factor,
+                           .quorum = r->quorum,
+                           .lease_ms = r->read_lease_ms};
+}
+
+static void tickElection(clusterBus *b) {
+    electionRules rules = electionRulesOf(b);
+    electionActs acts = electionTick(&b->election, b->map, &rules, b->now_ms);
+    /* Before any message says so. */
+    bool told = b->map->myself->flags & NODE_PRIMARY_FAILED;
+    if (b->procs->holdAcks && b->rules.quorum) b->procs->holdAcks(b->arg, told);
+    busActOnElection(b, acts);
 }
 
 /* ------------------------------------------------------------------ consequences */
@@ -118,8 +129,7 @@ void busActOnManual(clusterBus *b, const manualActs *acts) {
     if (acts->ping) busPing(b, acts->ping);
     if (acts->promoted) becomePrimary(b);
     if (!acts->start_election) return;
-    electionRules rules = electionRulesOf(b);
-    busActOnElection(b, electionTick(&b->election, b->map, &rules, b->now_ms));
+    tickElection(b);
 }
 
 void busActOnElection(clusterBus *b, electionActs acts) {
@@ -188,8 +198,7 @@ void busStep(clusterBus *b, int64_t now_ms) {
     busTakeOffset(b);
     manualActs manual = manualFailoverTick(&b->manual, b->map, busStreamOffset(b), now_ms);
     busActOnManual(b, &manual);
-    electionRules rules = electionRulesOf(b);
-    busActOnElection(b, electionTick(&b->election, b->map, &rules, now_ms));
+    tickElection(b);
     clusterStateUpdate(b->state, b->map, &state, now_ms);
     busSweep(b);
 }

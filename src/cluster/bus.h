@@ -107,7 +107,9 @@ typedef struct busRules {
     bool full_coverage, replica_migration, no_failover;
     int migration_barrier;
     int validity_factor;
-    int64_t repl_ping_ms; /* repl-ping-replica-period */
+    int64_t repl_ping_ms;  /* repl-ping-replica-period */
+    int quorum;            /* replication-quorum */
+    int64_t read_lease_ms; /* replication-read-lease */
     int64_t manual_timeout_ms;
     int64_t forget_ms;          /* cluster-blacklist-ttl */
     struct clusterSeeds *seeds; /* cluster-seeds; NULL: none */
@@ -130,6 +132,9 @@ typedef struct busProcs {
      * it never was. */
     int64_t (*offset)(void *arg);
     int64_t (*dataAge)(void *arg);
+    /* This replica is going to tell that its primary has failed (or does not tell so): it
+     * acknowledges nothing more to it. Only with a quorum. NULL: never. */
+    void (*holdAcks)(void *arg, bool told);
     /* This replica is receiving the stream of its present primary: its offset is in that stream,
      * and not in the one of an earlier primary or of its own. */
     bool (*isLinked)(void *arg);

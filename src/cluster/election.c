@@ -82,12 +82,21 @@ static bool mayStartAtOnce(const clusterMap *m, const election *e) {
 
 /* ------------------------------------------------------------------ what the log tells */
 
-enum reasonToWait { WAIT_NOTHING, WAIT_DATA_AGE, WAIT_DELAY, WAIT_VOTES, WAIT_EXPIRED };
+enum reasonToWait {
+    WAIT_NOTHING,
+    WAIT_DATA_AGE,
+    WAIT_DELAY,
+    WAIT_QUORUM,
+    WAIT_VOTES,
+    WAIT_EXPIRED
+};
 
 static const char *const wait_texts[] = {
     [WAIT_DATA_AGE] = "Disconnected from primary for longer than allowed. Please check the "
                       "'cluster-replica-validity-factor' configuration option.",
     [WAIT_DELAY] = "Waiting the delay before I can start a new failover.",
+    [WAIT_QUORUM] = "Waiting for replicas: enough of them must know of the failure, and none of "
+                    "these have more data (replication-quorum).",
     [WAIT_VOTES] = "Waiting for votes, but majority still not reached.",
     [WAIT_EXPIRED] = "Failover attempt expired.",
 };
@@ -199,11 +208,49 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
     return (electionActs){.ask = true};
 }
 
+int64_t electionHoldMs(int64_t timeout_ms) {
+    /* What was heard within a timeout counts, and votes for what is asked then. */
+    const electionRules rules = {.timeout_ms = timeout_ms};
+    return 2 * timeout_ms + votesMs(&rules);
+}
+
+/* Whatever was acknowledged by `quorum` replicas is here. */
+static bool hasAllConfirmed(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    const clusterNode *myself = m->myself, *primary = myself->primary;
+    int needed = primary->replica_count - rules->quorum + 1, count = 0;
+    check(rules->quorum > 0);
+    for (int i = 0; i < primary->replica_count; i++) {
+        const clusterNode *r = primary->replicas[i];
+        bool agrees = r == myself ||
+                      (r->flags & NODE_PRIMARY_FAILED && now_ms - r->heard_ms <= rules->timeout_ms);
+        if (!agrees || !r->offset) continue; /* 0: its dataset is incomplete */
+        if (r->offset > myself->offset) return false;
+        count++;
+    }
+    return count > 0 && count >= needed;
+}
+
+/* Whether the primary may be replaced as far as replication-quorum is concerned. */
+static bool quorumAllows(election *e, const clusterMap *m, const electionRules *rules,
+                         int64_t now_ms) {
+    if (!rules->quorum) return true;
+    if (!hasAllConfirmed(m, rules, now_ms)) {
+        e->agreed_ms = 0;
+        return false;
+    }
+    if (!e->agreed_ms) e->agreed_ms = now_ms;
+    return now_ms - e->agreed_ms >= rules->lease_ms;
+}
+
 static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
                             int64_t now_ms) {
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
     if (rules->manual_end_ms) return ask(e, m, rules, now_ms);
     updateRanks(e, m, rules, now_ms);
+    if (!quorumAllows(e, m, rules, now_ms)) {
+        tellWaiting(e, m, WAIT_QUORUM, now_ms);
+        return (electionActs){0};
+    }
     if (now_ms >= e->start_ms) return ask(e, m, rules, now_ms);
     if (mayStartAtOnce(m, e)) {
         logNotice("Myself become the best ranked replica, initiate the election immediately.");

@@ -24,6 +24,12 @@
  * A primary is before its own if it is failing too, or silent, and has a smaller shard id. When
  * another election has begun, those that wait start at least d per primary after it.
  *
+ * With replication-quorum N a candidate only asks if at least (replicas - N + 1), itself included,
+ * say that the primary has failed (NODE_PRIMARY_FAILED), none of which has more data, and after the
+ * lease for reads. A replica that says so acknowledges nothing more to that primary
+ * (electionHoldMs()), so each change that N replicas have acknowledged is on one of those, and on
+ * the candidate.
+ *
  * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay.
  *
  * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote
@@ -51,9 +57,11 @@ typedef struct election {
     uint64_t seen_epoch;          /* the current one when it last looked, while it is delayed */
     uint64_t epoch;
     int votes;
-    bool has_data;   /* this node had data when it asked */
-    bool asked;      /* for votes of that epoch, and has not won; also when it has given up */
-    bool force;      /* the votes are wanted even of nodes that do not know of the failure yet */
+    bool has_data; /* this node had data when it asked */
+    bool asked;    /* for votes of that epoch, and has not won; also when it has given up */
+    bool force;    /* the votes are wanted even of nodes that do not know of the failure yet */
+    /* With a quorum of replication: since when enough replicas agree; 0: they do not. */
+    int64_t agreed_ms;
     int64_t told_ms; /* of the last line in the log that tells why there is no failover so far */
     int told_reason;
 } election;
@@ -65,6 +73,8 @@ typedef struct electionRules {
     int64_t data_age_ms;     /* since the link to the primary was up */
     int64_t data_age_max_ms; /* 0: no limit */
     int validity_factor; /* how long a failed primary delays the election of others, in timeouts */
+    int quorum;          /* replication-quorum; 0: off */
+    int64_t lease_ms;    /* replication-read-lease; 0: none */
 } electionRules;
 
 typedef struct electionActs {
@@ -75,6 +85,9 @@ typedef struct electionActs {
 
 /* Periodically. */
 electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms);
+/* For how long after it has said so a replica does not acknowledge what its primary sends, should
+ * the failure not be one: what it said may count for an election until then. */
+int64_t electionHoldMs(int64_t timeout_ms);
 /* An AUTH_ACK. */
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms);

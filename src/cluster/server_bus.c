@@ -453,7 +453,18 @@ int serverBusPort(void) {
 
 static int64_t offsetNow(void *arg) {
     (void)arg; /* there is one bus */
+    /* With a quorum what this node had before counts for nothing in an election: it may differ, or
+     * be older than what was acknowledged before a restart. */
+    if (replQuorumSize() && !replWasLinked()) return 0;
     return replOffset();
+}
+
+static void holdAcks(void *arg, bool told) {
+    (void)arg; /* there is one bus */
+    static int64_t until_ms;
+    int64_t now_ms = serverBusNowMs();
+    if (told) until_ms = now_ms + electionHoldMs(clusterConf.cluster_node_timeout);
+    if (told || now_ms >= until_ms) replHoldAcks(told);
 }
 
 static int64_t dataAge(void *arg) {
@@ -514,6 +525,7 @@ static const busProcs procs = {.connect = connectTo,
                                .close = closeLink,
                                .offset = offsetNow,
                                .dataAge = dataAge,
+                               .holdAcks = holdAcks,
                                .isLinked = isLinked,
                                .follow = follow,
                                .promoted = promoted,
@@ -546,6 +558,8 @@ void serverBusTakeRules(void) {
                    .migration_barrier = c->cluster_migration_barrier,
                    .validity_factor = c->cluster_replica_validity_factor,
                    .repl_ping_ms = replPingMs(),
+                   .quorum = replQuorumSize(),
+                   .read_lease_ms = replReadLeaseMs(),
                    .manual_timeout_ms = c->cluster_manual_failover_timeout,
                    .forget_ms = forgetMs(),
                    .seeds = &clusterConf.cluster_seeds};

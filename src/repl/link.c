@@ -555,11 +555,22 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
 
 /* ------------------------------------------------------------------ time */
 
+void linkHoldAcks(replLink *link, bool on) {
+    if (on && !link->holds_acks) link->held_from = link->history->offset;
+    link->holds_acks = on;
+}
+
+static void limitAck(const replLink *link, int64_t *offset) {
+    if (link->holds_acks && *offset > link->held_from) *offset = link->held_from;
+}
+
 void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms) {
     hotCheck(offset >= 0);
     if (link->state != LINK_CONNECTED || link->sync_only) return;
     link->acked_ms = now_ms;
     linkSettings s = link->env->settings(link->arg);
+    limitAck(link, &offset);
+    limitAck(link, &s.fack);
     char digits[NUMBER_TEXT_MAX], fack[NUMBER_TEXT_MAX];
     slice words[5] = {SLICE("REPLCONF"), SLICE("ACK"),
                       sliceMake(digits, numberPrintInt(digits, offset)), SLICE("FACK")};

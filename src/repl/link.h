@@ -135,9 +135,11 @@ typedef struct replLink {
     int64_t heard_ms;    /* last byte from the primary */
     int64_t retry_ms;    /* LINK_CONNECT: when to connect */
     int64_t acked_ms;    /* last REPLCONF ACK */
-    int64_t down_ms;     /* since when the link is down; -1: it was never up */
-    int failures; /* full synchronisations that failed in a row, without those that were cut */
-    int cuts;     /* full synchronisations in a row whose connection was lost */
+    bool holds_acks;     /* only what precedes held_from is acknowledged: linkHoldAcks() */
+    int64_t held_from;
+    int64_t down_ms; /* since when the link is down; -1: it was never up */
+    int failures;    /* full synchronisations that failed in a row, without those that were cut */
+    int cuts;        /* full synchronisations in a row whose connection was lost */
 } replLink;
 
 /* `history` is shared with the caller. */
@@ -175,6 +177,8 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
 
 /* Time passes: at least ten times a second. */
 void linkTick(replLink *link, int64_t now_ms);
+/* On: nothing beyond the present offset is acknowledged from now on. */
+void linkHoldAcks(replLink *link, bool on);
 /* Sends REPLCONF ACK for this offset. */
 void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms);
 

@@ -49,6 +49,7 @@ static struct {
     /* REPLCONF GETACK TURN: what the primary was told last. */
     bool acks_turns;
     int64_t told_offset, told_fsynced;
+    bool was_linked; /* to the primary that it follows */
 } replica;
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
@@ -313,6 +314,7 @@ static void transferHeard(void *arg) {
 static void updateRules(void) {
     bool up = replicaIsConnected(), was_up = replica.was_up;
     replica.was_up = up;
+    replica.was_linked |= up;
     rulesUpdate(replicaIsOn(), up);
     replicasSetRole(replicaIsOn(), up);
     if (up != was_up) serverEventSignal(&(serverEvent){.kind = SERVER_LINK, .link = {up}});
@@ -473,6 +475,10 @@ static const linkEnv env = {.settings = envSettings,
                             .history_changed = envHistoryChanged,
                             .failover_ended = envFailoverEnded};
 
+bool replicaWasLinked(void) { return replica.was_linked; }
+
+void replicaHoldAcks(bool on) { linkHoldAcks(&replica.link, on); }
+
 void replicaGiveUpStream(void) {
     linkSetContinuable(&replica.link, false);
     if (replica.stream) sessionCloseNow(replica.stream);
@@ -500,6 +506,8 @@ static void follow(slice host, int port, bool related) {
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
+    linkHoldAcks(&replica.link, false);
+    replica.was_linked = false;
     setAddress(host, port);
     if (!related) {
         linkSetContinuable(&replica.link, false);

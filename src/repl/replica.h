@@ -33,6 +33,9 @@ void replicaAcknowledge(const ctx *c);
 /* REPLCONF GETACK TURN and TICK: from now on this replica acknowledges at the end of each turn in
  * which its offset changed, or only each second. No effect unless it is the primary's. */
 void replicaAcknowledgeTurns(const ctx *c, bool on);
+/* See role.h. */
+bool replicaWasLinked(void);
+void replicaHoldAcks(bool on);
 /* True if this is the session of the primary's stream. */
 bool replicaIsStream(const session *s);
 /* The session of the stream; NULL without one. */

@@ -53,6 +53,15 @@ void replCredentials(slice *user_name, slice *password);
 int64_t replTimeoutMs(void);
 /* repl-ping-replica-period in ms. */
 int64_t replPingMs(void);
+/* replication-quorum; replication-read-lease in ms. */
+int replQuorumSize(void);
+int64_t replReadLeaseMs(void);
+/* True for a primary, and for a replica that has had the stream of its present primary since it
+ * began to follow it: its offset is one of that stream. */
+bool replWasLinked(void);
+/* On: this replica acknowledges nothing more to its primary than what it has now, until it follows
+ * another one, or off. */
+void replHoldAcks(bool on);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)
  * the offset stands still until all replicas have reached it. */
 void replHoldStream(bool held);

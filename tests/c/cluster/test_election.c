@@ -204,6 +204,57 @@ static void best_replica_that_all_agree_with_does_not_wait(void **state) {
     assert_true(e.force);
 }
 
+static void with_a_quorum_enough_replicas_must_agree_and_none_have_more(void **state) {
+    clusterNode *last = addNode(&map, 6);
+    clusterMapSetPrimary(&map, last, failed);
+    map.myself->offset = 70;
+    fellow->offset = 60;
+    last->offset =
+        80; /* it has not told that the primary has failed: it may have been left behind */
+    fellow->heard_ms = last->heard_ms = 100000;
+    rules.quorum = 2; /* of three: two must agree */
+    (void)tick(100000);
+    assert_false(tick(100000 + T).ask);
+    assert_int_equal(e.step, ELECTION_DELAYED);
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    assert_true(tick(100000 + T).ask);
+    /* What it has told long ago may have changed. */
+    memset(&e, 0, sizeof(e));
+    (void)tick(100000 + T + 1);
+    assert_false(tick(100000 + 2 * T).ask);
+    fellow->heard_ms = 100000 + 2 * T;
+    assert_true(tick(100000 + 2 * T + 1).ask);
+    /* One that agrees has more. */
+    memset(&e, 0, sizeof(e));
+    fellow->heard_ms = 200000;
+    fellow->offset = 71;
+    (void)tick(200000);
+    assert_false(tick(200000 + T).ask);
+    /* One that is being synchronised does not count. */
+    fellow->offset = 0;
+    assert_false(tick(200000 + T).ask);
+    /* With a quorum of one all three must agree. */
+    fellow->offset = 70;
+    rules.quorum = 1;
+    assert_false(tick(200000 + T).ask);
+    last->offset = 70;
+    last->heard_ms = 200000;
+    last->flags |= NODE_PRIMARY_FAILED;
+    assert_true(tick(200000 + T).ask);
+}
+
+static void with_a_lease_the_election_begins_after_it(void **state) {
+    map.myself->offset = fellow->offset = 70;
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    fellow->heard_ms = 1000;
+    rules.quorum = 1;
+    rules.lease_ms = 1500;
+    (void)tick(999);
+    assert_false(tick(1000).ask);
+    assert_false(tick(2499).ask);
+    assert_true(tick(2500).ask);
+}
+
 /* Else the next election of a replica of this node would begin too early. */
 static void flag_of_a_failed_primary_ends_with_the_role(void **state) {
     map.myself->offset = 70;
@@ -376,6 +427,8 @@ int test_election(void) {
         CASE(old_data_and_rules_forbid_it),
         CASE(best_replica_that_all_agree_with_does_not_wait),
         CASE(flag_of_a_failed_primary_ends_with_the_role),
+        CASE(with_a_quorum_enough_replicas_must_agree_and_none_have_more),
+        CASE(with_a_lease_the_election_begins_after_it),
         CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
         CASE(another_winner_of_its_epoch_ends_it),
         CASE(votes_do_not_count_after_the_end),

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# replication-quorum in a cluster: who may replace a primary.
+
+set settings {repl-diskless-sync-delay 0 replication-quorum 1 replication-quorum-timeout 600000 cluster-node-timeout 2000 save {}}
+
+# Three primaries; nodes 3 and 4 are replicas of node 0, node 5 one of node 1.
+start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
+    test {with replication-quorum a replica that is not heard by enough others does not replace its primary} {
+        r -4 cluster replicate [cluster_id 0]
+        cluster_wait_role 4 slave
+        wait_for_condition 400 50 {[string match "*replication_quorum_reachable:2*" [r info replication]]}
+        for {set i 0} {$i < 100} {incr i} {assert_equal OK [r set "key:{06S}:$i" $i]}
+        # Both replicas of the shard are needed: one of them is stopped.
+        send_signal STOP [srv -4 pid]
+        with_node 0 stop_server
+        wait_for_condition 600 50 {[string match "*Waiting for replicas: enough of them must know of the failure*" [server_log -3]]}
+        assert_equal slave [lindex [r -3 role] 0]
+        send_signal CONT [srv -4 pid]
+        # What was acknowledged is in whichever is chosen.
+        wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master" || [lindex [r -4 role] 0] eq "master"}
+        set new [expr {[lindex [r -3 role] 0] eq "master" ? 3 : 4}]
+        cluster_wait_role [expr {7 - $new}] slave
+        wait_for_condition 600 50 {[string match "*replication_quorum_reachable:1*" [r -$new info replication]]}
+        for {set i 0} {$i < 100} {incr i} {assert_equal $i [r -$new get "key:{06S}:$i"]}
+        assert_equal OK [r -$new set "key:{06S}:new" value]
+        with_node 0 continue_server
+        cluster_wait_role 0 slave
+    }
+}
