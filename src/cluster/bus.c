@@ -80,20 +80,21 @@ static electionRules electionRulesOf(const clusterBus *b) {
                            .lease_ms = r->read_lease_ms};
 }
 
+/* ------------------------------------------------------------------ consequences */
+
+void busTakeOffset(clusterBus *b) {
+    b->map->myself->offset = b->procs->offset(b->arg);
+    check(b->map->myself->offset >= 0);
+}
+
 static void tickElection(clusterBus *b) {
+    busTakeOffset(b); /* acknowledgements end here: no message may have an older offset */
     electionRules rules = electionRulesOf(b);
     electionActs acts = electionTick(&b->election, b->map, &rules, b->now_ms);
     /* Before any message says so. */
     bool told = b->map->myself->flags & NODE_PRIMARY_FAILED;
     if (b->procs->holdAcks && b->rules.quorum) b->procs->holdAcks(b->arg, told);
     busActOnElection(b, acts);
-}
-
-/* ------------------------------------------------------------------ consequences */
-
-void busTakeOffset(clusterBus *b) {
-    b->map->myself->offset = b->procs->offset(b->arg);
-    check(b->map->myself->offset >= 0);
 }
 
 int64_t busStreamOffset(const clusterBus *b) {
