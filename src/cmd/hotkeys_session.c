@@ -205,7 +205,7 @@ static bool parseSlots(ctx *c, int *i, sessionOptions *out) {
 
 static bool parseStart(ctx *c, sessionOptions *out) {
     *out = (sessionOptions){.keys = KEYS_DEFAULT, .ratio = 1};
-    int i;
+    int i = 0; /* of the first argument after the metrics */
     if (!parseMetrics(c, out, &i)) return false;
     for (; i < c->argc; i++) {
         bool has_value = i + 1 < c->argc, valid;

@@ -2,7 +2,7 @@
  *
  * Unsolicited output: the only way to write to a session outside of its own reply (MONITOR,
  * pub/sub, invalidations, redirects of blocked clients). While the session executes a command, its
- * reply is being built; and while an I/O thread owns it, other threads must not access its output.
+ * reply is being built; and while an I/O thread writes its output, nothing may be added to it.
  * In both cases the bytes wait and are appended after the reply, in order. Main thread only. */
 #ifndef ENGINE_DELIVER_H
 #define ENGINE_DELIVER_H
@@ -64,7 +64,8 @@ size_t deliverOnItsWay(void);
 /* True if output waits for the end of a command or for the return of a session. */
 bool deliverHasWaiting(void);
 
-/* An I/O thread takes over the session, or returns it: then output that has waited is appended. */
+/* An I/O thread writes the output of the session, or has done so: then output that has waited is
+ * appended. */
 void sessionLend(session *s);
 void sessionReturn(session *s);
 

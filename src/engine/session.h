@@ -65,7 +65,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_IN_BATCH SESSION_BIT(26)     /* has requests in a batch that is being run */
 #define SESSION_PENDING_OUT SESSION_BIT(27)  /* is in the pending-output list */
 #define SESSION_PENDING_PUSH SESSION_BIT(28) /* is in the list of sessions with pushes only */
-#define SESSION_LENT SESSION_BIT(29)         /* an I/O thread has it, and reads its output */
+#define SESSION_LENT SESSION_BIT(29)         /* an I/O thread writes its output */
 #define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by on_session */
 #define SESSION_SLOT_EXPORT SESSION_BIT(31)  /* sends slots to another node: no limits of clients */
 #define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */

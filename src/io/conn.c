@@ -3,9 +3,10 @@
  * Connections: life cycle, readiness, handshakes. Transferring bytes is up to the connType.
  *
  * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake
- * the direction it waits for, else reading if and only if on_read or `edge` is set, and writing if
- * and only if on_write is set. A callback may close the connection and free the structure that
- * contains it: nothing is accessed after it returns. One thread at a time owns a connection. */
+ * the direction it waits for, else reading if and only if on_read is set, and writing if and only
+ * if on_write is set; a detached connection is not watched. A callback may close the connection and
+ * free the structure that contains it: nothing is accessed after it returns. One thread at a time
+ * owns a connection. */
 #include "io/conn.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static void writableProc(loop *l, int fd, void *arg, int mask);
 static int wantedEvents(const conn *c) {
     hotCheck(c->state != CONN_HANDSHAKING || c->secure);
     if (c->state == CONN_HANDSHAKING) return c->secure->wants;
-    return (c->on_read || c->edge ? LOOP_READ : 0) | (c->on_write ? LOOP_WRITE : 0);
+    return (c->on_read ? LOOP_READ : 0) | (c->on_write ? LOOP_WRITE : 0);
 }
 
 static status watchOne(conn *c, int direction, int wanted, loopFdProc *proc) {
@@ -75,12 +76,12 @@ static status watch(conn *c) {
 void connSetPriority(conn *c, bool on) {
     if (c->priority == on) return;
     c->priority = on;
-    if (c->fd >= 0) applyPriority(c);
+    if (c->fd >= 0 && c->loop) applyPriority(c);
 }
 
 static status setCallback(conn *c, connProc **slot, connProc *proc) {
     if (c->fd < 0) return proc ? ERR_IO : OK;
-    if (c->edge && slot == &c->on_read) { /* watched anyway */
+    if (unlikely(!c->loop)) { /* detached */
         *slot = proc;
         return OK;
     }
@@ -240,8 +241,7 @@ static void readableProc(loop *l, int fd, void *arg, int mask) {
 static void writableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (likely(!c->edge) &&
-        unlikely(c->state < CONN_OPEN)) { /* perhaps lent with `edge`: then it is open */
+    if (unlikely(c->state < CONN_OPEN)) {
         advance(c, LOOP_WRITE);
     } else {
         c->on_write(c);
@@ -258,50 +258,6 @@ static int64_t readPending(loop *l, uint64_t id, void *arg) {
 
 /* ------------------------------------------------------------------ other threads */
 
-static void edgeProc(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)fd;
-    conn *c = arg; /* perhaps lent: its state is not read */
-    c->ready = true;
-    if (mask & LOOP_HANGUP) c->hung_up = true;
-    if (c->on_read) c->on_read(c);
-}
-
-status connSetEdge(conn *c, bool on) {
-    if (c->edge == on) return OK;
-    c->ready = c->hung_up = false;
-    status st = OK;
-    if (on) {
-        st = loopWatch(c->loop, c->fd, LOOP_READ, edgeProc, c);
-        if (st == OK) st = loopSetEdge(c->loop, c->fd, true);
-        c->edge = st == OK;
-    } else {
-        c->edge = false;
-        st = loopSetEdge(c->loop, c->fd, false);
-    }
-    if (!c->edge) { /* switched off, or as before */
-        if (c->on_read && st == OK) st = loopWatch(c->loop, c->fd, LOOP_READ, readableProc, c);
-        if (!c->on_read) loopUnwatch(c->loop, c->fd, LOOP_READ);
-    }
-    if (st != OK) c->last_errno = errno;
-    return st;
-}
-
-void connLend(conn *c, bool reading) {
-    check(c->edge);
-    if (c->secure) stopTimer(c, &c->secure->pending_timer);
-    if (reading) c->ready = false;
-    c->loop = NULL;
-}
-
-void connReturn(conn *c, loop *l) {
-    hotCheck(!c->loop);
-    c->loop = l;
-    bool more = c->hung_up || c->unread;
-    if (more || (c->type->has_pending && c->state == CONN_OPEN && c->type->has_pending(c)))
-        c->ready = true;
-    c->unread = false;
-}
-
 void connDetach(conn *c) {
     check(!c->on_read);
     check(!c->on_write);
@@ -309,10 +265,18 @@ void connDetach(conn *c) {
     c->loop = NULL;
 }
 
-void connAttach(conn *c, loop *l) { c->loop = l; }
+status connAttach(conn *c, loop *l) {
+    check(!c->loop);
+    c->loop = l;
+    status st = watch(c);
+    c->unread = false;
+    if (st == OK && c->on_read && c->type->has_pending && c->type->has_pending(c))
+        connNotePending(c);
+    return st;
+}
 
 void connNotePending(conn *c) {
-    if (!c->loop) { /* detached: its owner reads until nothing is left; lent: connReturn() */
+    if (!c->loop) { /* detached: its owner reads until nothing is left */
         c->unread = true;
         return;
     }

@@ -65,12 +65,10 @@ struct conn {
     int last_errno;
     uint8_t state; /* connState */
     uint8_t flags; /* for the transport */
-    bool edge;     /* connSetEdge() */
-    bool ready;    /* with `edge`: an event was reported since the last connLend() for reading */
-    bool hung_up;  /* with `edge`: the last bytes have arrived, or the connection has failed */
-    bool unread;   /* lent: the transport has left bytes behind */
+    bool unread;   /* detached: the transport has left bytes behind */
     bool priority; /* connSetPriority() */
-    uint8_t notes; /* for the owner, not used here */
+    /* For the owner, not used here: three bytes that fit. */
+    uint8_t notes, thread, in_thread;
 };
 
 /* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its
@@ -106,18 +104,10 @@ status connStepHandshake(conn *c, int *wants);
 /* With the result of the step. Calls a callback if the handshake has ended, which may free `c`. */
 void connReturnHandshake(conn *c, status st, int wants);
 /* Takes an open connection without callbacks out of its loop: another thread may then own it and
- * use its transport. Ends with connAttach(), before anything else is done with it. */
+ * use its transport. Until connAttach() callbacks are noted, but not called. */
 void connDetach(conn *c);
-void connAttach(conn *c, loop *l);
-/* On: the loop reports when bytes arrive, not as long as they wait; what waits now is reported
- * again. Each event sets `ready`, and calls on_read if there is one. For open connections. */
-status connSetEdge(conn *c, bool on) MUST_USE;
-/* Lends a connection with `edge` to another thread, which may only use its transport (read, write).
- * The loop continues to report events. With `reading` that thread reads everything that was
- * reported so far. connReturn() ends it: `ready` is set if there is more to read. Between the two
- * the owner of the loop may only set on_read. */
-void connLend(conn *c, bool reading);
-void connReturn(conn *c, loop *l);
+/* Adds it to a loop; callbacks that were noted are called from now on. */
+status connAttach(conn *c, loop *l) MUST_USE;
 /* Waits without the loop until the connection is ready for `direction`, LOOP_READ or LOOP_WRITE, or
  * has failed, at most `ms` (-1: any time). The next read or write tells which. ERR_IO: it cannot
  * wait. */

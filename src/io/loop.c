@@ -68,10 +68,6 @@ struct loop {
     void *before_arg, *after_arg;
     loopSleepProc *leave, *enter; /* around the wait */
     int64_t sleep_limit_ms;
-    int wake_only_ms;         /* of this turn's sleep; 0: look at all descriptors */
-    bool waits_specially;     /* `wake_only_ms` or `leave` is set */
-    const loopReady *fetched; /* events of the turn that is dispatching them */
-    int fetched_count;
     int priority_count;  /* of descriptors that have it */
     int priority_events; /* in this turn, since loopServePriority() */
     int depth;
@@ -124,15 +120,9 @@ void loopWake(loop *l) {
     errno = saved;
 }
 
-/* Waits for a wake, which is not consumed. False: the time is over, or a signal arrived. */
-static bool awaitWake(const loop *l, int timeout_ms) {
-    hotCheck(timeout_ms >= -1);
-    struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
-    return poll(&fd, 1, timeout_ms) > 0;
-}
-
 void loopWaitWake(loop *l) {
-    if (awaitWake(l, -1)) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
+    struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
+    if (poll(&fd, 1, -1) > 0) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
 }
 
 /* ---- creating and freeing
@@ -419,18 +409,11 @@ void loopLimitSleep(loop *l, int64_t ms) {
     if (l->sleep_limit_ms == NO_LIMIT || ms < l->sleep_limit_ms) l->sleep_limit_ms = ms;
 }
 
-void loopSleepUntilWake(loop *l, int ms) {
-    hotCheck(ms > 0);
-    l->wake_only_ms = ms;
-    l->waits_specially = true;
-}
-
 void loopSetGuard(loop *l, loopSleepProc *leave, loopSleepProc *enter) {
     hotCheck(leave);
     hotCheck(enter);
     l->leave = leave;
     l->enter = enter;
-    l->waits_specially = true;
 }
 
 /* Timeout of the next wait; consumes the sleep limit. */
@@ -448,23 +431,13 @@ static int sleepTimeout(loop *l, bool wait) {
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
 }
 
-/* Waits as loopSleepUntilWake() and loopSetGuard() want. After a sleep until a wake, descriptors
- * are looked at without sleeping. */
-static NO_INLINE int waitSpecially(loop *l, bool wait, int timeout_ms, loopReady *ready) {
-    hotCheck(l->depth > 0);
-    bool guarded = wait && l->depth == 1 && l->leave;
-    if (guarded) l->leave(l, NULL);
-    if (guarded && !l->backend->has_edge) l->enter(l, NULL);
-    if (l->wake_only_ms) {
-        int ms = l->wake_only_ms;
-        l->wake_only_ms = 0;
-        if (timeout_ms >= 0 && timeout_ms < ms) ms = timeout_ms;
-        if (ms) (void)awaitWake(l, ms); /* the reason does not matter */
-        timeout_ms = 0;
-    }
+/* Waits as loopSetGuard() wants. */
+static NO_INLINE int waitGuarded(loop *l, int timeout_ms, loopReady *ready) {
+    hotCheck(l->depth == 1);
+    l->leave(l, NULL);
+    if (!l->backend->has_edge) l->enter(l, NULL);
     int count = l->backend->wait(l->state, timeout_ms, ready);
-    if (guarded && l->backend->has_edge) l->enter(l, NULL);
-    l->waits_specially = l->leave != NULL;
+    if (l->backend->has_edge) l->enter(l, NULL);
     return count;
 }
 
@@ -495,19 +468,6 @@ static int dispatch(loop *l, const loopReady *ready) {
         count++;
     }
     return count;
-}
-
-/* In a nested turn: dispatches the events that the turn around it has fetched, because those with
- * LOOP_EDGE are not reported again. Those it has dispatched already are among them; a callback
- * finds out that there is nothing to do. */
-static NO_INLINE void dispatchFetched(loop *l) {
-    const loopReady *ready = l->fetched;
-    int count = l->fetched_count;
-    l->fetched_count = 0;
-    for (int i = 0; i < count; i++) {
-        if (l->fds[ready[i].fd].mask & LOOP_EDGE) dispatch(l, &ready[i]);
-    }
-    loopLimitSleep(l, 0); /* what the callbacks have begun is continued in the next turn */
 }
 
 int loopServePriority(loop *l) {
@@ -546,20 +506,17 @@ int loopTurn(loop *l, bool wait) {
     l->depth++;
     l->turns++;
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
-    if (unlikely(l->fetched_count)) dispatchFetched(l);
     int timeout_ms = sleepTimeout(l, wait);
-    int ready_count = unlikely(l->waits_specially) ? waitSpecially(l, wait, timeout_ms, ready)
-                                                   : l->backend->wait(l->state, timeout_ms, ready);
+    int ready_count = unlikely(l->leave != NULL) && wait && l->depth == 1
+                          ? waitGuarded(l, timeout_ms, ready)
+                          : l->backend->wait(l->state, timeout_ms, ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
-    l->fetched = ready;
-    l->fetched_count = ready_count;
     if (l->after_sleep) l->after_sleep(l, l->after_arg);
     int handled = unlikely(l->priority_count) ? dispatchPriority(l, ready, ready_count) : 0;
     for (int i = 0; i < ready_count; i++) {
         int called = dispatch(l, &ready[i]);
         if (ready[i].fd != l->wake_read_fd) handled += called;
     }
-    l->fetched_count = 0;
     handled += runTimers(l);
     l->depth--;
     return handled;

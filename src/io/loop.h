@@ -58,10 +58,6 @@ void loopSetBeforeSleep(loop *l, loopSleepProc *proc, void *arg);
 void loopSetAfterSleep(loop *l, loopSleepProc *proc, void *arg);
 /* Limits the next sleep to `ms`; 0 means no sleep. Reset after each turn. */
 void loopLimitSleep(loop *l, int64_t ms);
-/* In this turn's sleep, if there is one, descriptors are looked at only after a wake, or after
- * `ms`: what is reported then comes in one turn. For before-sleep; `ms` is at least 1. */
-void loopSleepUntilWake(loop *l, int ms);
-
 /* The outermost turns that wait call `leave` directly before they wait and `enter` directly after
  * it: in between another thread may use the loop and all that belongs to its thread, and calls
  * loopWake() afterwards. Without these functions turns cost nothing more. With the back end "poll"

@@ -25,9 +25,7 @@ typedef struct inputRun {
     int first, count;   /* index of its first request in the batch; their number */
     requestStatus status;
     requestError error;
-    /* Set by I/O threads: bytes read, and whether there may be more. */
-    size_t received;
-    bool more;
+    size_t received; /* bytes read; set by I/O threads */
 } inputRun;
 
 typedef struct inputBatch {

@@ -81,7 +81,7 @@ void clientCloseLater(client *cl) {
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
-    if (unlikely(cl->session.flags & SESSION_LENT)) {
+    if (unlikely(clientIsAway(cl))) {
         ioThreadsNote(cl, NOTE_CLOSE);
         return;
     }
@@ -90,6 +90,7 @@ void clientCloseLater(client *cl) {
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);
+    if (unlikely(cl->conn.thread)) ioThreadsClose(cl);
     loopLimitSleep(netLoop(), 0); /* FREE must not wait for the next event */
 }
 
@@ -113,6 +114,7 @@ void clientFreeClosed(void) {
         client *cl = LIST_OWNER(n, client, closing);
         n = listNext(&clients.closing, n);
         if (cl->session.flags & SESSION_IN_BATCH || sessionIsExecuting(&cl->session)) continue;
+        if (unlikely(cl->conn.thread)) continue; /* until it is released */
         clientFree(cl);
     }
 }
@@ -121,11 +123,26 @@ size_t clientInputMemory(const client *cl) {
     return (cl->in ? memSizeOf(cl->in) : 0) + requestParserMemory(&cl->parser);
 }
 
-size_t clientMemory(const client *cl) {
+/* Room of input buffers that is not used yet: a request that fits the limit is not refused because
+ * its buffer grew. */
+static size_t unusedInput(const client *cl) {
+    return (cl->in ? clientInputCap(cl) - cl->in_len : 0) + requestParserRoom(&cl->parser);
+}
+
+size_t clientConnMemory(const client *cl) {
+    if (clientIsAway(cl)) return (size_t)cl->away_units * CLIENT_AWAY_UNIT;
+    return tlsMemory(&cl->conn) + clientInputMemory(cl) - unusedInput(cl);
+}
+
+size_t clientSessionMemory(const client *cl) {
     const session *s = &cl->session;
-    if (unlikely(s->flags & SESSION_LENT)) ioThreadsSettle();
-    return sizeof(*cl) + tlsMemory(&cl->conn) + clientInputMemory(cl) + outbufMemory(&s->out) +
-           transactionMemory(s) + watchMemory(s) + blockMemory(s) + sessionSlotMemory(s);
+    return sizeof(*cl) + outbufMemory(&s->out) + transactionMemory(s) + watchMemory(s) +
+           blockMemory(s) + sessionSlotMemory(s);
+}
+
+size_t clientMemory(const client *cl) {
+    if (unlikely(clientIsAway(cl))) ioThreadsSettle();
+    return clientSessionMemory(cl) + tlsMemory(&cl->conn) + clientInputMemory(cl);
 }
 
 static void carrierPauseReading(session *s, bool paused) {

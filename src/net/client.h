@@ -21,12 +21,15 @@ typedef struct client {
     char *in; /* bytes waiting for the rest of a request, or for the session to continue */
     size_t in_len;
     requestParser parser;
-    uint64_t counted : 63;    /* its memory as included in the sums that are limited (limits.c) */
+    uint64_t counted : 40;    /* its memory as included in the sums that are limited (limits.c) */
     uint64_t before_auth : 1; /* it is also included in that of clients that have not logged in */
+    uint64_t away_units : 23; /* while a thread has it: clientConnMemory() in CLIENT_AWAY_UNITs */
     int64_t soft_limit_since_ms; /* when the output exceeded the soft limit; 0: it does not */
 } client;
 _Static_assert(offsetof(client, session) == 0, "a session pointer is a client pointer");
 _Static_assert(sizeof(client) <= 384, "a size class of the allocator; the next one has 448");
+
+enum { CLIENT_AWAY_UNIT = 64 /* bytes */, CLIENT_AWAY_UNITS_MAX = (1 << 23) - 1 };
 
 static inline client *clientOf(session *s) { return (client *)s; }
 /* Size of its input buffer without REQUEST_READ_SLACK; computed, because few clients have one. */
@@ -49,6 +52,10 @@ list *clientAll(void);
 /* Memory of a client in bytes: struct, buffers, output. */
 size_t clientMemory(const client *cl);
 size_t clientInputMemory(const client *cl);
+/* Its parts: connection and input, which belong to the client's owner, without the room of input
+ * buffers that is not used yet; and the rest, the main thread's. */
+size_t clientConnMemory(const client *cl);
+size_t clientSessionMemory(const client *cl);
 
 /* Callback for readable connections. */
 void readerReadable(conn *c);

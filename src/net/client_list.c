@@ -20,6 +20,7 @@
 #include "engine/watch.h"
 #include "io/net_addr.h"
 #include "net/io_threads.h"
+#include "net/net_thread.h"
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
 
@@ -197,14 +198,14 @@ static void appendOutput(const client *cl, const sessionReport *report, str *out
 }
 
 static slice eventsOf(const client *cl) {
-    bool reads = cl->conn.on_read || cl->conn.edge, writes = cl->conn.on_write;
+    bool reads = cl->conn.on_read || cl->conn.thread, writes = cl->conn.on_write;
     return reads ? (writes ? SLICE("rw") : SLICE("r")) : (writes ? SLICE("w") : SLICE(""));
 }
 
 void clientDescribe(const client *cl, str *out) {
     hotCheck(threadIsMain());
     const session *s = &cl->session;
-    if (s->flags & SESSION_LENT) ioThreadsSettle();
+    if (clientIsAway(cl)) ioThreadsSettle();
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
     sessionReport report;
     sessionReportRead(s, &report);

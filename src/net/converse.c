@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "net/client.h"
 #include "net/net.h"
+#include "net/net_thread.h"
 
 enum { IOVECS = 16 };
 
@@ -33,7 +34,7 @@ bool converseWriteAll(session *s) {
 
 int netLendToChild(session *s) {
     client *cl = clientOf(s);
-    if (netIsTls(s) || s->flags & SESSION_LENT) return -1;
+    if (netIsTls(s) || clientIsAway(cl)) return -1;
     struct iovec iov[IOVECS];
     int count = outbufIovecs(&s->out, iov, IOVECS);
     ssize_t written = count ? connWritev(&cl->conn, iov, count) : 0;

@@ -15,6 +15,7 @@
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 #include "net/tls.h"
 
 enum { RECENT_SECONDS = 8 };
@@ -86,7 +87,7 @@ static void printClients(str *out) {
         sessionReport report;
         sessionReportRead(&cl->session, &report);
         tracking += report.tracking;
-        if (flags & SESSION_LENT) ioThreadsSettle();
+        if (clientIsAway(cl)) ioThreadsSettle();
         input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
     }

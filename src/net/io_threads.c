@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The main thread's side of I/O threads (io_threads.h): which clients are lent, and what happens
- * when they come back.
+ * The main thread's side of I/O threads (io_threads.h): which clients they get, and what happens
+ * when these come with requests.
  *
- * The loop of the main thread watches all connections. A client with bytes to read, or with output,
- * is pushed as a job to one of the active threads, always the same while their number stays. It
- * comes back as a result: with a batch that holds its requests, or alone. A connection that is lent
- * is watched with `edge`, so an event is reported once: it sets conn.ready, and the client is lent
- * again when it is back.
+ * A client begins in the loop of the main thread. When it becomes readable, one of the active
+ * threads gets it (conn.thread), and watches it from then on. It comes to the main thread in a
+ * batch with its requests, or alone when there is something to decide, and is given back when these
+ * have run: with the job to write its output, or to watch it. What others send to it meanwhile is
+ * written by a job, too.
  *
- * Never lent, but served by the main thread as without threads: links to a primary and replicas,
- * blocked and paused clients, and all clients in a nested turn within a command. Of TLS handshakes
- * single steps are lent, a few at a time; the main thread makes the others.
+ * The main thread's loop serves, as without threads: links to a primary and replicas, connections
+ * with priority, blocked and paused clients. A client that becomes one of these is released by its
+ * thread, and may be given to one again when it is readable. Of TLS handshakes single steps are
+ * made by threads, a few at a time.
  *
- * Invariants: a client is lent if and only if it has SESSION_LENT and `owner` is a thread's, which
- * only the main thread changes; it is then in exactly one of the thread's job ring, its batch, its
- * result ring, and `returned`. While no thread is active, clients that are not lent have the
- * callbacks and watches of a server without threads. A thread has at most JOBS_MAX clients. Main
- * thread only. */
+ * Invariants: a client is away if and only if `owner` is a thread's, which only the main thread
+ * changes. One that a thread watches is freed only after RESULT_RELEASED. A job for a client that
+ * is away may cross with the client: then it has no effect, and the thread's result with the client
+ * comes before those of later jobs. Main thread only. */
 #include "net/io_threads.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/base.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/options.h"
 #include "engine/stats.h"
 #include "net/io_threads_priv.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/reader_hostile.h"
 
 static struct {
     ioThread *threads[IO_THREADS_MAX];
     int started;        /* threads that exist */
-    int active;         /* clients are lent to the first ones */
-    int parked;         /* netThreadsPark() calls that were not undone: nothing is lent */
-    size_t lent;        /* clients with SESSION_LENT */
-    size_t noted;       /* clients that are lent and have conn.notes */
+    int wanted;         /* those beyond end when they have no clients */
+    int active;         /* the first ones get clients */
+    int parked;         /* netThreadsPark() calls that were not undone */
+    size_t clients;     /* that have conn.thread, or are in a handshake that a thread makes */
+    size_t noted;       /* clients that are away and have conn.notes */
     spscItem *returned; /* results that were taken from the rings, to be processed */
     size_t returned_cap, returned_count, returned_at;
     inputBatch *first, *last; /* batches to execute */
@@ -52,15 +56,9 @@ static struct {
     } load;
 } io;
 
-bool ioThreadsInUse(void) { return io.active || io.lent; }
+bool ioThreadsInUse(void) { return io.active || io.clients || io.started > io.wanted; }
 
 bool netThreadsAreActive(void) { return io.active > 0; }
-
-void ioThreadsNote(client *cl, enum ioNote what) {
-    hotCheck(what != 0);
-    if (!cl->conn.notes) io.noted++;
-    cl->conn.notes |= (uint8_t)what;
-}
 
 /* ------------------------------------------------------------------ results */
 
@@ -74,29 +72,34 @@ static void keepResult(const spscItem *result) {
     io.returned[io.returned_count++] = *result;
 }
 
-/* Takes results from the rings. True if no thread has a client any more. */
-static bool takeResults(void) {
+/* Takes results from the rings. */
+static void takeResults(void) {
     hotCheck(io.started >= io.active);
-    int out = 0;
     for (int i = 0; i < io.started; i++) {
         ioThread *t = io.threads[i];
         spscItem result;
-        while (t->out && spscPop(&t->results, &result)) {
-            t->out -= result.kind == RESULT_BATCH ? ((inputBatch *)result.what)->run_count : 1;
-            keepResult(&result);
+        while (spscPop(&t->results, &result)) {
+            if (unlikely(result.kind == RESULT_PAUSED)) {
+                t->paused = true;
+            } else {
+                keepResult(&result);
+            }
         }
-        out += t->out;
     }
-    return out == 0;
+}
+
+static void wakeThread(ioThread *t) {
+    hotCheck(threadIsMain());
+    t->unannounced = false;
+    spscPublish(&t->jobs);
+    if (!__atomic_load_n(&t->asleep, __ATOMIC_SEQ_CST)) return;
+    if (__atomic_exchange_n(&t->asleep, 0, __ATOMIC_SEQ_CST)) loopWake(t->loop);
 }
 
 /* Wakes threads to which jobs were pushed. */
 static void announceJobs(void) {
     for (int i = 0; i < io.started; i++) {
-        ioThread *t = io.threads[i];
-        if (!t->unannounced) continue;
-        t->unannounced = false;
-        sleeperWake(&t->rest, &t->jobs);
+        if (io.threads[i]->unannounced) wakeThread(io.threads[i]);
     }
 }
 
@@ -111,13 +114,55 @@ static bool announceSleep(enum mainSleep how) {
     return true;
 }
 
+/* Waits for results. */
+static void awaitResults(void) {
+    announceJobs();
+    if (announceSleep(MAIN_WAITS_FOR_ALL)) loopWaitWake(netLoop());
+    takeResults();
+}
+
+/* Ends the pauses of ioThreadsSettle(). */
+static void resumeThreads(void) {
+    for (int i = 0; i < io.started; i++) {
+        ioThread *t = io.threads[i];
+        if (likely(!t->pausing) || io.parked) continue;
+        if (!t->paused) continue; /* within ioThreadsSettle() */
+        t->pausing = t->paused = false;
+        check(spscPush(&t->resume, &(spscItem){.what = NULL}));
+        sleeperWake(&t->rest, &t->resume);
+    }
+}
+
+static void pushJob(ioThread *t, const spscItem *job) {
+    hotCheck(threadIsMain());
+    t->unannounced = true;
+    while (unlikely(!spscPush(&t->jobs, job))) {
+        wakeThread(t);
+        takeResults();   /* the thread may wait for space */
+        resumeThreads(); /* or stand still */
+        sched_yield();
+        t->unannounced = true;
+    }
+}
+
+/* ------------------------------------------------------------------ pauses */
+
 void ioThreadsSettle(void) {
     hotCheck(threadIsMain());
-    announceJobs();
-    while (!takeResults()) {
-        if (announceSleep(MAIN_WAITS_FOR_ALL)) loopWaitWake(netLoop());
+    for (;;) {
+        bool all = true;
+        for (int i = 0; i < io.started; i++) {
+            ioThread *t = io.threads[i];
+            if (!t->pausing) {
+                t->pausing = true;
+                pushJob(t, &(spscItem){.kind = JOB_PAUSE});
+            }
+            all &= t->paused;
+        }
+        if (all) break;
+        awaitResults();
     }
-    if (io.returned_count) loopLimitSleep(netLoop(), 0);
+    loopLimitSleep(netLoop(), 0);
 }
 
 void netThreadsPark(void) {
@@ -132,128 +177,214 @@ void netThreadsUnpark(void) {
 
 void netActAsMain(bool yes) { netThreadEnter(yes ? netMainThread() : NULL); }
 
-/* ------------------------------------------------------------------ lending */
+/* ------------------------------------------------------------------ giving */
 
-static bool mayBeLent(const client *cl) {
-    const uint64_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
-                           SESSION_CLOSE_NOW | SESSION_IN_BATCH | SESSION_LENT;
-    return io.active && !io.parked && !(cl->session.flags & never) && !engineHot.current &&
-           cl->conn.state == CONN_OPEN && !cl->conn.priority;
+static bool mayBeGiven(const client *cl) {
+    const uint64_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_SLOT_EXPORT |
+                           SESSION_BLOCKED | SESSION_PAUSED | SESSION_CLOSE_SOON |
+                           SESSION_CLOSE_NOW;
+    return cl->conn.thread <= io.active && !(cl->session.flags & never) &&
+           cl->conn.state == CONN_OPEN && !cl->conn.priority && !(cl->conn.notes & NOTE_RELEASE);
 }
 
-/* The thread that serves the client, with space for one more job. */
-static ioThread *threadOf(const client *cl) {
+/* The active thread with the fewest clients. */
+static ioThread *smallestThread(void) {
     hotCheck(io.active > 0);
-    hotCheck(io.active <= io.started);
-    ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
-    if (unlikely(t->out == JOBS_MAX)) ioThreadsSettle();
-    return t;
+    ioThread *found = io.threads[0];
+    for (int i = 1; i < io.active; i++) {
+        if (io.threads[i]->clients < found->clients) found = io.threads[i];
+    }
+    return found;
 }
 
-/* From here on the client is the thread's. */
-static void pushJob(ioThread *t, client *cl, spscItem *job) {
-    check(!io.parked);
-    cl->conn.notes = 0;
-    sessionLend(&cl->session);
+/* The active thread that had the least to do. */
+static ioThread *idlestThread(void) {
+    hotCheck(io.active > 0);
+    ioThread *found = io.threads[0];
+    for (int i = 1; i < io.active; i++) {
+        if (io.threads[i]->worked_us < found->worked_us) found = io.threads[i];
+    }
+    return found;
+}
+
+/* From here on the client is the thread's, and of its output `most` bytes, if there are any. */
+static void give(client *cl, size_t most, int32_t given) {
+    hotCheck(cl->conn.thread);
+    hotCheck(!clientIsAway(cl));
+    session *s = &cl->session;
+    ioThread *t = io.threads[cl->conn.thread - 1];
+    given |= GIVEN;
+    if (sessionIsAuthenticated(s)) given |= GIVEN_TRUSTED;
+    if (unlikely(cl->conn.on_write != NULL)) given |= GIVEN_WRITABLE;
+    size_t units = 0;
+    if (unlikely(cl->in) || unlikely(cl->parser.partial) || unlikely(cl->conn.secure))
+        units = sizeMin(clientConnMemory(cl) / CLIENT_AWAY_UNIT + 1, CLIENT_AWAY_UNITS_MAX);
+    cl->away_units = units & CLIENT_AWAY_UNITS_MAX;
     cl->owner = &t->net;
-    io.lent++;
-    t->out++;
-    t->unannounced = true;
-    job->what = cl;
-    check(spscPush(&t->jobs, job));
+    if (most) sessionLend(s);
+    pushJob(t, &(spscItem){.what = cl,
+                           .number = (int64_t)most,
+                           .kind = most ? JOB_WRITE : JOB_WATCH,
+                           .code = given});
+}
+
+/* A client that no loop watches becomes one of a thread. */
+static void giveTo(ioThread *t, client *cl) {
+    hotCheck(!cl->conn.thread);
+    t->clients++;
+    io.clients++;
+    cl->conn.thread = t->number;
+    give(cl, 0, GIVEN_NEW);
+}
+
+/* A client of the main thread's loop becomes one of a thread. */
+static void giveNew(client *cl) {
+    check(connOnRead(&cl->conn, NULL) == OK);
+    bool writes = cl->conn.on_write;
+    check(connOnWrite(&cl->conn, NULL) == OK);
+    connDetach(&cl->conn);
+    if (writes) cl->conn.on_write = writerWritable;
+    giveTo(smallestThread(), cl);
 }
 
 bool ioThreadsHandshake(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
     if (!io.active || io.parked || engineHot.current) return false;
     if (cl->session.flags & SESSION_CLOSE_NOW) return false;
-    ioThread *t = threadOf(cl);
+    ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
     if (t->handshakes == HANDSHAKES_MAX) return false;
     t->handshakes++;
+    io.clients++;
     connLendHandshake(c);
-    pushJob(t, cl, &(spscItem){.kind = JOB_HANDSHAKE});
+    cl->owner = &t->net;
+    sessionLend(&cl->session);
+    pushJob(t, &(spscItem){.what = cl, .kind = JOB_HANDSHAKE});
     return true;
-}
-
-/* Called by the loop for a client that is lent. */
-static void noteReadable(conn *c) { ioThreadsNote(CONTAINER_OF(c, client, conn), NOTE_READABLE); }
-
-static void lend(client *cl, spscItem *job) {
-    hotCheck(!(cl->session.flags & SESSION_LENT));
-    if (connSetEdge(&cl->conn, true) != OK) {
-        clientCloseLater(cl);
-        return;
-    }
-    ioThread *t = threadOf(cl);
-    connLend(&cl->conn, job->kind == JOB_READ);
-    cl->conn.on_read = noteReadable;
-    pushJob(t, cl, job);
-}
-
-static void lendToRead(client *cl) {
-    hotCheck(!listHas(&cl->closing));
-    const session *s = &cl->session;
-    requestLimits limits = readerLimits(s);
-    int32_t how = (limits.authenticated ? READ_AUTHENTICATED : 0) |
-                  (s->flags & SESSION_STOPS ? READ_KEEP : 0);
-    lend(cl, &(spscItem){.kind = JOB_READ, .number = limits.bulk_max, .code = how});
-}
-
-/* Back to what a client is without threads. */
-static void serveHere(client *cl) {
-    if (connSetEdge(&cl->conn, false) != OK) clientCloseLater(cl);
 }
 
 /* Callback for readable connections while threads are active. */
 static void readable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
-    if (!c->edge && !mayBeLent(cl)) {
-        readerReadable(c);
+    if (mayBeGiven(cl) && !(cl->session.flags & SESSION_IN_BATCH)) {
+        giveNew(cl);
     } else {
-        ioThreadsServe(cl);
+        readerReadable(c);
     }
+}
+
+static uint8_t takeNotes(client *cl, uint8_t which) {
+    uint8_t taken = cl->conn.notes & which;
+    if (!taken) return 0;
+    cl->conn.notes &= (uint8_t)~which;
+    if (!cl->conn.notes) io.noted--;
+    return taken;
+}
+
+static void release(client *cl) {
+    hotCheck(cl->conn.thread);
+    if (cl->conn.notes & NOTE_RELEASE) return;
+    if (!cl->conn.notes) io.noted++;
+    cl->conn.notes |= NOTE_RELEASE;
+    pushJob(io.threads[cl->conn.thread - 1], &(spscItem){.what = cl, .kind = JOB_RELEASE});
+}
+
+void ioThreadsClose(client *cl) {
+    conn *c = &cl->conn;
+    /* A forked process may go on with a connection that has failed for this one. */
+    bool open = clientIsAway(cl) || c->state == CONN_OPEN;
+    if (open && !c->secure) c->type->shutdown(c);
+    release(cl);
+}
+
+void ioThreadsNote(client *cl, enum ioNote what) {
+    hotCheck(clientIsAway(cl));
+    if (!cl->conn.notes) io.noted++;
+    cl->conn.notes |= (uint8_t)what;
+    if (what == NOTE_CLOSE && cl->conn.thread) ioThreadsClose(cl);
+    if (what == NOTE_RESUMES) release(cl);
+}
+
+/* True if the client goes to another thread instead of its own. */
+static bool moves(client *cl) {
+    ioThread *t = io.threads[cl->conn.thread - 1];
+    if (likely(!t->moves) && !hostileMovesClient()) return false;
+    if (t->moves) t->moves--;
+    release(cl);
+    cl->conn.notes |= NOTE_MOVES;
+    return true;
 }
 
 void ioThreadsServe(client *cl) {
     hotCheck(threadIsMain());
-    uint64_t flags = cl->session.flags;
-    if (flags & (SESSION_IN_BATCH | SESSION_CLOSE_SOON)) {
-        check(connOnRead(&cl->conn, NULL) == OK); /* until endRun() */
-    } else if (mayBeLent(cl)) {
-        lendToRead(cl);
-    } else if (!(flags & SESSION_LENT)) {
-        check(connOnRead(&cl->conn, readable) == OK);
-        serveHere(cl);
+    hotCheck(cl->conn.thread);
+    session *s = &cl->session;
+    if (s->flags & SESSION_IN_BATCH || clientIsAway(cl) || listHas(&cl->closing)) return;
+    if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) return;
+    if (!mayBeGiven(cl)) {
+        release(cl);
+    } else if (!(s->flags & (SESSION_PENDING_OUT | SESSION_PENDING_PUSH)) && !moves(cl)) {
+        give(cl, 0, 0);
     }
+}
+
+void ioThreadsBeginWrites(void) {
+    hotCheck(threadIsMain());
+    for (int i = 0; i < io.started; i++)
+        __atomic_store_n(&io.threads[i]->bulk_max, engineBulkMax(), __ATOMIC_RELAXED);
+}
+
+/* The output of a client that is away, or that is given back with it; it is not empty. False: the
+ * main thread has to write. */
+static bool sendOutput(client *cl, size_t most) {
+    session *s = &cl->session;
+    size_t pending = outbufPending(&s->out);
+    netStatistics *counted = &netMainThread()->counted;
+    bool away = clientIsAway(cl);
+    if (!away && (!mayBeGiven(cl) || s->flags & SESSION_IN_BATCH || listHas(&cl->closing) ||
+                  (engineHot.current && sessionIsExecuting(s))))
+        return false;
+    if (pending > counted->recent_output_max) counted->recent_output_max = pending;
+    if (!away) {
+        give(cl, most, 0);
+        (void)moves(cl); /* after it was written */
+    } else if (most) {
+        sessionLend(s);
+        pushJob(io.threads[cl->conn.thread - 1],
+                &(spscItem){.what = cl, .number = (int64_t)most, .kind = JOB_WRITE});
+    }
+    return true;
+}
+
+bool ioThreadsWritePart(client *cl, size_t most) {
+    hotCheck(threadIsMain());
+    if (!clientIsAway(cl) && cl->session.flags & SESSION_CLOSE_SOON) return false;
+    limitsRecount(cl);
+    return limitsCheckOutput(cl) || sendOutput(cl, most);
 }
 
 void ioThreadsWrite(client *cl) {
     hotCheck(threadIsMain());
     session *s = &cl->session;
+    size_t pending = outbufPending(&s->out);
     if (s->flags & SESSION_LENT) {
         ioThreadsNote(cl, NOTE_OUTPUT);
-        return;
-    }
-    if (!mayBeLent(cl) || !outbufPending(&s->out)) {
+    } else if (clientIsAway(cl) && !pending) {
+        if (s->flags & SESSION_CLOSE_SOON) clientCloseLater(cl);
+    } else if (!cl->conn.thread || !pending || !sendOutput(cl, pending)) {
         writerWrite(cl);
-        return;
+        if (cl->conn.thread) ioThreadsServe(cl);
     }
-    netStatistics *counted = &netMainThread()->counted;
-    size_t pending = outbufPending(&s->out);
-    if (pending > counted->recent_output_max) counted->recent_output_max = pending;
-    lend(cl, &(spscItem){.kind = JOB_WRITE});
-    if (unlikely(s->flags & SESSION_CLOSE_SOON) && s->flags & SESSION_LENT)
-        ioThreadsNote(cl, NOTE_CLOSE);
 }
 
 /* ------------------------------------------------------------------ clients that come back */
 
+/* The client is the main thread's. If it was to be written, the job has no effect. */
 static void own(client *cl) {
-    check(cl->session.flags & SESSION_LENT);
-    io.lent--;
+    check(clientIsAway(cl));
     cl->owner = netMainThread();
-    sessionReturn(&cl->session);
-    if (cl->conn.notes) io.noted--;
+    bool unwritten = cl->session.flags & SESSION_LENT;
+    if (unlikely(unwritten)) sessionReturn(&cl->session);
+    if (takeNotes(cl, NOTE_OUTPUT) || unwritten) sessionWantWrite(&cl->session);
 }
 
 static void handshakeBack(const spscItem *result) {
@@ -261,78 +392,116 @@ static void handshakeBack(const spscItem *result) {
     for (int i = 0; i < io.started; i++) {
         if (cl->owner == &io.threads[i]->net) io.threads[i]->handshakes--;
     }
-    own(cl);
-    bool closes = cl->session.flags & SESSION_CLOSE_NOW;
-    cl->conn.notes = 0;
+    io.clients--;
+    cl->owner = netMainThread();
+    sessionReturn(&cl->session);
+    uint8_t notes = takeNotes(cl, UINT8_MAX);
     if (result->number != ERR_AGAIN) io.counted.handshakes++;
-    if (closes) clientCloseLater(cl);
+    if (notes & NOTE_OUTPUT) sessionWantWrite(&cl->session);
+    if (cl->session.flags & SESSION_CLOSE_NOW) clientCloseLater(cl);
     if (!listHas(&cl->closing))
         connReturnHandshake(&cl->conn, (status)result->number, result->code);
 }
 
-/* The client is the main thread's again: what was noted is done, except reading. */
+/* The client is at the main thread until it is given back. */
 static void takeBack(client *cl) {
-    session *s = &cl->session;
     own(cl);
-    connReturn(&cl->conn, netLoop());
     cl->conn.on_read = NULL;
-    if (unlikely(cl->conn.notes & NOTE_OUTPUT)) sessionWantWrite(s);
-    if (unlikely(s->flags & SESSION_CLOSE_NOW)) {
-        clientCloseLater(cl);
-    } else if (unlikely(!io.active)) {
-        serveHere(cl);
-    }
-    hotCheck(!(cl->session.flags & SESSION_LENT));
+    if (unlikely(cl->session.flags & SESSION_CLOSE_NOW)) clientCloseLater(cl);
 }
 
 /* Reads on. */
 static void restart(client *cl) {
-    bool resumes = cl->conn.notes & NOTE_RESUMES;
-    cl->conn.notes = 0;
     if (listHas(&cl->closing)) return;
-    if (unlikely(resumes)) readerResume(cl);
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_PAUSED | SESSION_CLOSE_SOON)) return;
     if (readerStart(cl) != OK) clientCloseLater(cl);
 }
 
+static void releasedBack(client *cl) {
+    check(cl->conn.thread);
+    ioThread *t = io.threads[cl->conn.thread - 1];
+    uint8_t notes = takeNotes(cl, UINT8_MAX);
+    t->clients--;
+    io.clients--;
+    cl->conn.thread = 0;
+    if (clientIsAway(cl)) takeBack(cl);
+    bool here = notes & NOTE_RESUMES || cl->session.flags & SESSION_IN_BATCH ||
+                listHas(&cl->closing) || !io.active;
+    if (notes & NOTE_MOVES && !here && mayBeGiven(cl)) {
+        if (notes & NOTE_OUTPUT) sessionWantWrite(&cl->session);
+        giveTo(idlestThread(), cl);
+        return;
+    }
+    if (connAttach(&cl->conn, netLoop()) != OK) clientCloseLater(cl);
+    if (listHas(&cl->closing)) {
+        loopLimitSleep(netLoop(), 0); /* stage FREE */
+        return;
+    }
+    if (notes & NOTE_OUTPUT) sessionWantWrite(&cl->session);
+    if (notes & NOTE_RESUMES) readerResume(cl);
+    restart(cl);
+}
+
 static void wroteBack(const spscItem *result) {
     client *cl = result->what;
-    takeBack(cl);
-    netMainThread()->counted.writes++;
+    session *s = &cl->session;
+    hotCheck(clientIsAway(cl));
+    netStatistics *counted = &netMainThread()->counted;
+    counted->writes++;
     io.counted.writes++;
-    if (listHas(&cl->closing)) return;
+    sessionReturn(s);
+    if (unlikely(takeNotes(cl, NOTE_OUTPUT))) sessionWantWrite(s);
+    if (s->flags & SESSION_CLOSE_NOW) return; /* it is coming back */
     if (result->number < 0 && result->code != EAGAIN) {
-        logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
+        logVerbose("Error writing to client: %s", strerror(result->code));
         clientCloseLater(cl);
         return;
     }
-    if (result->number > 0) writerSent(cl, (size_t)result->number);
-    bool full = result->code == EAGAIN;
-    if (full || !outbufPending(&cl->session.out)) {
-        writerEnd(cl, full);
+    if (result->number > 0) {
+        writerSent(cl, (size_t)result->number);
+        counted->bytes_out += (uint64_t)result->number;
+    }
+    if (result->code == EAGAIN || !outbufPending(&s->out)) {
+        writerEnd(cl);
     } else {
         limitsRecount(cl);
-        if (!limitsCheckOutput(cl)) sessionWantWrite(&cl->session);
+        if (!limitsCheckOutput(cl)) sessionWantWrite(s);
     }
-    restart(cl);
+}
+
+/* Results of this kind may be processed before others that have arrived earlier: a client whose
+ * output a thread has was away. */
+void ioThreadsCountWritten(void) {
+    ioThreadsSettle();
+    for (size_t i = io.returned_at; i < io.returned_count; i++) {
+        spscItem result = io.returned[i];
+        if (result.kind != RESULT_WROTE) continue;
+        io.returned[i].kind = RESULT_DONE;
+        wroteBack(&result);
+    }
 }
 
 static void readBack(const spscItem *result) {
     client *cl = result->what;
     takeBack(cl);
     if (listHas(&cl->closing)) return;
-    if (result->kind == RESULT_UNREAD) {
-        cl->conn.ready = true;
-    } else if (result->number <= 0) {
-        readerFailed(cl, (ssize_t)result->number, result->code);
-    } else {
-        io.counted.reads++;
-        readerCount(cl, (ssize_t)result->number);
-        readerRecord(cl);
-        if (limitsCheckInput(cl)) return;
-        if (result->code) cl->conn.ready = true;
+    if (result->kind == RESULT_READ) {
+        if (result->number <= 0) {
+            readerFailed(cl, (ssize_t)result->number, result->code);
+        } else {
+            io.counted.reads++;
+            readerCount(cl, (ssize_t)result->number);
+            readerRecord(cl);
+            if (limitsCheckInput(cl)) return;
+        }
     }
     restart(cl);
+}
+
+/* Its output can be written on. */
+static void writableBack(client *cl) {
+    check(connOnWrite(&cl->conn, NULL) == OK);
+    sessionWantWrite(&cl->session);
 }
 
 static void batchBack(inputBatch *b) {
@@ -342,8 +511,7 @@ static void batchBack(inputBatch *b) {
         client *cl = run->cl;
         takeBack(cl);
         cl->session.flags |= SESSION_IN_BATCH;
-        cl->conn.notes = 0; /* its own buffer is in the run */
-        if (run->more) cl->conn.ready = true;
+        (void)takeNotes(cl, NOTE_RESUMES); /* its own buffer is in the run */
         io.counted.reads++;
         readerCount(cl, (ssize_t)run->received);
         if (cl->in) readerRecord(cl);
@@ -362,14 +530,17 @@ static void processResults(void) {
     /* More results may be added meanwhile. */
     while (io.returned_at < io.returned_count) {
         spscItem result = io.returned[io.returned_at++];
-        if (result.kind == RESULT_BATCH) {
-            batchBack(result.what);
-        } else if (result.kind == RESULT_WROTE) {
-            wroteBack(&result);
-        } else if (result.kind == RESULT_HANDSHAKE) {
-            handshakeBack(&result);
-        } else {
-            readBack(&result);
+        client *cl = result.what;
+        switch ((enum ioResult)result.kind) {
+        case RESULT_BATCH: batchBack(result.what); break;
+        case RESULT_READ:
+        case RESULT_UNREAD: readBack(&result); break;
+        case RESULT_WROTE: wroteBack(&result); break;
+        case RESULT_WRITABLE: writableBack(cl); break;
+        case RESULT_RELEASED: releasedBack(cl); break;
+        case RESULT_HANDSHAKE: handshakeBack(&result); break;
+        case RESULT_PAUSED: /* takeResults() */
+        case RESULT_DONE: break;
         }
     }
     io.returned_at = io.returned_count = 0;
@@ -394,32 +565,50 @@ static void executeBatches(void) {
 void ioThreadsExecute(void) {
     hotCheck(threadIsMain());
     __atomic_store_n(&io.sleep, MAIN_AWAKE, __ATOMIC_RELAXED);
-    (void)takeResults(); /* the rest later */
+    resumeThreads();
+    takeResults();
     processResults();
     /* With little to execute one wake-up at the end of the turn suffices. */
     if (io.first && io.first->next) announceJobs();
     executeBatches();
 }
 
-/* True if a client that becomes readable now would only wait in the queue of its thread. */
-static bool allAreBusy(void) {
-    hotCheck(io.active <= io.started);
-    for (int i = 0; i < io.active; i++) {
-        if (!io.threads[i]->out) return false;
+/* Of a thread that has ended or was not started, and has no client. */
+static void threadFree(ioThread *t) {
+    spscItem spare;
+    while (spscPop(&t->spare, &spare)) batchFree(spare.what);
+    if (t->batch) batchFree(t->batch);
+    spscFree(&t->jobs);
+    spscFree(&t->results);
+    spscFree(&t->spare);
+    spscFree(&t->resume);
+    loopFree(t->loop);
+    sleeperFree(&t->rest);
+    memFree(t->memory);
+}
+
+/* Ends threads that are not wanted any more and have no clients. */
+static void endThreads(void) {
+    hotCheck(!io.parked);
+    while (io.started > io.wanted) {
+        ioThread *t = io.threads[io.started - 1];
+        if (t->clients || t->handshakes) return;
+        io.started--;
+        pushJob(t, &(spscItem){.kind = JOB_STOP});
+        wakeThread(t);
+        threadJoin(&t->os);
+        threadFree(t);
     }
-    return io.active > 0;
 }
 
 void ioThreadsBeforeSleep(void) {
     hotCheck(threadIsMain());
+    resumeThreads();
     announceJobs();
-    bool busy = allAreBusy();
-    bool all = busy || io.noted > 0 || deliverHasWaiting();
-    if (io.returned_count || !announceSleep(all ? MAIN_WAITS_FOR_ALL : MAIN_WAITS_FOR_REQUESTS)) {
+    if (unlikely(io.started > io.wanted) && !io.returned_count && !io.parked) endThreads();
+    bool all = io.noted > 0 || deliverHasWaiting();
+    if (io.returned_count || !announceSleep(all ? MAIN_WAITS_FOR_ALL : MAIN_WAITS_FOR_REQUESTS))
         loopLimitSleep(netLoop(), 0);
-    } else if (busy) {
-        loopSleepUntilWake(netLoop(), ALL_BUSY_MS);
-    }
 }
 
 void ioThreadsGiveBack(inputBatch *b) {
@@ -435,15 +624,24 @@ void ioThreadsGiveBack(inputBatch *b) {
 
 /* ----------------------------------------------------------------- the number of active threads */
 
-/* Gives clients that are not lent the callback for readable connections. */
+/* Clients of the main thread's loop get the other callback for readable connections. */
 static void setCallbacks(connProc *from, connProc *to) {
     readerSetProc(to);
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         client *cl = LIST_OWNER(n, client, all);
-        if (listHas(&cl->closing) || cl->session.flags & SESSION_LENT) continue;
-        if (cl->conn.on_read == from && connOnRead(&cl->conn, to) != OK) clientCloseLater(cl);
-        if (to == readerReadable && !listHas(&cl->closing)) serveHere(cl);
+        if (cl->conn.thread || clientIsAway(cl) || listHas(&cl->closing)) continue;
+        if (cl->conn.on_read != from) continue;
+        if (connOnRead(&cl->conn, to) != OK) clientCloseLater(cl);
+    }
+}
+
+/* Threads that are not active any more release their clients. */
+static void releaseClients(void) {
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (cl->conn.thread > io.active) release(cl);
     }
 }
 
@@ -455,18 +653,7 @@ static void setActive(int count) {
     io.active = count;
     if (!was_active) setCallbacks(readerReadable, readable);
     if (!count) setCallbacks(readable, readerReadable);
-}
-
-/* Of a thread that has ended or was not started, and has no client. */
-static void threadFree(ioThread *t) {
-    spscItem spare;
-    while (spscPop(&t->spare, &spare)) batchFree(spare.what);
-    if (t->batch) batchFree(t->batch);
-    spscFree(&t->jobs);
-    spscFree(&t->results);
-    spscFree(&t->spare);
-    sleeperFree(&t->rest);
-    memFree(t->memory);
+    releaseClients();
 }
 
 static ioThread *threadNew(int number, reason *why) {
@@ -475,10 +662,13 @@ static ioThread *threadNew(int number, reason *why) {
     *t = (ioThread){.memory = memory,
                     .net = {.read_bytes_max = netMainThread()->read_bytes_max},
                     .main_loop = netLoop(),
-                    .main_sleep = &io.sleep};
+                    .main_sleep = &io.sleep,
+                    .bulk_max = engineBulkMax(),
+                    .number = (uint8_t)number};
     spscInit(&t->jobs, JOBS_MAX);
     spscInit(&t->results, RESULTS_MAX);
     spscInit(&t->spare, BATCHES_MAX);
+    spscInit(&t->resume, 1);
     sleeperInit(&t->rest);
     for (int i = 0; i < BATCHES_MAX; i++) {
         inputBatch *b = batchNew(BATCH_BYTES, REQUEST_BATCH_MAX);
@@ -488,22 +678,10 @@ static ioThread *threadNew(int number, reason *why) {
     char name[24]; /* the kernel keeps 15 bytes */
     snprintf(name, sizeof(name), "io_thd_%d", number);
     /* The thread inherits the processors of the main thread, those of server-cpulist. */
-    if (threadStart(&t->os, name, "", ioWorkerRun, t, why) == OK) return t;
+    t->loop = loopNew(NULL, why);
+    if (t->loop && threadStart(&t->os, name, "", ioWorkerRun, t, why) == OK) return t;
     threadFree(t);
     return NULL;
-}
-
-/* Ends the last threads until `count` are left. */
-static void endThreads(int count) {
-    if (io.active > count) setActive(count);
-    ioThreadsSettle();
-    while (io.started > count) {
-        ioThread *t = io.threads[--io.started];
-        check(spscPush(&t->jobs, &(spscItem){.kind = JOB_STOP}));
-        sleeperWake(&t->rest, &t->jobs);
-        threadJoin(&t->os);
-        threadFree(t);
-    }
 }
 
 static status startThreads(int count, reason *why) {
@@ -520,26 +698,31 @@ status ioThreadsApply(reason *why) {
     hotCheck(threadIsMain());
     if (!netIsListening()) return OK;
     int count = netConf.io_threads - 1;
-    if (count != io.started)
-        logNotice("Changing number of IO threads from %d to %d.", io.started + 1, count + 1);
-    if (count < io.started) endThreads(count);
+    if (count != io.wanted)
+        logNotice("Changing number of IO threads from %d to %d.", io.wanted + 1, count + 1);
+    io.wanted = count;
+    if (io.active > count) setActive(count);
     status st = startThreads(count, why);
-    if (st == OK && netConf.io_threads_always_active) setActive(io.started);
+    if (st == OK && netConf.io_threads_always_active) setActive(count);
     return st;
 }
 
 void ioThreadsStop(void) {
     hotCheck(threadIsMain());
+    io.wanted = 0;
     setActive(0);
-    ioThreadsSettle();
-    processResults();
+    resumeThreads();
+    while (io.clients) {
+        awaitResults();
+        processResults();
+    }
     for (inputBatch *b; (b = io.first) != NULL;) {
         io.first = b->next;
         requestBatchClear(&b->requests);
         batchFree(b);
     }
     io.last = NULL;
-    endThreads(0);
+    endThreads();
 }
 
 /* ------------------------------------------------------------------ adaptation to the load */
@@ -550,10 +733,33 @@ static int64_t workedUs(void) {
     for (int i = 0; i < io.started; i++) {
         ioThread *t = io.threads[i];
         uint64_t now = __atomic_load_n(&t->busy_ticks, __ATOMIC_RELAXED);
+        t->worked_us = clockTicksToNs(now - t->busy_before) / 1000;
         ticks += now - t->busy_before;
         t->busy_before = now;
     }
     return clockTicksToNs(ticks) / 1000;
+}
+
+int ioThreadsToMove(int clients, int64_t busiest_us, int64_t idlest_us, int64_t period_us) {
+    hotCheck(busiest_us >= idlest_us);
+    enum { BUSY_PERCENT = 80, DIFFERENCE_PERCENT = 30 };
+    int64_t difference_us = busiest_us - idlest_us;
+    if (clients < 2 || busiest_us * 100 < period_us * BUSY_PERCENT) return 0;
+    if (difference_us * 100 < period_us * DIFFERENCE_PERCENT) return 0;
+    return (int)((clients * difference_us + busiest_us) / (2 * busiest_us));
+}
+
+/* Clients of the busiest thread move to the one that has had the least to do. */
+static void balance(int64_t period_us) {
+    hotCheck(period_us > 0);
+    if (io.active < 2) return;
+    ioThread *idlest = idlestThread(), *busiest = idlest;
+    for (int i = 0; i < io.active; i++) {
+        io.threads[i]->moves = 0;
+        if (io.threads[i]->worked_us > busiest->worked_us) busiest = io.threads[i];
+    }
+    busiest->moves =
+        ioThreadsToMove(busiest->clients, busiest->worked_us, idlest->worked_us, period_us);
 }
 
 /* The number of threads for a load in percent of one processor: that of the main thread, and the
@@ -574,16 +780,18 @@ void ioThreadsTick(int64_t budget_us) {
     hotCheck(threadIsMain());
     (void)budget_us; /* takes no time */
     enum { QUIET_SAMPLES = 10 };
-    if (!io.started) return;
+    if (!io.wanted) return;
     int64_t wall_us = clockMonoUs();
     uint64_t busy_us = statsBusyUs();
     int64_t passed_us = wall_us - io.load.wall_us;
     int64_t main_us = (int64_t)(busy_us - io.load.busy_us), worked_us = workedUs();
     io.load.wall_us = wall_us;
     io.load.busy_us = busy_us;
-    if (netConf.io_threads_always_active || passed_us <= 0) return;
+    if (passed_us <= 0) return;
+    balance(passed_us);
+    if (netConf.io_threads_always_active) return;
     int wanted = threadsFor(io.active, main_us * 100 / passed_us, worked_us * 100 / passed_us);
-    if (wanted > io.started) wanted = io.started;
+    if (wanted > io.wanted) wanted = io.wanted;
     io.load.quiet = wanted < io.active ? io.load.quiet + 1 : 0;
     if (wanted > io.active || io.load.quiet >= QUIET_SAMPLES) {
         io.load.quiet = 0;
@@ -614,7 +822,7 @@ void ioThreadsPrintStats(str *out) {
         {"writes_processed", io.counted.writes},
         {"freed_objects", 0}, /* the main thread frees what it has allocated */
         {"accept_processed", io.counted.handshakes},
-        {"poll_processed", 0}, /* and waits for events */
+        {"poll_processed", 0}, /* Valkey's: of the main thread's descriptors */
         {"total_prefetch_batches", io.counted.prefetch_batches},
         {"total_prefetch_entries", io.counted.prefetch_entries},
     };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * I/O threads: read, parse and write for the main thread, which lends them clients. A client that
- * is lent (SESSION_LENT) belongs to one thread until it comes back: meanwhile the main thread does
- * not touch its connection and input, and does not change its output; what it wants to do with it
- * is noted and done afterwards. Main thread only. */
+ * I/O threads: they watch, read, parse and write for the main thread, which executes. A client that
+ * a thread watches (conn.thread) is either away, with that thread (clientIsAway()), or at the main
+ * thread, with its requests, until these have run. The output of a client that is away is the main
+ * thread's, except while it is being written (SESSION_LENT). Main thread only. */
 #ifndef NET_IO_THREADS_H
 #define NET_IO_THREADS_H
 
@@ -16,29 +16,41 @@ enum { IO_THREADS_MAX = 256 }; /* the limit of io-threads, which includes the ma
 status ioThreadsApply(reason *why);
 /* At shutdown: takes all clients back and ends the threads. */
 void ioThreadsStop(void);
-/* True if clients may be lent, or are. False for good with `io-threads 1`. */
+/* True if threads have clients, or may get some. False for good with `io-threads 1`. */
 bool ioThreadsInUse(void);
 
-/* The client has bytes to read (conn.ready): lends it, if it can be. */
+/* A client that a thread watches is to be read: gives it to this thread, or to the main thread's
+ * loop if that has to serve it now. No effect while its requests run, or if its output is going to
+ * be written in this turn. */
 void ioThreadsServe(client *cl);
+/* A client that a thread watches is going to be closed: its peer notices it now, the client is
+ * freed when the thread has released it. */
+void ioThreadsClose(client *cl);
+/* Of a client that a thread watches: the thread writes at most `most` bytes of its output, because
+ * the rest is held. False: the main thread has to. */
+bool ioThreadsWritePart(client *cl, size_t most);
 /* A step of the TLS handshake of a client: true if a thread makes it. A connLendProc. */
 bool ioThreadsHandshake(conn *c);
-/* Stage WRITE: lends a client with output, or writes it here if it cannot be lent. */
+/* Stage WRITE: threads learn what has been configured, before any reply to that is sent. */
+void ioThreadsBeginWrites(void);
+/* Stage WRITE: a thread writes the output of a client, or this function does. */
 void ioThreadsWrite(client *cl);
-/* Stage EXECUTE: executes what the threads have read, and takes clients back. */
+/* Stage EXECUTE: executes what the threads have read. */
 void ioThreadsExecute(void);
 /* The last stage: wakes threads that have work. */
 void ioThreadsBeforeSleep(void);
-/* Something to be done with a client that is lent: the main thread is woken when it comes back. */
+/* Something to be done with a client that is away. */
 enum ioNote {
-    NOTE_RESUMES = 1,  /* readerResume() was called */
-    NOTE_OUTPUT = 2,   /* it has output to be written */
-    NOTE_READABLE = 4, /* it has bytes to be read */
-    NOTE_CLOSE = 8,    /* it is to be closed */
+    NOTE_RESUMES = 1, /* readerResume() was called: done when it has come back, for good */
+    NOTE_CLOSE = 2,   /* it is to be closed: the same */
+    NOTE_OUTPUT = 4,  /* it has more output than is being written */
+    NOTE_RELEASE = 8, /* it is coming back for good */
+    NOTE_MOVES = 16,  /* with NOTE_RELEASE: to go to another thread */
 };
 void ioThreadsNote(client *cl, enum ioNote what);
-/* Waits until no thread has a client: all clients may be read, until the loop continues. Those that
- * were lent are formally so until stage EXECUTE. */
+/* Counts all that has been written as written: before clients are closed for what they hold. */
+void ioThreadsCountWritten(void);
+/* Waits until all threads stand still: all clients may be read, until the loop continues. */
 void ioThreadsSettle(void);
 /* Returns a batch, which is empty, to the thread that has filled it. */
 void ioThreadsGiveBack(inputBatch *b);

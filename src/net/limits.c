@@ -12,8 +12,10 @@
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/transaction.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 
 /* Output limit of a client that has not authenticated, about what Valkey holds before it allocates
  * memory for replies. */
@@ -113,22 +115,18 @@ static size_t sharedPending(const outbuf *o) {
     return pending > own ? pending - own : 0;
 }
 
-/* Room of input buffers that is not used yet: a request that fits the limit is not refused because
- * its buffer grew. */
-static size_t unusedInput(const client *cl) {
-    return (cl->in ? clientInputCap(cl) - cl->in_len : 0) + requestParserRoom(&cl->parser);
-}
-
 static void count(client *cl, size_t more) {
     limitsUncount(cl);
-    cl->counted = clientMemory(cl) - unusedInput(cl) + sharedPending(&cl->session.out) + more;
+    cl->counted =
+        clientSessionMemory(cl) + clientConnMemory(cl) + sharedPending(&cl->session.out) + more;
     counted_sum += cl->counted;
 }
 
 /* What others decide to send to a server without knowing its password. */
 static void countBeforeAuth(client *cl) {
     hotCheck(cl->counted == 0);
-    cl->counted = sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&cl->session.out);
+    size_t input = clientIsAway(cl) ? clientConnMemory(cl) : clientInputMemory(cl);
+    cl->counted = sizeof(*cl) + input + outbufMemory(&cl->session.out);
     counted_sum += cl->counted;
     beforeAuthAdd(cl);
 }
@@ -206,6 +204,7 @@ static size_t evictLargest(size_t limit) {
 size_t limitsEvict(void) {
     if (likely(!netConf.maxmemory_clients)) return 0;
     size_t limit = clientMemoryLimit();
+    if (unlikely(limit && counted_sum > limit) && ioThreadsInUse()) ioThreadsCountWritten();
     return limit && counted_sum > limit ? evictLargest(limit) : 0;
 }
 

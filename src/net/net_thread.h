@@ -31,6 +31,8 @@ static inline netThread *netThreadOf(const client *cl) {
     hotCheck(netThreadIsCurrent(cl->owner));
     return cl->owner;
 }
+/* True if a thread other than the main one owns the client. Main thread. */
+static inline bool clientIsAway(const client *cl) { return cl->owner != netMainThread(); }
 /* --------------------------------------------- parts of the reader for I/O threads; main thread */
 
 /* Sets the callback for readable connections; clients that exist keep theirs. */
@@ -52,11 +54,14 @@ void readerFailed(client *cl, ssize_t n, int error);
 int readerPrefetch(struct inputBatch *first);
 /* Executes a batch that an I/O thread has filled; its clients are the main thread's. */
 void readerExecuteBatch(struct inputBatch *b, bool prefetched);
-/* After `written` bytes of the output were sent: removes them. */
+/* After `written` bytes of the output were sent: removes them; the caller counts them. */
 void writerSent(client *cl, size_t written);
-/* After writing: applies limits, closes the client, or waits until the rest can be written. `full`:
- * the connection took no more. */
-void writerEnd(client *cl, bool full);
+/* After writing: applies limits, closes the client, or waits until the rest can be written. */
+void writerEnd(client *cl);
+/* Cuts off what is beyond `most` bytes; returns the number of parts that are left. ANY_THREAD. */
+int writerLimitIovecs(struct iovec *iov, int count, size_t most);
+/* The connection takes bytes again: a connProc. */
+void writerWritable(conn *c);
 
 /* Main thread, while `t` reads nothing: executes what it has read. */
 void readerExecuteOf(netThread *t);

@@ -84,7 +84,7 @@ void readerSetProc(connProc *proc) { read_proc = proc; }
 
 status readerStart(client *cl) {
     status st = connOnRead(&cl->conn, read_proc);
-    if (st == OK && unlikely(cl->conn.ready)) ioThreadsServe(cl);
+    if (st == OK && unlikely(cl->conn.thread)) ioThreadsServe(cl);
     return st;
 }
 
@@ -109,7 +109,7 @@ static void dropOwnBuffer(client *cl) {
 }
 
 void readerDropInput(client *cl) {
-    if (cl->session.flags & (SESSION_IN_BATCH | SESSION_LENT)) return;
+    if (cl->session.flags & SESSION_IN_BATCH || clientIsAway(cl)) return;
     requestParserClear(&cl->parser);
     dropOwnBuffer(cl);
 }
@@ -528,7 +528,7 @@ void readerReadable(conn *c) {
 
 void readerResume(client *cl) {
     hotCheck(threadIsMain());
-    if (unlikely(cl->session.flags & SESSION_LENT)) {
+    if (unlikely(clientIsAway(cl))) {
         ioThreadsNote(cl, NOTE_RESUMES);
         return;
     }

@@ -48,6 +48,8 @@ bool hostileCloses(const client *cl) {
            randomUniform(16) == 0;
 }
 
+bool hostileMovesClient(void) { return randomUniform(16) == 0; }
+
 #else
 typedef int readerHostileIsEmpty; /* ISO C requires a declaration */
 #endif

@@ -23,6 +23,8 @@ void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos);
 void hostilePoison(const request *requests, int count);
 /* Sometimes true for a client named "hostile-victim...": it is closed before its next command. */
 bool hostileCloses(const client *cl);
+/* Sometimes true: the client moves to another I/O thread. */
+bool hostileMovesClient(void);
 
 #else
 
@@ -39,6 +41,7 @@ static inline bool hostileCloses(const client *cl) {
     (void)cl; /* no effect in other builds */
     return false;
 }
+static inline bool hostileMovesClient(void) { return false; }
 
 #endif
 #endif

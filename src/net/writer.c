@@ -18,7 +18,7 @@
 
 enum { WRITER_IOVECS = 64 };
 
-static void writable(conn *c) {
+void writerWritable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
     /* In a nested turn the reply is incomplete; it is written after the command. */
     if (unlikely(engineHot.current != NULL) && sessionIsExecuting(&cl->session))
@@ -27,15 +27,11 @@ static void writable(conn *c) {
     sessionWantWrite(&cl->session);
 }
 
-/* Waits until the connection is writable. */
-static void waitWritable(client *cl, bool full) {
-    /* If it still is, no event would be reported with `edge`. */
-    if (unlikely(cl->conn.edge) && !full && connSetEdge(&cl->conn, false) != OK) {
-        clientCloseLater(cl);
-        return;
-    }
+/* Waits until the connection is writable; a thread that has the client does so by itself. */
+static void waitWritable(client *cl) {
     if (cl->conn.on_write) return;
-    if (connOnWrite(&cl->conn, writable) != OK) clientCloseLater(cl);
+    if (connOnWrite(&cl->conn, writerWritable) != OK) clientCloseLater(cl);
+    if (unlikely(cl->conn.thread)) ioThreadsServe(cl);
 }
 
 void writerSent(client *cl, size_t written) {
@@ -44,10 +40,9 @@ void writerSent(client *cl, size_t written) {
     outbufConsume(&s->out, written);
     outbufReap(&s->out);
     s->bytes_out += (uint64_t)written;
-    netThreadOf(cl)->counted.bytes_out += (uint64_t)written;
 }
 
-static inline void endWrite(client *cl, bool full) {
+static inline void endWrite(client *cl) {
     session *s = &cl->session;
     limitsRecount(cl);
     if (outbufPending(&s->out) == 0) {
@@ -57,13 +52,13 @@ static inline void endWrite(client *cl, bool full) {
         return;
     }
     if (limitsCheckOutput(cl)) return;
-    waitWritable(cl, full);
+    waitWritable(cl);
 }
 
-void writerEnd(client *cl, bool full) { endWrite(cl, full); }
+void writerEnd(client *cl) { endWrite(cl); }
 
 /* Cuts off what is beyond `most` bytes: while the receiver goes on, the system would take all. */
-static NO_INLINE int limitIovecs(struct iovec *iov, int count, size_t most) {
+NO_INLINE int writerLimitIovecs(struct iovec *iov, int count, size_t most) {
     hotCheck(most > 0);
     for (int i = 0; i < count; i++) {
         if (iov[i].iov_len >= most) {
@@ -82,24 +77,23 @@ void writerWrite(client *cl) {
     netThread *thread = netThreadOf(cl);
     netStatistics *counted = &thread->counted;
     size_t written_now = 0;
-    bool full = false;
     size_t pending = outbufPending(&s->out);
     if (pending > counted->recent_output_max) counted->recent_output_max = pending;
     while (pending) {
         struct iovec iov[WRITER_IOVECS];
         int count = outbufIovecs(&s->out, iov, WRITER_IOVECS);
         if (unlikely(pending > thread->write_bytes_max))
-            count = limitIovecs(iov, count, thread->write_bytes_max);
+            count = writerLimitIovecs(iov, count, thread->write_bytes_max);
         ssize_t written = connWritev(&cl->conn, iov, count);
         counted->writes++;
         if (written < 0) {
-            full = errno == EAGAIN;
-            if (full) break;
+            if (errno == EAGAIN) break;
             logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
             clientCloseLater(cl);
             return;
         }
         writerSent(cl, (size_t)written);
+        counted->bytes_out += (uint64_t)written;
         if (unlikely(s->flags & (SESSION_REPLICA | SESSION_SLOT_EXPORT)))
             *(s->flags & SESSION_REPLICA ? &counted->repl_out : &counted->slots_out) +=
                 (uint64_t)written;
@@ -107,7 +101,7 @@ void writerWrite(client *cl) {
         pending -= (size_t)written;
         if (written_now >= thread->write_bytes_max) break;
     }
-    endWrite(cl, full);
+    endWrite(cl);
 }
 
 /* Pushes to many sessions are written over several turns: messages that are published meanwhile are
@@ -143,13 +137,12 @@ static void writePart(client *cl, size_t most) {
     hotCheck(most <= outbufPending(&s->out));
     while (most) {
         struct iovec iov[WRITER_IOVECS];
-        int count = limitIovecs(iov, outbufIovecs(&s->out, iov, WRITER_IOVECS), most);
+        int count = writerLimitIovecs(iov, outbufIovecs(&s->out, iov, WRITER_IOVECS), most);
         ssize_t written = connWritev(&cl->conn, iov, count);
         netThreadOf(cl)->counted.writes++;
         if (written < 0) {
-            bool full = errno == EAGAIN;
-            if (full) {
-                endWrite(cl, full);
+            if (errno == EAGAIN) {
+                endWrite(cl);
             } else {
                 logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
                 clientCloseLater(cl);
@@ -157,6 +150,7 @@ static void writePart(client *cl, size_t most) {
             return;
         }
         writerSent(cl, (size_t)written);
+        netThreadOf(cl)->counted.bytes_out += (uint64_t)written;
         most -= (size_t)written;
     }
 }
@@ -181,18 +175,21 @@ void writerWriteReleased(client *cl) {
         return;
     }
     if (cl->conn.on_write) check(connOnWrite(&cl->conn, NULL) == OK);
+    if (cl->conn.thread && ioThreadsWritePart(cl, most)) return;
     writePart(cl, most);
     limitsRecount(cl);
-    (void)limitsCheckOutput(cl); /* it may be closing */
+    if (!limitsCheckOutput(cl) && cl->conn.thread) ioThreadsServe(cl);
 }
 
 void writerRun(void) {
     hotCheck(threadIsMain());
     session *s;
     if (unlikely(hold != NULL)) {
+        if (ioThreadsInUse()) ioThreadsBeginWrites();
         while ((s = sessionNextPending())) writerWriteReleased(clientOf(s));
         if (sessionPushedCount() > 0) writePushes(writerWriteReleased);
     } else if (unlikely(ioThreadsInUse())) {
+        ioThreadsBeginWrites();
         while ((s = sessionNextPending())) ioThreadsWrite(clientOf(s));
         if (sessionPushedCount() > 0) writePushes(ioThreadsWrite);
     } else {

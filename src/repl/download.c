@@ -160,7 +160,7 @@ download *downloadStart(const linkTransfer *what, conn *c, slice received, reaso
     d->first = strNew(received);
     connDetach(c);
     if (threadStart(&d->runner, "repl_download", "", run, d, why) == OK) return d;
-    connAttach(c, d->loop);
+    check(connAttach(c, d->loop) == OK); /* without callbacks it cannot fail */
     downloadFree(d);
     return NULL;
 }
@@ -168,7 +168,7 @@ download *downloadStart(const linkTransfer *what, conn *c, slice received, reaso
 status downloadEnd(download *d, reason *why) {
     __atomic_store_n(&d->cancelled, true, __ATOMIC_RELAXED);
     threadJoin(&d->runner);
-    connAttach(d->from, d->loop);
+    check(connAttach(d->from, d->loop) == OK); /* without callbacks it cannot fail */
     *why = d->why;
     return d->result;
 }

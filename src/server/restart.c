@@ -48,6 +48,7 @@ status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
         netCloseAll();
     }
     watchdogSet(0);
+    netThreadsPark(); /* what they wait on is closed */
     closeDescriptors();
     clockSleepUs(delay_ms * 1000);
     execve(run->executable, run->argv_copy, environ);

@@ -105,6 +105,8 @@ start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
                 set late [connect]
                 r client pause 500 write
                 $late -send set k1 v
+                # I/O threads read the connections in any order.
+                wait_for_condition 500 5 {[info_field blocked_clients] == 1 || [r exists k1]}
                 set script [script_start -0]
                 script_interrupted -0
                 # 1 if the pause has ended before the script began.

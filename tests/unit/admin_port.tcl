@@ -39,6 +39,7 @@ start_server {tags {admin-port needs:debug needs:config tls:skip} overrides {max
         assert_equal PONG [$admin ping]
         $admin -close
         foreach link $others {$link -close}
+        wait_for_condition 500 10 {[info_field connected_clients] == 1}
     }
 
     test {a connection with a Sentinel's name is served like one to admin-port} {

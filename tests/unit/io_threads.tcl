@@ -30,15 +30,18 @@ proc open_sockets {count} {
     return $socks
 }
 
-# Every client is served without threads again.
-proc end_with_one {socks} {
+# Sends a request on each of the sockets; returns how many of them a thread has read.
+proc read_by_threads {socks} {
     set before [info_field io_threaded_reads_processed]
     foreach s $socks {
         raw_send $s [request ping]
         assert_equal "+PONG" [raw_line $s]
     }
-    assert_equal $before [info_field io_threaded_reads_processed]
+    return [expr {[info_field io_threaded_reads_processed] - $before}]
 }
+
+# Every client is served without threads again.
+proc end_with_one {socks} {wait_for_condition 500 10 {[read_by_threads $socks] == 0}}
 
 set threads {io-threads 4 io-threads-always-active yes}
 
@@ -196,6 +199,74 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
             foreach s [open_sockets 20] {close $s}
         }
         wait_for_condition 1000 10 {[info_field connected_clients] == 1}
+    }
+
+    test {messages, invalidations and CLIENT KILL reach clients that are idle} {
+        set socks [open_sockets 10]
+        foreach s $socks {raw_send $s [request hello 3] [request subscribe news] [request client tracking on] [request get seen]}
+        foreach s $socks {
+            raw_reply $s
+            raw_reply $s
+            assert_equal "+OK\r\n_\r\n" [raw_reply $s][raw_reply $s]
+        }
+        r publish news one
+        r set seen 1
+        r publish news two
+        foreach s $socks {
+            assert_match "*one*" [raw_reply $s]
+            assert_match "*invalidate*seen*" [raw_reply $s]
+            assert_match "*two*" [raw_reply $s]
+        }
+        assert_equal 10 [r client kill type pubsub]
+        foreach s $socks {assert_equal "" [raw_rest $s]}
+        wait_for_condition 500 10 {[info_field connected_clients] == 1}
+    }
+
+    test {CONFIG SET proto-max-bulk-len applies to what any client sends after its reply} {
+        set socks [open_sockets 6]
+        foreach s $socks {
+            raw_send $s [request ping]
+            assert_equal "+PONG" [raw_line $s]
+        }
+        foreach s $socks {
+            r config set proto-max-bulk-len 1mb
+            raw_send $s "*2\r\n\$4\r\necho\r\n\$1048577\r\n"
+            assert_equal "-ERR Protocol error: invalid bulk length\r\n" [raw_rest $s]
+            r config set proto-max-bulk-len 512mb
+        }
+    }
+
+    test {messages that cross with requests arrive, and the replies too} {
+        set socks [open_sockets 6]
+        foreach s $socks {
+            raw_send $s [request hello 3] [request subscribe news]
+            raw_reply $s
+            raw_reply $s
+        }
+        set publisher [raw_connect]
+        set count [scaled 2000]
+        raw_send $publisher [string repeat [request publish news message] $count]
+        foreach s $socks {raw_send $s [string repeat [request echo reply] 50]}
+        foreach s $socks {
+            set replies 0
+            for {set i 0} {$i < $count + 50} {incr i} {incr replies [expr {[raw_reply $s] eq "\$5\r\nreply\r\n"}]}
+            assert_equal 50 $replies
+        }
+    }
+
+    test {clients move to the main thread and back as they block, are paused, and watch} {
+        set socks [open_sockets 8]
+        for {set round 0} {$round < [scaled 30]} {incr round} {
+            foreach s $socks {raw_send $s [request blpop jobs:$s 0] [request ping]}
+            foreach s $socks {r rpush jobs:$s job}
+            foreach s $socks {
+                assert_match "*job*" [raw_reply $s]
+                assert_equal "+PONG" [raw_line $s]
+                raw_send $s [request ping]
+                assert_equal "+PONG" [raw_line $s]
+            }
+        }
+        assert {[read_by_threads $socks] > 0}
     }
 
     test {TLS handshakes are made by the threads and by the main thread, and fail as they do without threads} {

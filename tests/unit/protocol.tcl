@@ -272,8 +272,8 @@ start_server {tags {protocol resp:2}} {
             assert_equal \$4096 [raw_line $s]
             assert_equal 4096 [string length [raw_line $s]]
         }
-        # 2 MB in one to three writes would otherwise be kept until the end of the turn.
-        assert {[info_field total_writes_processed] - $before >= 6}
+        # 2 MB in one to three writes would otherwise be kept until the end of the turn. (Batches of I/O threads are larger.)
+        if {$::io_threads == 1} {assert {[info_field total_writes_processed] - $before >= 6}}
         raw_close $s
     }
 

@@ -92,39 +92,23 @@ static void test_writing_when_the_socket_is_writable(void **state) {
     assert_int_equal(loopTurn(fx.l, false), 0);
 }
 
-/* While it is lent, events set `ready`; what arrived before is the borrower's. */
-static void test_a_lent_connection_notes_what_arrives(void **state) {
+/* While it is detached its callbacks are noted; attached, they are called for what has arrived. */
+static void test_a_detached_connection_keeps_its_callbacks(void **state) {
     (void)state;
     conn *c = &fx.o.c;
+    connDetach(c);
     assert_int_equal(connOnRead(c, readSome), OK);
-    assert_int_equal(connSetEdge(c, true), OK);
+    assert_int_equal(connOnWrite(c, countWrite), OK);
+    connSetPriority(c, true);
+    assert_int_equal(loopWatched(fx.l, c->fd), 0);
     assert_int_equal(write(fx.other, "one", 3), 3);
-    assert_int_equal(loopTurn(fx.l, true), 1);
-    assert_int_equal(fx.o.len, 3);
-    assert_true(c->ready);
-    c->on_read = NULL;
-    connLend(c, true);
-    assert_false(c->ready);
-    connReturn(c, fx.l);
-    assert_false(c->ready);
-    connLend(c, true);
-    assert_int_equal(write(fx.other, "two", 3), 3);
-    assert_int_equal(loopTurn(fx.l, true), 1);
     assert_int_equal(loopTurn(fx.l, false), 0);
-    connReturn(c, fx.l);
-    assert_true(c->ready);
+    assert_int_equal(connOnWrite(c, NULL), OK);
+    assert_int_equal(connAttach(c, fx.l), OK);
+    assert_int_equal(loopWatched(fx.l, c->fd), LOOP_READ);
+    assert_int_equal(loopTurn(fx.l, true), 1);
     assert_int_equal(fx.o.len, 3);
-    /* The end arrives with other bytes: it is noted until it has been read. */
-    assert_int_equal(shutdown(fx.other, SHUT_WR), 0);
-    assert_int_equal(loopTurn(fx.l, true), 1);
-    connLend(c, true);
-    connReturn(c, fx.l);
-    assert_true(c->ready);
-    /* Back to level: everything is reported again. */
-    assert_int_equal(connSetEdge(c, false), OK);
-    assert_int_equal(connOnRead(c, readSome), OK);
-    assert_int_equal(loopTurn(fx.l, true), 1);
-    assert_int_equal(fx.o.len, 6);
+    assert_int_equal(fx.o.writes, 0);
 }
 
 static void test_vectors(void **state) {
@@ -314,7 +298,7 @@ int test_conn(void) {
         cmocka_unit_test_setup_teardown(test_reading_when_bytes_arrive, openFixture, closeFixture),
         cmocka_unit_test_setup_teardown(test_writing_when_the_socket_is_writable, openFixture,
                                         closeFixture),
-        cmocka_unit_test_setup_teardown(test_a_lent_connection_notes_what_arrives, openFixture,
+        cmocka_unit_test_setup_teardown(test_a_detached_connection_keeps_its_callbacks, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_vectors, openFixture, closeFixture),
         cmocka_unit_test_setup_teardown(test_closing_by_the_peer_closes_the_connection, openFixture,

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -357,40 +356,6 @@ static void test_wake_from_another_thread_and_in_advance(void **state) {
     assert_int_equal(loopTurn(f->l, true), 0);
 }
 
-static void *writeTwiceAndWake(void *arg) {
-    fixture *f = arg;
-    if (write(f->ends[1], "x", 1) != 1) return NULL;
-    for (int i = 0; i < 100; i++)
-        sched_yield(); /* a loop that looked at its descriptors would see the first byte alone */
-    if (write(f->ends[0], "x", 1) != 1) return NULL;
-    loopWake(f->l);
-    return NULL;
-}
-
-static int64_t onceProc(loop *l, uint64_t id, void *arg) {
-    (void)l, (void)id, (void)arg;
-    return LOOP_TIMER_END;
-}
-
-static void sleepUntilWakeProc(loop *l, void *arg) {
-    (void)arg;
-    loopSleepUntilWake(l, 60000);
-}
-
-static void test_a_sleep_until_a_wake_reports_all_events_at_once(void **state) {
-    fixture *f = *state;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(loopWatch(f->l, f->ends[i], LOOP_READ, tellProc, NUMBER(i)), OK);
-    loopSetBeforeSleep(f->l, sleepUntilWakeProc, NULL);
-    pthread_t id;
-    assert_int_equal(pthread_create(&id, NULL, writeTwiceAndWake, f), 0);
-    assert_int_equal(loopTurn(f->l, true), 2);
-    assert_int_equal(pthread_join(id, NULL), 0);
-    assert_int_equal(loopTurn(f->l, false), 2); /* level triggered; this turn does not sleep */
-    loopAddTimer(f->l, 1, onceProc, NULL);      /* ends the sleep as a wake does */
-    assert_int_equal(loopTurn(f->l, true), 3);
-}
-
 static loop *signalled;
 
 static void wakeHandler(int number) {
@@ -628,48 +593,6 @@ static void test_with_edge_an_event_is_reported_once(void **state) {
     assert_story("r2 r2 ");
 }
 
-static void nestOnce(loop *l) {
-    if (loopDepth(l) != 1) return;
-    (void)loopTurn(l, false);
-    tell("nested", loopDepth(l));
-}
-
-static void nestAndTellProc(loop *l, int fd, void *arg, int mask) {
-    tellProc(l, fd, arg, mask);
-    nestOnce(l);
-}
-
-static void nestAfterSleep(loop *l, void *arg) {
-    (void)arg;
-    nestOnce(l);
-}
-
-/* Events that the outer turn has fetched: with LOOP_EDGE they are not reported again, so the nested
- * turn must dispatch them. The outer turn dispatches them, too. */
-static void test_a_nested_turn_dispatches_what_the_outer_one_has_fetched(void **state) {
-    fixture *f = *state;
-    if (strcmp(loopBackendName(f->l), "poll") == 0) return; /* has no LOOP_EDGE */
-    for (int i = 0; i < 2; i++) {
-        testPair(pairs[i]);
-        assert_int_equal(loopWatch(f->l, pairs[i][0], LOOP_READ, nestAndTellProc, NUMBER(7)), OK);
-        assert_int_equal(loopSetEdge(f->l, pairs[i][0], true), OK);
-        assert_int_equal(write(pairs[i][1], "x", 1), 1);
-    }
-    assert_int_equal(loopTurn(f->l, true), 2);
-    assert_story("r7 r7 r7 nested1 r7 nested1 ");
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(loopWatch(f->l, pairs[i][0], LOOP_READ, tellProc, NUMBER(8)), OK);
-        assert_int_equal(write(pairs[i][1], "x", 1), 1);
-    }
-    loopSetAfterSleep(f->l, nestAfterSleep, NULL);
-    assert_int_equal(loopTurn(f->l, true), 2);
-    assert_story("r8 r8 nested1 r8 r8 ");
-    for (int i = 0; i < 2; i++) {
-        close(pairs[i][0]);
-        close(pairs[i][1]);
-    }
-}
-
 static void test_events_with_priority_come_first(void **state) {
     fixture *f = *state;
     testPair(pairs[0]);
@@ -742,11 +665,9 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_run_until_stopped),
         ON_BACKEND(test_wake_from_another_thread_and_in_advance),
         ON_BACKEND(test_wake_from_a_signal),
-        ON_BACKEND(test_a_sleep_until_a_wake_reports_all_events_at_once),
         ON_BACKEND(test_limit_of_the_sleep_holds_for_one_turn),
         ON_BACKEND(test_many_descriptors),
         ON_BACKEND(test_with_edge_an_event_is_reported_once),
-        ON_BACKEND(test_a_nested_turn_dispatches_what_the_outer_one_has_fetched),
         ON_BACKEND(test_events_with_priority_come_first),
         ON_BACKEND(test_priority_is_served_in_the_middle_of_a_turn),
         ON_BACKEND(test_random_changes_against_a_model),

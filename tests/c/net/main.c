@@ -2,5 +2,6 @@
  *
  * C tests of net/. */
 int test_client(void);
+int test_hand_over(void);
 
-int main(void) { return test_client() != 0; }
+int main(void) { return (test_client() + test_hand_over()) != 0; }

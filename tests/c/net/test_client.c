@@ -22,6 +22,7 @@
 #include "engine/stream.h"
 #include "engine/transaction.h"
 #include "net/client.h"
+#include "net/io_threads_priv.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
@@ -634,6 +635,15 @@ static void another_thread_may_act_for_the_main_one(void **state) {
     assert_true(netThreadIsCurrent(netMainThread()));
 }
 
+static void clients_move_from_a_busy_thread_to_an_idle_one(void **state) {
+    (void)state;
+    assert_int_equal(ioThreadsToMove(10, 90, 30, 100), 3);
+    assert_int_equal(ioThreadsToMove(2, 100, 0, 100), 1);
+    assert_int_equal(ioThreadsToMove(1, 100, 0, 100), 0);   /* it would only change its place */
+    assert_int_equal(ioThreadsToMove(10, 70, 0, 100), 0);   /* it has time left */
+    assert_int_equal(ioThreadsToMove(10, 100, 75, 100), 0); /* both are busy */
+}
+
 int test_client(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reader_and_writer_work_on_the_thread_that_owns_the_client,
@@ -663,6 +673,7 @@ int test_client(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(output_over_the_hard_limit_closes, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_announced_are_not_charged, setup, teardown),
+        cmocka_unit_test(clients_move_from_a_busy_thread_to_an_idle_one),
         cmocka_unit_test_setup_teardown(another_thread_may_act_for_the_main_one, setup, teardown),
     };
     return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
