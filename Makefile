@@ -397,6 +397,16 @@ $(gate_program): $(out)/tests/bench/gate.o $(out)/tests/bench/server_main.o $(ca
                  $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+# rings is the whole server with an I/O thread whose clients need no sockets (tests/bench/rings.c).
+rings_program := $(out)/tests/bench/rings
+$(out)/tests/bench/rings_main.o: src/server/main.c $(out)/flags Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -Dmain=serverMain -DloopRun=ringsLoop -MMD -MP -c -o $@ $<
+$(rings_program): $(out)/tests/bench/rings.o $(out)/tests/bench/rings_main.o $(call objects_of,$(server_folders)) \
+                  $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+rings: $(rings_program)
 load_programs := $(out)/tests/bench/load $(out)/tests/bench/floor
 $(load_programs): %: %.o
 	@$(call say,LINK,$@)
