@@ -531,7 +531,8 @@ unsigned orderedReadMany(orderedCursor *cursor, bool reverse, void **out, unsign
         for (; more; more--) {
             at = reverse ? at - 1 : at + 1;
             out[count] = leafEntry(l, at);
-            prefetchRead(out[count++]);
+            prefetchRead(out[count]);
+            prefetchRead((char *)out[count++] + 24); /* many entries cross a cache line */
         }
         *cursor = (orderedCursor){l, at};
         const leafNode *next = reverse ? l->prev : l->next;
