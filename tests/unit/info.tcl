@@ -19,7 +19,8 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
         r -write "[resp::encode {debug sleep 0.03}][string repeat [resp::encode ping] 4000]"
         assert_equal OK [r -read]
         for {set i 0} {$i < 4000} {incr i} {assert_equal PONG [r -read]}
-        assert_range [expr {[info_field eventloop_duration_cmd_sum] - $before}] 30000 100000000
+        # The clocks of some virtual machines differ by more than 5 %.
+        assert_range [expr {[info_field eventloop_duration_cmd_sum] - $before}] 20000 100000000
     }
 
     test {every line of INFO is a title, a field or empty} {
