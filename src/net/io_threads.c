@@ -347,6 +347,8 @@ static bool sendOutput(client *cl, size_t most) {
     if (!away) {
         give(cl, most, 0);
         (void)moves(cl); /* after it was written */
+    } else if (unlikely(cl->conn.notes & NOTE_RELEASE)) {
+        ioThreadsNote(cl, NOTE_OUTPUT); /* the thread must get no job after JOB_RELEASE */
     } else if (most) {
         sessionLend(s);
         pushJob(io.threads[cl->conn.thread - 1],

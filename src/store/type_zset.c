@@ -34,11 +34,11 @@ const orderedType zset_order = {.rank_of = rankOfElement, .text_of = zsetElement
 void *zsetElementNew(slice member, double score) {
     hotCheck(score == score);
     char *element = elementAllocExact(SCORE_BYTES + member.len);
-    char *at = element + SCORE_BYTES;
-    if (!element) {
+    bool has_length = !element;
+    if (has_length)
         element = elementAlloc(SCORE_BYTES + objectLengthBytes(member.len) + member.len);
-        at = objectWriteLength(element + SCORE_BYTES, member.len);
-    }
+    char *at = element + SCORE_BYTES;
+    if (has_length) at = objectWriteLength(at, member.len);
     zsetElementSetScore(element, score);
     memcpy(at, member.ptr, member.len);
     return element;

@@ -213,9 +213,11 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
         r set seen 1
         r publish news two
         foreach s $socks {
-            assert_match "*one*" [raw_reply $s]
-            assert_match "*invalidate*seen*" [raw_reply $s]
-            assert_match "*two*" [raw_reply $s]
+            # Messages to many receivers are delivered over several turns: the invalidation may come before them.
+            set pushes {}
+            foreach i {1 2 3} {lappend pushes [raw_reply $s]}
+            assert_match "*one*two*" $pushes
+            assert_match "*invalidate*seen*" $pushes
         }
         assert_equal 10 [r client kill type pubsub]
         foreach s $socks {assert_equal "" [raw_rest $s]}
