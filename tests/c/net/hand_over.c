@@ -15,7 +15,7 @@
 enum { RING = 6, REQUESTS = 3, MESSAGES = 2, STATES_MAX = 1 << 22 };
 
 /* Items of the rings. */
-enum { NOTHING, GIVE, GIVE_AND_WRITE, WRITE, RELEASE, BATCH, WROTE, RELEASED };
+enum { NOTHING, GIVE_NEW, GIVE, GIVE_AND_WRITE, WRITE, RELEASE, BATCH, WROTE, RELEASED };
 
 /* Places in the program of the main thread, and of the I/O thread. */
 enum { M_TAKE, M_SEND, M_WAKE, M_ANNOUNCE, M_LOOK, M_WAIT };
@@ -34,7 +34,7 @@ typedef struct state {
     /* The socket. */
     uint8_t event, received; /* reported by the loop next; requests that wait to be read */
     /* What the environment may still do. */
-    uint8_t requests, messages, may_close;
+    uint8_t requests, messages, may_close, may_release;
 } state;
 
 static struct {
@@ -88,6 +88,8 @@ static void mainTouchesOutput(const state *s) {
 
 static void mainWrites(state *s) {
     if (s->lent || !s->output || s->closing) return;
+    if (s->releasing && !s->away) s->output = 0; /* it writes without the thread */
+    if (s->releasing && (!s->away || holds(RULE_RELEASE_IS_LAST))) return;
     if (!s->away) push(s->jobs, GIVE_AND_WRITE);
     if (s->away) push(s->jobs, WRITE);
     s->away = s->lent = 1;
@@ -108,10 +110,16 @@ static void outputIsBack(state *s) {
     s->waiting = 0;
 }
 
+static void mainReleases(state *s) {
+    s->may_release = 0;
+    if (!s->releasing) push(s->jobs, RELEASE);
+    s->releasing = 1;
+}
+
 static void mainCloses(state *s) {
     s->may_close = 0;
-    if (!s->releasing) push(s->jobs, RELEASE);
-    s->closing = s->releasing = 1;
+    mainReleases(s);
+    s->closing = 1;
     if (!s->away && !holds(RULE_FREED_WHEN_RELEASED)) s->freed = 1;
 }
 
@@ -139,7 +147,13 @@ static void mainTakes(state *s, bool last) {
         break;
     case RELEASED:
         s->away = s->releasing = 0;
-        if (s->closing) s->freed = 1;
+        if (s->lent) outputIsBack(s);
+        if (s->closing) {
+            s->freed = 1;
+        } else {
+            push(s->jobs, GIVE_NEW);
+            s->away = 1;
+        }
         break;
     default: s->main_at = M_SEND; return;
     }
@@ -157,7 +171,7 @@ static void mainStep(const state *from) {
         mainTakes(&s, true);
         found(&s);
         return;
-    case M_SEND: /* three things may happen, or nothing */
+    case M_SEND: /* some of these may happen, or nothing */
         if (s.messages && !s.closing) {
             s.messages--;
             mainAddsOutput(&s);
@@ -167,6 +181,11 @@ static void mainStep(const state *from) {
         }
         if (s.may_close) {
             mainCloses(&s);
+            found(&s);
+            s = *from;
+        }
+        if (s.may_release) {
+            mainReleases(&s);
             found(&s);
             s = *from;
         }
@@ -195,7 +214,7 @@ static void mainStep(const state *from) {
         found(&s);
         return;
     default: /* M_WAIT: woken, or by a timer if the environment has something left */
-        if (!s.main_woken && !s.messages && !s.may_close) return;
+        if (!s.main_woken && !s.messages && !s.may_close && !s.may_release) return;
         s.main_woken = s.main_asleep = 0;
         s.main_at = M_TAKE;
         found(&s);
@@ -240,10 +259,14 @@ static void threadJob(state *s) {
         if (holds(RULE_BATCH_BEFORE_RELEASE)) giveBatch(s);
         s->mine = s->watched = s->event = 0;
         push(s->results, RELEASED);
-    } else if (job == GIVE || job == GIVE_AND_WRITE) {
+    } else if (job == GIVE_NEW || job == GIVE || job == GIVE_AND_WRITE) {
         s->mine = 1;
+        if (job == GIVE_NEW) {
+            s->watched = 1;
+            s->event = s->received; /* the loop reports what is there already */
+        }
         if (job == GIVE_AND_WRITE) s->thread_at = T_WRITE;
-        if (job == GIVE) endJob(s);
+        if (job != GIVE_AND_WRITE) endJob(s);
     } else if (s->mine || !holds(RULE_CROSSED_WRITE_IS_VOID)) {
         s->thread_at = T_WRITE;
     }
@@ -310,7 +333,8 @@ static void peerStep(const state *from) {
 /* When both threads wait and the environment is done, nothing is left to do. */
 static void checkEnd(const state *s) {
     if (s->main_at != M_WAIT || s->thread_at != T_WAIT || s->main_woken || s->thread_woken) return;
-    if (s->requests || s->messages || s->may_close || (s->event && s->watched)) return;
+    if (s->requests || s->messages || s->may_close || s->may_release) return;
+    if (s->event && s->watched) return;
     require(!s->jobs[0], "both sleep, and a job waits");
     require(!s->results[0], "both sleep, and a result waits");
     require(!s->releasing, "a client is never released");
@@ -332,8 +356,9 @@ const char *handOverCheck(enum handOverRule without, long *states) {
     first.away = first.mine = first.watched = 1;
     first.requests = REQUESTS;
     first.messages = MESSAGES;
-    for (int closes = 0; closes < 2; closes++) {
-        first.may_close = (uint8_t)closes;
+    for (int may = 0; may < 4; may++) {
+        first.may_close = may & 1;
+        first.may_release = may >> 1;
         found(&first);
     }
     for (long i = 0; i < search.count && !search.violation; i++) {

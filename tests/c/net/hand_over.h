@@ -2,7 +2,8 @@
  *
  * A model of how the main thread and an I/O thread share a client (net/io_threads.c, io_worker.c):
  * two rings, two threads that sleep and are woken, one client that sends requests, receives what
- * others send, and is closed. All interleavings of the steps of the two threads are visited. */
+ * others send, is released and given again, and is closed. All interleavings of the steps of the
+ * two threads are visited. */
 #ifndef TESTS_NET_HAND_OVER_H
 #define TESTS_NET_HAND_OVER_H
 
@@ -19,6 +20,7 @@ enum handOverRule {
     RULE_FREED_WHEN_RELEASED,   /* not when it is closed */
     RULE_LENT_IS_NOT_CHANGED,   /* output that is being written: what is added waits */
     RULE_READY_IS_NOTED,        /* bytes that arrive while the client is at the main thread */
+    RULE_RELEASE_IS_LAST,       /* no other job for the client follows it in the ring */
     RULE_ALL,
 };
 
