@@ -262,6 +262,8 @@ void connDetach(conn *c) {
     check(!c->on_read);
     check(!c->on_write);
     if (c->secure) stopTimer(c, &c->secure->pending_timer);
+    /* No event tells its next owner of bytes that the transport has received already. */
+    c->unread = c->type->has_pending && c->type->has_pending(c);
     c->loop = NULL;
 }
 

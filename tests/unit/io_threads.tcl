@@ -293,6 +293,15 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
         wait_for_condition 1000 10 {[info_field connected_clients] == 1}
     }
 
+    test {large requests that follow each other arrive whole, over TLS, too} {
+        set text [string repeat x 20000]
+        set socks [open_sockets 6]
+        foreach s $socks {raw_send $s [string repeat [request echo $text] 10]}
+        foreach s $socks {
+            for {set i 0} {$i < 10} {incr i} {assert_equal "\$20000\r\n$text\r\n" [raw_reply $s]}
+        }
+    }
+
     test {the end of the stream that arrives with the last request is seen} {
         set s [raw_connect]
         raw_send $s [request echo bye]
