@@ -116,8 +116,7 @@ bool primaryPing(replPrimary *p) {
 
 void primaryNoteReader(replPrimary *p) {
     if (!p->stream->has_backlog && !p->is_replica) {
-        historyRenew(&p->stream->history);
-        primaryOpenBacklog(p);
+        primaryOpenStream(p);
         logNotice("Replication backlog created for a reader of changes, my new replication ID is "
                   "'%s'",
                   p->stream->history.id);
