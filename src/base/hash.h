@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/slice.h"
 
 #define SLOT_COUNT 16384
@@ -28,6 +29,22 @@ uint16_t crc16(const void *bytes, size_t len);
 int hashSlot(slice key);
 /* CRC-64/Jones (polynomial 0xad93d23594c935a9, reflected), continuing from `crc`. */
 uint64_t crc64(uint64_t crc, const void *bytes, size_t len);
+
+/* 16 bits without a key, of length, first, middle and last bytes: for tables of a few names, which
+ * need not withstand chosen ones. */
+ALWAYS_INLINE unsigned hashUnkeyed(const char *bytes, size_t len) {
+    uint64_t x = len;
+    if (len >= 8) {
+        x += loadU64(bytes) * 3 + loadU64(bytes + len / 2 - 4) * 5 + loadU64(bytes + len - 8);
+    } else if (len >= 4) {
+        x += loadU32(bytes) + ((uint64_t)loadU32(bytes + len - 4) << 32);
+    } else if (len > 0) {
+        x += (uint64_t)((unsigned)(uint8_t)bytes[0] | (unsigned)(uint8_t)bytes[len / 2] << 8 |
+                        (unsigned)(uint8_t)bytes[len - 1] << 16)
+             << 8;
+    }
+    return (unsigned)((x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+}
 
 /* Of an address, for tables of pointers. */
 static inline uint64_t hashAddress(const void *address) {

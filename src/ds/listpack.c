@@ -61,11 +61,11 @@ static inline size_t entrySize(const uint8_t *at) {
     return body + backSize(body);
 }
 
-size_t listpackEntrySize(const uint8_t *at) { return entrySize(at); }
+size_t listpackOtherEntrySize(const uint8_t *at) { return entrySize(at); }
 
 size_t listpackBackSize(size_t body) { return backSize(body); }
 
-uint8_t *listpackWriteBack(uint8_t *at, size_t body) { return writeBack(at, body); }
+uint8_t *listpackWriteLongBack(uint8_t *at, size_t body) { return writeBack(at, body); }
 
 static size_t intBodySize(int64_t v) {
     if (v >= 0 && v <= 127) return 1;

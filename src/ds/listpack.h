@@ -95,8 +95,15 @@ static inline listpackItem listpackGet(const uint8_t *at) {
     (void)listpackRead(at, &item); /* the next entry is not needed */
     return item;
 }
+/* listpackEntrySize() of other entries than short text. */
+size_t listpackOtherEntrySize(const uint8_t *at);
 /* Size of the whole entry in bytes. */
-size_t listpackEntrySize(const uint8_t *at);
+static inline size_t listpackEntrySize(const uint8_t *at) {
+    uint8_t head = *at;
+    if (unlikely(head < LISTPACK_SHORT_TEXT || head >= LISTPACK_SHORT_TEXT + 64))
+        return listpackOtherEntrySize(at);
+    return (size_t)(head & 63) + 2;
+}
 /* The item as text; digits are written to `digits` (NUMBER_TEXT_MAX). */
 static inline slice listpackText(const listpackItem *item, char *digits) {
     if (likely(item->ptr != NULL)) return sliceMake(item->ptr, item->len);
@@ -143,9 +150,16 @@ static inline const uint8_t *listpackSkipBody(const uint8_t *at) {
         return listpackSkipOtherBody(at);
     return at + 1 + (head & 63);
 }
-/* Bytes of the length that ends an entry with such a body, and writes it; returns the end. */
+/* Bytes of the length that ends an entry with such a body. */
 size_t listpackBackSize(size_t body);
-uint8_t *listpackWriteBack(uint8_t *at, size_t body);
+/* listpackWriteBack() of more than 127 bytes. */
+uint8_t *listpackWriteLongBack(uint8_t *at, size_t body);
+/* Writes this length; returns the end. */
+static inline uint8_t *listpackWriteBack(uint8_t *at, size_t body) {
+    if (unlikely(body > 127)) return listpackWriteLongBack(at, body);
+    *at = (uint8_t)body;
+    return at + 1;
+}
 /* Completes a listpack of which `count` entries were written, from lp + LISTPACK_HEADER to `end`,
  * where one byte is free. */
 void listpackFinish(uint8_t *lp, uint8_t *end, size_t count);

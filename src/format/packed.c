@@ -8,11 +8,15 @@
 #include "base/hash.h"
 #include "ds/listpack.h"
 
+/* Up to so many names the hash has no key: at worst each is compared with all others. */
+enum { UNKEYED_NAMES = 128 };
+
 /* Positions of the names seen so far, found by hash; open addressing, 0 is free. */
 typedef struct nameTable {
     const uint8_t *lp;
     uint32_t *slots; /* offset of an entry in the listpack */
     size_t mask;
+    bool keyed;
     uint32_t inline_slots[512];
 } nameTable;
 
@@ -20,6 +24,7 @@ static void nameTableInit(nameTable *t, const uint8_t *lp, size_t names) {
     size_t slots = sizePowerOfTwo(sizeMax(names * 2, 16));
     t->lp = lp;
     t->mask = slots - 1;
+    t->keyed = names > UNKEYED_NAMES;
     t->slots =
         slots <= COUNT_OF(t->inline_slots) ? t->inline_slots : memAlloc(slots * sizeof(uint32_t));
     memset(t->slots, 0, slots * sizeof(uint32_t));
@@ -34,7 +39,8 @@ static bool nameTableAdd(nameTable *t, const uint8_t *at) {
     hotCheck(t->mask > 0);
     char digits[NUMBER_TEXT_MAX], other_digits[NUMBER_TEXT_MAX];
     slice name = listpackGetText(at, digits);
-    for (size_t i = hashBytes(name.ptr, name.len) & t->mask;; i = (i + 1) & t->mask) {
+    uint64_t hash = t->keyed ? hashBytes(name.ptr, name.len) : hashUnkeyed(name.ptr, name.len);
+    for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
         if (t->slots[i] == 0) {
             t->slots[i] = (uint32_t)(at - t->lp);
             return true;
@@ -46,26 +52,34 @@ static bool nameTableAdd(nameTable *t, const uint8_t *at) {
 bool packedCheck(slice bytes, unsigned width, packedFacts *out) {
     hotCheck(width > 0);
     hotCheck(width <= 2);
-    *out = (packedFacts){.is_canonical = true, .is_unique = true};
+    *out = (packedFacts){.is_canonical = true};
     if (bytes.len > LISTPACK_SIZE_MAX || !listpackIsValid(bytes.ptr, bytes.len, true, NULL, NULL))
         return false;
-    const uint8_t *lp = (const uint8_t *)bytes.ptr;
-    out->entries = listpackCount(lp);
-    if (out->entries % width) return false;
-    nameTable names;
-    nameTableInit(&names, lp, out->entries / width);
-    size_t index = 0;
-    for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at), index++) {
-        listpackItem item = listpackGet(at);
+    const uint8_t *lp = (const uint8_t *)bytes.ptr, *at = listpackFirst(lp);
+    listpackItem item;
+    for (; at; out->entries++) {
+        at = listpackRead(at, &item);
         char digits[NUMBER_TEXT_MAX];
         slice text = listpackText(&item, digits);
         int64_t number;
         out->longest = sizeMax(out->longest, text.len);
-        if (item.ptr && numberParseInt(text, &number)) out->is_canonical = false;
-        if (index % width == 0 && !nameTableAdd(&names, at)) out->is_unique = false;
+        if (item.ptr && numberMayBeInt(text) && numberParseInt(text, &number))
+            out->is_canonical = false;
+    }
+    return out->entries % width == 0;
+}
+
+bool packedIsUnique(const uint8_t *lp, unsigned width, size_t groups) {
+    hotCheck(listpackCount(lp) == groups * width);
+    nameTable names;
+    nameTableInit(&names, lp, groups);
+    bool unique = true;
+    for (const uint8_t *at = listpackFirst(lp); at && unique; at = listpackNext(lp, at)) {
+        unique = nameTableAdd(&names, at);
+        if (width == 2) at = listpackNext(lp, at);
     }
     nameTableClear(&names);
-    return true;
+    return unique;
 }
 
 uint8_t *packedCanonical(const uint8_t *lp) {

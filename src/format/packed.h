@@ -16,11 +16,12 @@ typedef struct packedFacts {
     size_t entries;
     size_t longest;    /* length of the longest entry as text */
     bool is_canonical; /* no string entry has the text of an integer */
-    bool is_unique;    /* the first entries of groups differ */
 } packedFacts;
 
 /* False if the bytes are not a valid listpack of complete groups of `width` entries. O(bytes). */
 bool packedCheck(slice bytes, unsigned width, packedFacts *out);
+/* True if the first entries of the groups of a valid listpack, so many of `width`, differ. */
+bool packedIsUnique(const uint8_t *lp, unsigned width, size_t groups);
 /* Returns a listpack with the same entries, and integers encoded as integers, in a block of
  * memAlloc() that the caller frees. */
 uint8_t *packedCanonical(const uint8_t *lp);

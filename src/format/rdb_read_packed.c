@@ -165,6 +165,15 @@ static bool fitsPacked(const valueReader *v, valueType type, const uint8_t *lp, 
     }
 }
 
+/* A hash whose field names have a shape: those of a shape are distinct, so nobody has to look for
+ * duplicates. NULL for all others. */
+static robj *hashWithShape(valueReader *v, const uint8_t *lp, const packedFacts *facts,
+                           bool is_zipmap) {
+    size_t count = facts->entries / 2;
+    if (is_zipmap || !facts->is_canonical || !fitsPacked(v, TYPE_HASH, lp, count)) return NULL;
+    return hashNewShaped(v->key, lp);
+}
+
 /* Builds the object of a listpack that has passed packedCheck(). */
 static status fromListpack(valueReader *v, const packedKind *kind, const uint8_t *lp,
                            const packedFacts *facts) {
@@ -182,11 +191,9 @@ static status fromListpack(valueReader *v, const packedKind *kind, const uint8_t
     if (sorted && !too_long && fitsPacked(v, kind->type, lp, count)) {
         uint8_t *canonical = facts->is_canonical ? NULL : packedCanonical(lp);
         const uint8_t *bytes = canonical ? canonical : lp;
-        v->o = kind->type == TYPE_HASH
-                   ? hashNewListpack(v->key, bytes)
-                   : objectNewPacked(v->key, kind->type, FORM_PACKED,
-                                     sliceMake((const char *)bytes, listpackSize(bytes)),
-                                     OBJECT_NO_EXPIRE, 0);
+        v->o = objectNewPacked(v->key, kind->type, FORM_PACKED,
+                               sliceMake((const char *)bytes, listpackSize(bytes)),
+                               OBJECT_NO_EXPIRE, 0);
         memFree(canonical);
         return OK;
     }
@@ -222,13 +229,17 @@ status rdbReadPacked(valueReader *v, int type) {
         if (!converted) return integrityFailed(v, &kind);
         bytes = sliceMake((const char *)converted, listpackSize(converted));
     }
+    const uint8_t *lp = (const uint8_t *)bytes.ptr;
     packedFacts facts;
     if (!packedCheck(bytes, kind.width, &facts)) {
         st = integrityFailed(v, &kind);
-    } else if (kind.type != TYPE_LIST && !facts.is_unique) {
+    } else if (kind.type == TYPE_HASH && (v->o = hashWithShape(v, lp, &facts, kind.is_zipmap))) {
+        st = OK;
+    } else if (kind.type != TYPE_LIST &&
+               !packedIsUnique(lp, kind.width, facts.entries / kind.width)) {
         st = is_ziplist ? integrityFailed(v, &kind) : duplicates(v, &kind);
     } else {
-        st = fromListpack(v, &kind, (const uint8_t *)bytes.ptr, &facts);
+        st = fromListpack(v, &kind, lp, &facts);
     }
     memFree(converted);
     return st;

@@ -249,18 +249,19 @@ bool recordDeleteField(robj **o, slice field) {
 /* ------------------------------------------------------------------ as a listpack */
 
 slice recordListpack(const robj *o) {
-    enum { ENDS_MAX = 2 * 5 }; /* the lengths after name and value */
+    enum { END_MAX = 5 }; /* the length after a value */
     const shape *s = recordShape(o);
     const uint8_t *from = recordValues(o);
     size_t values = (size_t)(skipValues(from, s->count) - from);
-    size_t most = LISTPACK_EMPTY_SIZE + values + s->start[s->count] +
-                  s->count * ((size_t)LISTPACK_BODY_EXTRA + ENDS_MAX);
+    size_t most = LISTPACK_EMPTY_SIZE + values + s->entries_size + s->count * (size_t)END_MAX;
     strClear(&buffer);
     uint8_t *lp = (uint8_t *)strReserve(&buffer, most), *at = lp + LISTPACK_HEADER;
+    const uint8_t *name = s->entries;
     for (unsigned i = 0; i < s->count; i++) {
-        listpackItem name = listpackItemOf(shapeName(s, i));
-        uint8_t *end = listpackWriteBody(at, &name);
-        at = listpackWriteBack(end, (size_t)(end - at));
+        size_t name_size = listpackEntrySize(name);
+        bytesCopy((char *)at, (const char *)name, name_size);
+        at += name_size;
+        name += name_size;
         const uint8_t *next = listpackSkipBody(from);
         size_t len = (size_t)(next - from);
         bytesCopy((char *)at, (const char *)from, len);

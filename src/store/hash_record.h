@@ -32,7 +32,7 @@ static inline const uint8_t *recordValues(const robj *o) { return objectPacked(o
 /* A new record of `count` words, alternating field and value; NULL if they have no shape or exceed
  * the limits. */
 robj *recordOfPairs(slice key, const slice *words, size_t count, const packLimits *limits) MUST_USE;
-/* The same of a listpack; see hashNewListpack(). */
+/* The same of a listpack; see hashNewShaped(). */
 robj *recordOfListpack(slice key, const uint8_t *lp) MUST_USE;
 
 /* A listpack whose names have changed becomes a record if they are those of a shape that was found

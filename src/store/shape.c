@@ -186,15 +186,10 @@ static bool countCandidate(uint64_t chain) {
     return true;
 }
 
-/* What a hash of this shape does not store: the names, the end of each value, and the head of a
- * listpack, but a number. */
-static uint32_t savingOf(const slice *names, size_t count, unsigned stride) {
-    size_t bytes = LISTPACK_EMPTY_SIZE - sizeof(uint16_t) + count;
-    for (size_t i = 0; i < count; i++) {
-        listpackItem item = listpackItemOf(names[i * stride]);
-        bytes += listpackItemSize(&item);
-    }
-    return (uint32_t)bytes;
+/* What each user saves, estimated: the names, the end of each value, and the head of a listpack,
+ * but a number. */
+static uint64_t userSaves(const shape *s) {
+    return LISTPACK_EMPTY_SIZE - sizeof(uint16_t) + s->count + s->entries_size;
 }
 
 /* Enters the names into the index; false if two are equal. */
@@ -202,7 +197,7 @@ static bool fillIndex(shape *s, uint8_t *index) {
     for (unsigned i = 0; i < s->count; i++) {
         slice name = shapeName(s, i);
         if (shapeFind(s, name) >= 0) return false;
-        unsigned at = shapeNameHash(name.ptr, name.len) & s->mask;
+        unsigned at = hashUnkeyed(name.ptr, name.len) & s->mask;
         while (index[at]) at = (at + 1) & s->mask;
         index[at] = (uint8_t)(i + 1);
     }
@@ -213,24 +208,34 @@ static bool fillIndex(shape *s, uint8_t *index) {
 static shape *makeShape(const slice *names, size_t count, unsigned stride, uint64_t chain) {
     hotCheck(count >= 1);
     hotCheck(count <= SHAPE_FIELDS_MAX);
-    size_t text_bytes = 0, slots = sizePowerOfTwo(2 * count), starts = count + 1;
-    for (size_t i = 0; i < count; i++) text_bytes += names[i * stride].len;
+    size_t text_bytes = 0, entries_size = 0, slots = sizePowerOfTwo(2 * count), starts = count + 1;
+    for (size_t i = 0; i < count; i++) {
+        listpackItem item = listpackItemOf(names[i * stride]);
+        entries_size += listpackItemSize(&item);
+        text_bytes += names[i * stride].len;
+    }
     check(text_bytes <= SHAPE_NAMES_MAX);
-    shape *s = memCalloc(1, sizeof(*s) + starts * sizeof(uint16_t) + slots + text_bytes);
+    shape *s =
+        memCalloc(1, sizeof(*s) + starts * sizeof(uint16_t) + slots + text_bytes + entries_size);
     uint16_t *start = (uint16_t *)(s + 1);
     uint8_t *index = (uint8_t *)(start + starts);
     char *text = (char *)(index + slots);
+    uint8_t *entry = index + slots + text_bytes;
     *s = (shape){.chain = chain,
-                 .user_saves = savingOf(names, count, stride),
+                 .entries_size = (uint32_t)entries_size,
                  .mask = (uint16_t)(slots - 1),
                  .count = (uint8_t)count,
                  .index = index,
                  .text = text,
+                 .entries = entry,
                  .start = start};
     for (size_t i = 0; i < count; i++) {
         slice name = names[i * stride];
         if (name.len) memcpy(text + start[i], name.ptr, name.len);
         start[i + 1] = (uint16_t)(start[i] + name.len);
+        listpackItem item = listpackItemOf(name);
+        uint8_t *end = listpackWriteBody(entry, &item);
+        entry = listpackWriteBack(end, (size_t)(end - entry));
     }
     if (fillIndex(s, index)) return s;
     memFree(s);
@@ -269,9 +274,8 @@ static shape *findShape(const slice *names, size_t count, unsigned stride, uint6
 /* Where a shape with these names, the first, middle and last of `count`, is remembered. Schemas
  * with optional fields often have the same first and last one. */
 static shape **recentOf(slice first, slice middle, slice last, size_t count) {
-    size_t at = shapeNameHash(first.ptr, first.len) * 5 +
-                shapeNameHash(middle.ptr, middle.len) * 3 + shapeNameHash(last.ptr, last.len) +
-                count;
+    size_t at = hashUnkeyed(first.ptr, first.len) * 5 + hashUnkeyed(middle.ptr, middle.len) * 3 +
+                hashUnkeyed(last.ptr, last.len) + count;
     return &shapes.recent[at & (RECENT - 1)];
 }
 
@@ -446,7 +450,7 @@ slice shapeFieldName(const shape *s, unsigned position) { return shapeName(s, po
 uint64_t shapeUsers(const shape *s) { return s->users; }
 
 uint64_t shapeSaved(const shape *s) {
-    uint64_t saved = s->users * s->user_saves, own = memSizeOf(s);
+    uint64_t saved = s->users * userSaves(s), own = memSizeOf(s);
     return saved > own ? saved - own : 0;
 }
 
@@ -463,7 +467,7 @@ void shapesGetReport(shapesReport *out) {
         if (!s) continue;
         out->hashes += s->users;
         out->bytes += memSizeOf(s);
-        saved += s->users * s->user_saves;
+        saved += s->users * userSaves(s);
     }
     out->saved = saved > out->bytes ? saved - out->bytes : 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "store/shape.h"
 
 /* Hashes with the same names that are needed for a shape. */
@@ -23,18 +24,19 @@ enum { SHAPE_HASHES_MIN = 16 };
 #endif
 
 struct shape {
-    uint64_t users;        /* in all keyspaces */
-    uint64_t chain;        /* hash of the names in their order */
-    shape *next;           /* in its bucket of the table by `chain` */
-    uint32_t user_saves;   /* bytes that each user saves, estimated */
-    uint16_t id;           /* from 1 on */
-    uint16_t successor;    /* of the shape that was last found by adding a field; 0: none */
-    uint16_t mask;         /* size of `index`, a power of two, less 1 */
-    uint8_t count;         /* of fields */
-    uint8_t idle;          /* sweeps in which it had no users */
-    const uint8_t *index;  /* open addressing by shapeNameHash(): position + 1, 0: none */
-    const char *text;      /* the names, one after the other */
-    const uint16_t *start; /* offsets of the names in `text`, and the end of the last one */
+    uint64_t users;         /* in all keyspaces */
+    uint64_t chain;         /* hash of the names in their order */
+    shape *next;            /* in its bucket of the table by `chain` */
+    uint32_t entries_size;  /* bytes of `entries` */
+    uint16_t id;            /* from 1 on */
+    uint16_t successor;     /* of the shape that was last found by adding a field; 0: none */
+    uint16_t mask;          /* size of `index`, a power of two, less 1 */
+    uint8_t count;          /* of fields */
+    uint8_t idle;           /* sweeps in which it had no users */
+    const uint8_t *index;   /* open addressing by hashUnkeyed(): position + 1, 0: none */
+    const char *text;       /* the names, one after the other */
+    const uint8_t *entries; /* the names as entries of a listpack, one after the other */
+    const uint16_t *start;  /* offsets of the names in `text`, and the end of the last one */
 };
 
 extern shapeLimits shapeLimitsNow;
@@ -54,21 +56,6 @@ ALWAYS_INLINE slice shapeName(const shape *s, unsigned position) {
     return sliceMake(s->text + s->start[position], s->start[position + 1] - s->start[position]);
 }
 
-/* For the index of one shape, which is small, so it need not withstand chosen names. */
-ALWAYS_INLINE unsigned shapeNameHash(const char *name, size_t len) {
-    uint64_t x = len;
-    if (len >= 8) {
-        x += loadU64(name) * 3 + loadU64(name + len / 2 - 4) * 5 + loadU64(name + len - 8);
-    } else if (len >= 4) {
-        x += loadU32(name) + ((uint64_t)loadU32(name + len - 4) << 32);
-    } else if (len > 0) {
-        x += (uint64_t)((unsigned)(uint8_t)name[0] | (unsigned)(uint8_t)name[len / 2] << 8 |
-                        (unsigned)(uint8_t)name[len - 1] << 16)
-             << 8;
-    }
-    return (unsigned)((x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 48);
-}
-
 ALWAYS_INLINE bool shapeNameEquals(const char *own, slice name) {
     if (likely(bytesAreWords(name.len))) return bytesEqualWords(own, name.ptr, name.len);
     if (name.len > 4) return memcmp(own, name.ptr, name.len) == 0;
@@ -78,7 +65,7 @@ ALWAYS_INLINE bool shapeNameEquals(const char *own, slice name) {
 
 /* The position of a field, -1 if the shape does not have it. */
 ALWAYS_INLINE int shapeFind(const shape *s, slice name) {
-    unsigned at = shapeNameHash(name.ptr, name.len) & s->mask;
+    unsigned at = hashUnkeyed(name.ptr, name.len) & s->mask;
     for (unsigned i; (i = s->index[at]); at = (at + 1) & s->mask) {
         const uint16_t *start = s->start + i - 1;
         size_t len = (size_t)(start[1] - start[0]);

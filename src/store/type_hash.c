@@ -276,12 +276,7 @@ robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *l
     return toTable(o, hashLength(o) + count / 2);
 }
 
-robj *hashNewListpack(slice key, const uint8_t *lp) {
-    robj *record = recordOfListpack(key, lp);
-    if (record) return record;
-    return objectNewPacked(key, TYPE_HASH, FORM_PACKED, sliceMake(lp, listpackSize(lp)),
-                           OBJECT_NO_EXPIRE, 0);
-}
+robj *hashNewShaped(slice key, const uint8_t *lp) { return recordOfListpack(key, lp); }
 
 robj *hashFindShape(robj *o) {
     hotCheck(objectType(o) == TYPE_HASH);

@@ -35,9 +35,9 @@ typedef struct db db;
 robj *hashNew(slice key) MUST_USE;
 /* An empty hash that is not packed and has room for `count` fields. */
 robj *hashNewLarge(slice key, size_t count) MUST_USE;
-/* The hash of a valid listpack of distinct names and their values, in which no text is that of an
- * integer. It is packed. */
-robj *hashNewListpack(slice key, const uint8_t *lp) MUST_USE;
+/* The hash of a valid listpack of names and their values, in which no text is that of an integer,
+ * if the names have a shape. They are distinct then. NULL if they have none. */
+robj *hashNewShaped(slice key, const uint8_t *lp) MUST_USE;
 /* Gives a new hash that was filled field by field a shape, if it is packed and there is one with
  * its names. */
 robj *hashFindShape(robj *o) MUST_USE;

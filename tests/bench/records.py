@@ -15,8 +15,8 @@ one HSET each (`stepwise`: by one HSET a field). Kinds:
 
 For each: bytes per hash (used_memory over that of the empty server), ours without shapes (hash-max-shapes 0), and OURS/PEER.
 For `6 fields`, `20 fields` and `51 fields` also CPU microseconds of the server process per request at pipeline 100, the median of the
-rounds: HGET of the middle field, HMGET of 6, HGETALL, HSET of one field, HSET of a new record; and seconds of CPU to load
-the hashes from an RDB file. --base: another binary of this project, to compare with. --scale multiplies the number
+rounds: HGET of the middle field, HMGET of 6, HGETALL, HSET of one field, HSET of a new record. For all of them
+seconds of CPU to save the hashes to an RDB file, and to load them. --base: another binary of this project, to compare with. --scale multiplies the number
 of hashes. Needs Python 3.9, nothing else."""
 import argparse
 import random
@@ -129,14 +129,18 @@ def time_rows(servers, kind, count, options):
                 costs[which].append(spent / repeats / REQUESTS * 1e6)
         middle = {which: statistics.median(c) for which, c in costs.items()}
         print(f"    {name:18}" + "".join(f" {which} {us:.3f} us" for which, us in middle.items()), flush=True)
-    costs = {which: [] for which in servers}
-    for _ in range(options.rounds):
+
+
+def time_files(servers, rounds):
+    costs = {name: {which: [] for which in servers} for name in ("save", "load")}
+    for _ in range(rounds):
         for which, server in servers.items():
-            server.ask("SAVE")
-            before = server.cpu()
-            server.ask("DEBUG", "RELOAD", "NOSAVE")
-            costs[which].append(server.cpu() - before)
-    print("    load             " + "".join(f" {which} {statistics.median(c):.2f} s" for which, c in costs.items()), flush=True)
+            for name, words in (("save", ("SAVE",)), ("load", ("DEBUG", "RELOAD", "NOSAVE"))):
+                before = server.cpu()
+                server.ask(*words)
+                costs[name][which].append(server.cpu() - before)
+    for name, of_name in costs.items():
+        print(f"    {name:18}" + "".join(f" {which} {statistics.median(c):.2f} s" for which, c in of_name.items()), flush=True)
 
 
 def run_kind(kind, options):
@@ -155,6 +159,8 @@ def run_kind(kind, options):
               f"  ours/peer {sizes['ours'] / sizes['peer']:.2f}  plain/peer {sizes['plain'] / sizes['peer']:.2f}", flush=True)
         if kind in TIMED and options.rounds:
             time_rows(servers, kind, count, options)
+        if options.rounds:
+            time_files(servers, options.rounds)
     finally:
         for server in servers.values():
             server.__exit__()

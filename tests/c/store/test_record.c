@@ -169,7 +169,9 @@ static void stepDelete(size_t at) {
 
 /* As if it was written to a file and loaded. */
 static void stepReload(size_t at) {
-    robj *loaded = hashNewListpack(SLICE("other"), want[at].bytes);
+    slice key = SLICE("other"), bytes = sliceMake(want[at].bytes, listpackSize(want[at].bytes));
+    robj *loaded = hashNewShaped(key, want[at].bytes);
+    if (!loaded) loaded = objectNewPacked(key, TYPE_HASH, FORM_PACKED, bytes, OBJECT_NO_EXPIRE, 0);
     objectFree(hashes[at]);
     hashes[at] = loaded;
 }
