@@ -17,6 +17,7 @@ int test_kvstore(void);
 int test_listpack(void);
 int test_ordered(void);
 int test_quicklist(void);
+int test_size_sample(void);
 int test_stream(void);
 
 int main(void) {
@@ -35,6 +36,7 @@ int main(void) {
     failed += test_listpack();
     failed += test_ordered();
     failed += test_quicklist();
+    failed += test_size_sample();
     failed += test_stream();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;
