@@ -306,13 +306,21 @@ bool aclMayReadAll(const aclRules *rules) {
     return false;
 }
 
-bool aclMayRead(const aclRules *rules, int db_id, slice key) {
+static bool mayAccess(const aclRules *rules, int db_id, slice key, uint32_t access) {
     hotCheck(db_id >= 0);
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const aclSelector *s = &rules->selectors[i];
         if (!allowsDb(s, db_id)) continue;
-        if (s->flags & ACL_ALL_KEYS || aclAllowsKey(s->keys, s->key_count, key, ACL_READ))
+        if (s->flags & ACL_ALL_KEYS || aclAllowsKey(s->keys, s->key_count, key, access))
             return true;
     }
     return false;
+}
+
+bool aclMayRead(const aclRules *rules, int db_id, slice key) {
+    return mayAccess(rules, db_id, key, ACL_READ);
+}
+
+bool aclMayWrite(const aclRules *rules, int db_id, slice key) {
+    return mayAccess(rules, db_id, key, ACL_WRITE);
 }

@@ -52,6 +52,8 @@ enum aclCheckFlag { ACL_CHECK_ALL = 1, ACL_CHECK_KEYS = 2, ACL_CHECK_CHANNELS = 
 uint32_t aclChecksOf(const aclRules *rules);
 /* True if some selector allows the key of the database to be read. */
 bool aclMayRead(const aclRules *rules, int db_id, slice key);
+/* The same for writing. */
+bool aclMayWrite(const aclRules *rules, int db_id, slice key);
 /* True if a selector allows every key of every database; false does not mean that some may not be
  * read. */
 bool aclMayReadAll(const aclRules *rules);

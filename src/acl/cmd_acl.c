@@ -11,6 +11,7 @@
 #include "acl/users.h"
 #include "base/base.h"
 #include "base/random.h"
+#include "engine/quota.h"
 #include "engine/reply.h"
 
 enum { GENPASS_BITS_DEFAULT = 256, GENPASS_BITS_MAX = 4096, CATEGORY_SHOWN_MAX = 128 };
@@ -160,6 +161,17 @@ static void replySelector(ctx *c, const aclSelector *s) {
     replyPart(c, "databases", s, aclDescribeDatabases);
 }
 
+/* Only of users with a limit: others are shown as Valkey shows them. */
+static void replyLimit(ctx *c, const quota *limit) {
+    quotaReport r;
+    accountsSettle();
+    quotaReadOf(limit, &r);
+    replyBulkText(c, "maxmemory");
+    replyInteger(c, (int64_t)r.limit);
+    replyBulkText(c, "used-memory");
+    replyInteger(c, (int64_t)r.bytes);
+}
+
 /* ACL GETUSER username. Reply: a map with the rules of the user, or null. */
 void aclGetuserCommand(ctx *c) {
     hotCheck(c->argc == 3);
@@ -170,7 +182,8 @@ void aclGetuserCommand(ctx *c) {
         return;
     }
     const aclRules *rules = u->rules;
-    replyMap(c, 7);
+    const quota *limit = u->as_user.quota;
+    replyMap(c, limit ? 9 : 7);
     replyBulkText(c, "flags");
     replySet(c, 1 + rules->nopass);
     replyBulkText(c, rules->on ? "on" : "off");
@@ -190,6 +203,7 @@ void aclGetuserCommand(ctx *c) {
         replyMap(c, 4);
         replySelector(c, &rules->selectors[i]);
     }
+    if (limit) replyLimit(c, limit);
     warnFirstArgs(rules);
 }
 

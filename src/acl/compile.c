@@ -257,6 +257,7 @@ static aclRules *fill(block *b, const aclDraft *d) {
     if (rules) {
         *rules = (aclRules){.on = d->on,
                             .nopass = d->nopass,
+                            .maxmemory = d->maxmemory,
                             .password_count = (uint32_t)passwords,
                             .selector_count = (uint32_t)selectors,
                             .passwords = (const uint8_t(*)[ACL_HASH_SIZE])hashes};
@@ -307,6 +308,7 @@ void aclDraftFrom(aclDraft *d, const aclRules *rules) {
     hotCheck(threadIsMain());
     *d = (aclDraft){.on = rules->on,
                     .nopass = rules->nopass,
+                    .maxmemory = rules->maxmemory,
                     .password_count = (int)rules->password_count,
                     .selector_count = (int)rules->selector_count};
     size_t cap = 1;

@@ -103,6 +103,8 @@ void aclDescribe(const aclRules *rules, str *out) {
         aclAppendHash(out, rules->passwords[i]);
         strAppendByte(out, ' ');
     }
+    if (rules->maxmemory)
+        strAppendFormat(out, "maxmemory=%llu ", (unsigned long long)rules->maxmemory);
     appendSelector(&rules->selectors[0], out, false);
     for (uint32_t i = 1; i < rules->selector_count; i++) {
         strAppendText(out, " (");

@@ -402,9 +402,19 @@ static const char *applyPassword(aclDraft *d, slice rule) {
     return NULL;
 }
 
+/* maxmemory=<bytes>, with units as in directives. */
+static const char *applyMaxmemory(aclDraft *d, slice text) {
+    hotCheck(d->selector_count >= 1);
+    uint64_t bytes;
+    if (!text.len || !numberParseMemory(text, &bytes)) return syntax_error;
+    d->maxmemory = bytes;
+    return NULL;
+}
+
 static void reset(aclDraft *d, bool all_channels) {
     resetPasswords(d, false);
     d->on = false;
+    d->maxmemory = 0;
     clearSelectors(d);
     selectorClear(&d->selectors[0]);
     selectorInit(&d->selectors[0], all_channels);
@@ -413,6 +423,9 @@ static void reset(aclDraft *d, bool all_channels) {
 const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels) {
     if (rule.len == 0) return NULL;
     if (memchr("><#!", rule.ptr[0], 4)) return applyPassword(d, rule);
+    const slice maxmemory = SLICE("maxmemory=");
+    if (rule.len >= maxmemory.len && sliceIs(sliceMake(rule.ptr, maxmemory.len), "maxmemory="))
+        return applyMaxmemory(d, sliceFrom(rule, maxmemory.len));
     bool closed = rule.ptr[rule.len - 1] == ')';
     if (rule.ptr[0] == '(' && closed) return addSelector(d, rule, all_channels);
     if (sliceIs(rule, "on") || sliceIs(rule, "off")) {

@@ -41,6 +41,7 @@ typedef struct aclDraftSelector {
 
 typedef struct aclDraft {
     bool on, nopass;
+    uint64_t maxmemory; /* bytes, 0: no limit */
     uint8_t (*passwords)[ACL_HASH_SIZE];
     int password_count, selector_count;
     aclDraftSelector *selectors; /* the first are the root permissions */
@@ -94,6 +95,7 @@ typedef struct aclSelector {
 
 typedef struct aclRules {
     bool on, nopass;
+    uint64_t maxmemory; /* of the keys that the user may write, bytes; 0: no limit */
     uint32_t password_count, selector_count;
     const uint8_t (*passwords)[ACL_HASH_SIZE];
     aclSelector selectors[];

@@ -13,6 +13,8 @@
 #include "acl/private_user.h"
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/lifecycle.h"
+#include "engine/quota.h"
 
 static struct {
     aclUser **list;
@@ -89,12 +91,47 @@ static void insertAt(int at, aclUser *u) {
     users.count++;
 }
 
+static bool ownsKey(void *arg, int db_id, slice key) {
+    const aclUser *u = arg;
+    return aclMayWrite(u->rules, db_id, key);
+}
+
+static bool isDescribedAs(const aclRules *a, const aclRules *b) {
+    str x = STR_EMPTY, y = STR_EMPTY;
+    aclDescribe(a, &x);
+    aclDescribe(b, &y);
+    bool same = sliceEqual(strSlice(&x), strSlice(&y));
+    strFree(&x);
+    strFree(&y);
+    return same;
+}
+
+/* Makes the limit of the user that of its rules, which have replaced `before` (NULL: none).
+ * Sentinel has no keyspace. */
+static void applyMaxmemory(aclUser *u, const aclRules *before) {
+    hotCheck(threadIsMain());
+    hotCheck(u->rules != before);
+    uint64_t limit = u->rules->maxmemory;
+    if (likely(!limit && !u->as_user.quota) || !engineDatabaseCount()) return;
+    if (!limit) {
+        quotaFree(u->as_user.quota);
+        u->as_user.quota = NULL;
+    } else if (!u->as_user.quota) {
+        u->as_user.quota = quotaNew(&u->as_user, ownsKey, u, limit);
+    } else {
+        quotaSetLimit(u->as_user.quota, limit);
+        if (!before || !isDescribedAs(before, u->rules)) quotaRestart(u->as_user.quota);
+    }
+}
+
 static aclUser *userNewTake(slice name, aclRules *rules) {
     aclUser *u = memNew(aclUser);
     u->as_user.name = sliceMake(memDup(name.ptr, name.len), name.len);
     u->as_user.session_count = 0;
     u->rules = rules;
     u->checks = aclChecksOf(rules);
+    u->as_user.quota = NULL;
+    applyMaxmemory(u, NULL);
     return u;
 }
 
@@ -106,6 +143,7 @@ static aclUser *listedNewTake(slice name, aclRules *rules) {
 }
 
 static void userFree(aclUser *u) {
+    quotaFree(u->as_user.quota);
     memFree((void *)(uintptr_t)u->as_user.name.ptr);
     memFree(u->rules);
     memFree(u->actions);
@@ -161,6 +199,7 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
         userEachSession(&u->as_user, gatesArmFor);
     }
     if (takes) userEachSession(&u->as_user, signalChannelsTaken);
+    applyMaxmemory(u, before);
     memFree(before);
 }
 

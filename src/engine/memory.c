@@ -7,13 +7,16 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "engine/account.h"
 #include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/latency.h"
+#include "engine/memory_priv.h"
 #include "engine/pause.h"
+#include "engine/quota.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/saving.h"
@@ -54,6 +57,12 @@ static evictRule ruleOf(int policy) {
     if (policy == POLICY_VOLATILE_RANDOM || policy == POLICY_ALLKEYS_RANDOM)
         rule.order = EVICT_RANDOM;
     return rule;
+}
+
+bool memoryEvictRule(evictRule *out) {
+    if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
+    *out = ruleOf(engineConf.maxmemory_policy);
+    return true;
 }
 
 static size_t excluded, before_auth; /* bytes that do not count */
@@ -113,8 +122,8 @@ static bool evict(int64_t length_us) {
         limit.timed_out = true;
         return true;
     }
-    if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
-    evictRule rule = ruleOf(engineConf.maxmemory_policy);
+    evictRule rule;
+    if (!memoryEvictRule(&rule)) return false;
     int64_t started_us = clockMonoUs();
     int64_t deadline_us = length_us < INT64_MAX - started_us ? started_us + length_us : INT64_MAX;
     for (unsigned victims = 1; !fits(); victims++) {
@@ -165,6 +174,9 @@ static void keep(int64_t length_us) {
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }
     recordResult(full || limit.timed_out, full);
+    if (likely(!accountsExist())) return;
+    accountsSettle();
+    if (pauseNow() == PAUSE_NONE && quotasKeep(length_us)) limit.timed_out = true;
 }
 
 /* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested
@@ -198,6 +210,10 @@ const gate memoryGate = {.name = "memory",
                          /* A replica that does not ignore maxmemory; an import then fails. */
                          .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
+uint64_t memoryGateMask(void) {
+    return gateMask(&memoryGate) | (quotaCount() ? gateMask(&quotaGate) : 0);
+}
+
 /* ---------------------------------------------------------------- directive, periodic job, INFO */
 
 uint64_t memoryLimit(void) { return limit.bytes; }
@@ -214,7 +230,13 @@ bool memoryIsOver(void) {
 }
 
 static void setLimited(void) {
-    engineHot.memory_limited = (limit.bytes || engineConf.maxmemory_dataset) && !limit.suspended;
+    bool limited = limit.bytes || engineConf.maxmemory_dataset || accountsExist();
+    engineHot.memory_limited = limited && !limit.suspended;
+}
+
+void memoryUpdateLimited(void) {
+    setLimited();
+    limit.timed_out = true; /* check in the next tick */
 }
 
 /* A percentage refers to the physical memory, or to the container's limit if that is lower. */
@@ -232,6 +254,7 @@ void memorySetSuspended(bool on) {
     setLimited();
     if (on) {
         disarmGate();
+        quotasDisarm();
     } else {
         limit.timed_out = true; /* check in the next tick */
     }

@@ -15,6 +15,8 @@
 /* Refuses commands that may need memory, including those queued by MULTI, while no key can be
  * evicted. */
 extern const gate memoryGate;
+/* The bits of that gate and of quota.h's, for commands that may exceed limits. */
+uint64_t memoryGateMask(void);
 
 /* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms
  * the gate if no key is left to evict. Only if engineHot.memory_limited. */

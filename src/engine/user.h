@@ -14,6 +14,7 @@
 struct user {
     slice name;
     uint64_t session_count; /* sessions that are logged in */
+    struct quota *quota;    /* quota.h; NULL: no limit */
 };
 
 /* What `acl` implements. */

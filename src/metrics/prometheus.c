@@ -2,7 +2,9 @@
  *
  * Metrics as Prometheus text and OpenMetrics, with the names used by redis_exporter, so that its
  * dashboards and alerts work. Every metric is a field of INFO; missing fields are omitted. */
+#define _GNU_SOURCE /* memmem() */
 #include <ctype.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -309,6 +311,27 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
     }
 }
 
+/* "user_maxmemory_0:used=1,limit=2,...,name=alice". The name is the rest of the value: it may have
+ * commas. */
+static void printUsers(printer *p, const char *name, metricKind kind, const char *key) {
+    static const char prefix[] = "user_maxmemory_", before[] = ",name=";
+    hotCheck(p->out);
+    slice text = p->fields, field, value;
+    bool has_type = false;
+    while (infoFieldsNext(&text, &field, &value)) {
+        if (field.len < sizeof(prefix) || memcmp(field.ptr, prefix, sizeof(prefix) - 1)) continue;
+        slice number = infoPart(value, key);
+        const char *at = memmem(value.ptr, value.len, before, sizeof(before) - 1);
+        if (!at || !isNumber(number)) continue;
+        at += sizeof(before) - 1;
+        if (!has_type) printType(p, name, kind);
+        has_type = true;
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, "user", sliceMake(at, (size_t)(value.ptr + value.len - at)));
+        strAppendFormat(p->out, "} %.*s\n", (int)number.len, number.ptr);
+    }
+}
+
 /* True for "db0", "db1" ...: the only fields that begin with "db" and a digit. */
 static bool isDatabase(slice infoField) {
     if (infoField.len < 3 || memcmp(infoField.ptr, "db", 2)) return false;
@@ -532,6 +555,13 @@ void prometheusPrint(bool open_metrics, str *out) {
     printKeyspace(&p, "db_keys", "keys", 1);
     printKeyspace(&p, "db_keys_expiring", "expires", 1);
     printKeyspace(&p, "db_avg_ttl_seconds", "avg_ttl", 0.001);
+    printFamily(&p, "db_memory_used_bytes", GAUGE, "maxmemory_", "db", "used", 1);
+    printFamily(&p, "db_memory_max_bytes", GAUGE, "maxmemory_", "db", "limit", 1);
+    printFamily(&p, "db_evicted_keys_total", COUNTER, "maxmemory_", "db", "evicted", 1);
+    printFamily(&p, "db_refused_requests_total", COUNTER, "maxmemory_", "db", "refused", 1);
+    printUsers(&p, "user_memory_used_bytes", GAUGE, "used");
+    printUsers(&p, "user_memory_max_bytes", GAUGE, "limit");
+    printUsers(&p, "user_refused_requests_total", COUNTER, "refused");
     printFamily(&p, "commands_total", COUNTER, "cmdstat_", "cmd", "calls", 1);
     printFamily(&p, "commands_duration_seconds_total", COUNTER, "cmdstat_", "cmd", "usec", 1e-6);
     printFamily(&p, "commands_rejected_calls_total", COUNTER, "cmdstat_", "cmd", "rejected_calls",

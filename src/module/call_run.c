@@ -154,7 +154,7 @@ static int protoOf(unsigned flags, const ctx *outer) {
 /* A module is not limited as clients are, but to the slots of this node; in script mode as scripts
  * are. Memory is checked by isRefused(). */
 static uint64_t exemptGates(unsigned flags) {
-    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return gateMask(&memoryGate);
+    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return memoryGateMask();
     return ~gateMask(&clusterRedirectGate);
 }
 

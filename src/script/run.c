@@ -53,7 +53,7 @@ static bool isAdmitted(const scriptRun *run, ctx *c) {
         replyError(c, SLICE("ERR Can not run script on cluster, 'no-cluster' flag is set."));
         return false;
     }
-    uint64_t exempt = run->flags & SCRIPT_ALLOW_OOM ? gateMask(&memoryGate) : 0;
+    uint64_t exempt = run->flags & SCRIPT_ALLOW_OOM ? memoryGateMask() : 0;
     if (may_write && gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
     if (!(run->flags & SCRIPT_ALLOW_STALE) && gatesAdmitStale(c) != GATE_PASS) return false;
     if (!may_write || !run->is_read_only) return true;
@@ -220,7 +220,7 @@ static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out)
     c.targets = run->targets;
     if (c.origin == ORIGIN_CLIENT) c.origin = ORIGIN_SCRIPT;
     if (run->wrote) c.gates_exempt = gatesWaivedForWriters();
-    if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= gateMask(&memoryGate);
+    if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= memoryGateMask();
     c.out = out;
     bool rejected = true;
     filteredRequest *filtered = requestFilterInner(&c);

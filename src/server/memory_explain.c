@@ -4,11 +4,13 @@
  * estimated from a sample; each value is given with its 95 % confidence interval. Main thread
  * only. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/memory.h"
 #include "engine/memory_sample.h"
+#include "engine/quota.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"
@@ -89,6 +91,33 @@ static void printShapes(str *out) {
     }
 }
 
+/* Databases and users with limits. */
+static void printLimits(str *out) {
+    if (!quotaCount()) return;
+    hotCheck(threadIsMain());
+    accountsSettle();
+    strAppendText(out, "\nLimits of databases and users\n");
+    for (int i = 0; i < quotaCount(); i++) {
+        quotaReport r;
+        char name[64], used[NUMBER_TEXT_MAX], limit[NUMBER_TEXT_MAX];
+        quotaRead(i, &r);
+        if (r.db_id < 0) {
+            snprintf(name, sizeof(name), "user %.*s", (int)sizeMin(r.user.len, 38), r.user.ptr);
+        } else {
+            snprintf(name, sizeof(name), "database %d", r.db_id);
+        }
+        numberPrintHuman(used, r.bytes);
+        numberPrintHuman(limit, r.limit);
+        strAppendFormat(out,
+                        "  %-44s %10s of %s (%.1f %%), %llu keys evicted, %llu requests refused\n",
+                        name, used, limit, 100.0 * (double)r.bytes / (double)r.limit,
+                        (unsigned long long)r.evicted, (unsigned long long)r.refused);
+    }
+    if (accountsMeasuredPercent() < 100)
+        strAppendFormat(out, "  (%d %% of the keys were measured so far)\n",
+                        accountsMeasuredPercent());
+}
+
 static void advise(str *out, const memorySample *all, const storeWaste *waste, size_t used,
                    size_t clients, const memReport *process) {
     enum { SMALL = 16 << 20 };
@@ -167,6 +196,7 @@ void memoryExplainCommand(ctx *c) {
         printGroups(&out, &all->prefixes, "Keys by prefix", all->seen, keys);
     }
     printShapes(&out);
+    printLimits(&out);
     strAppendText(&out, "\nRecommendations\n");
     advise(&out, all, &waste, used, clients, &process);
     replyVerbatim(c, strSlice(&out), "txt");

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
+#include "engine/quota.h"
 #include "engine/transaction.h"
 #include "metrics/metrics.h"
 #include "module/module.h"
@@ -26,6 +27,8 @@ const feature *const serverFeatures[] = {
     &engineFeature,
     &keyspaceFeature,
     &memoryFeature,
+    &accountFeature,
+    &quotaFeature,
     &defragFeature,
     &cmdFeature,
     &netFeature,
@@ -52,6 +55,8 @@ const feature *const sentinelFeatures[] = {
     &engineFeature,
     &keyspaceFeature,
     &memoryFeature,
+    &accountFeature,
+    &quotaFeature,
     &cmdFeature,
     &netFeature,
     &aclFeature,
@@ -82,6 +87,7 @@ const gate *const serverGateOrder[] = {
     &scriptBusyGate,
     &moduleBusyGate,
     &memoryGate,
+    &quotaGate,
     &scriptRulesGate,
     &snapshotErrorGate,
     &aofErrorGate,

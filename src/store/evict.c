@@ -21,6 +21,7 @@ typedef struct candidate {
 struct evictPool {
     candidate at[POOL_SIZE];
     evictOrder order;
+    const db *only; /* as in the rule */
 };
 
 /* The object with the highest score is evicted first. */
@@ -73,6 +74,10 @@ static bool isStillStored(const candidate *c) {
 
 static void addSamples(const keyspace *k, const evictRule *rule) {
     hotCheck(rule->samples > 0);
+    if (rule->only) {
+        if (dbSize(rule->only)) addSample(rule->only, rule);
+        return;
+    }
     for (int i = 0; i < k->count; i++) {
         if (dbSize(k->dbs[i])) addSample(k->dbs[i], rule);
     }
@@ -122,24 +127,29 @@ void evictForget(keyspace *k) {
 }
 
 static candidate bestVictim(keyspace *k, const evictRule *rule) {
-    if (!k->pool || rule->order != k->pool->order) {
+    if (!k->pool || rule->order != k->pool->order || rule->only != k->pool->only) {
         evictForget(k);
         k->pool = memNew(evictPool);
         k->pool->order = rule->order;
+        k->pool->only = rule->only;
     }
     addSamples(k, rule);
     return takeBest(k, rule);
 }
 
+static candidate randomKey(db *d, const evictRule *rule) {
+    candidate c = {.d = d};
+    c.o = rule->only_volatile ? kvstoreRandomVolatile(d->keys, NULL) : kvstoreRandom(d->keys, NULL);
+    if (c.o) c.hash = storeHash(objectKey(c.o));
+    return c;
+}
+
 static candidate anyVictim(keyspace *k, const evictRule *rule) {
+    if (rule->only) return randomKey(rule->only, rule);
     for (int i = 0; i < k->count; i++) {
         k->evict_next = (k->evict_next + 1) % k->count;
-        candidate c = {.d = k->dbs[k->evict_next]};
-        c.o = rule->only_volatile ? kvstoreRandomVolatile(c.d->keys, NULL)
-                                  : kvstoreRandom(c.d->keys, NULL);
-        if (!c.o) continue;
-        c.hash = storeHash(objectKey(c.o));
-        return c;
+        candidate c = randomKey(k->dbs[k->evict_next], rule);
+        if (c.o) return c;
     }
     return (candidate){.o = NULL};
 }

@@ -95,8 +95,9 @@ typedef struct evictRule {
     bool only_volatile; /* must be set for EVICT_TTL */
     int samples;        /* keys sampled per database: 1..64 */
     bool later;         /* free large values in the background */
+    db *only;           /* of this database; NULL: of any */
 } evictRule;
-/* Removes one key, of any database of the keyspace; false when there is none that may go. */
+/* Removes one key; false when there is none that may go. */
 bool storeEvictOne(keyspace *k, const evictRule *rule);
 
 typedef struct storeStatistics {

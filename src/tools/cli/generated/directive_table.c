@@ -89,6 +89,7 @@ const knownDirective knownDirectives[] = {
     {"crash-memcheck-enabled", "yes", NULL},
     {"daemonize", "no", NULL},
     {"databases", "16", NULL},
+    {"db-maxmemory", "", NULL},
     {"dbfilename", "dump.rdb", NULL},
     {"debug-context", "", NULL},
     {"dir", NULL, NULL},
@@ -294,4 +295,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 288;
+const int knownDirectiveCount = 289;
