@@ -102,11 +102,24 @@ static void wakeClose(loop *l) {
 }
 
 /* Consumes any number of wakes: an eventfd returns their sum, a pipe is read until it is empty. */
-static void wakeDrain(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)arg, (void)mask;
+static void wakeDrain(int fd) {
     char sink[64];
     ssize_t got;
     do { got = read(fd, sink, sizeof(sink)); } while (got == (ssize_t)sizeof(sink));
+}
+
+/* With edges each write is reported once, so nothing has to be read: the counter of an eventfd
+ * needs 2^64 wakes to be full. */
+static void wakeArrived(loop *l, int fd, void *arg, int mask) {
+    (void)arg, (void)mask;
+    if (!(l->fds[fd].mask & LOOP_EDGE)) wakeDrain(fd);
+}
+
+static status wakeWatch(loop *l) {
+    status st = loopWatch(l, l->wake_read_fd, LOOP_READ, wakeArrived, NULL);
+    bool is_counter = l->wake_read_fd == l->wake_write_fd;
+    return st == OK && is_counter && l->backend->has_edge ? loopSetEdge(l, l->wake_read_fd, true)
+                                                          : st;
 }
 
 void loopWake(loop *l) {
@@ -122,7 +135,7 @@ void loopWake(loop *l) {
 
 void loopWaitWake(loop *l) {
     struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
-    if (poll(&fd, 1, -1) > 0) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
+    if (poll(&fd, 1, -1) > 0) wakeDrain(l->wake_read_fd);
 }
 
 /* ---- creating and freeing
@@ -153,7 +166,7 @@ loop *loopNew(const char *backend, reason *why) {
         reasonSetErrno(why, "can't create an event loop");
         goto fail;
     }
-    if (loopWatch(l, l->wake_read_fd, LOOP_READ, wakeDrain, NULL) != OK) {
+    if (wakeWatch(l) != OK) {
         reasonSetErrno(why, "can't watch the loop's own descriptor");
         goto fail;
     }
