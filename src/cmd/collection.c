@@ -4,6 +4,7 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
+#include "store/member_expiry.h"
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int arg_index) {
@@ -19,10 +20,26 @@ static bool isOfType(ctx *c, const robj *o, valueType type) {
     return false;
 }
 
+robj *collectionVisible(const ctx *c, uint64_t hash, robj *o) {
+    if (likely(!engineHot.member_ttls) || !o) return o;
+    membersHide(c->db, hash, o, c->look);
+    bool all_expired = membersHidden(o) && typeOf(o)->length(o) == 0;
+    return all_expired ? NULL : o;
+}
+
+/* Removes expired members of the value that was found; returns the value as it is then. */
+static NO_INLINE robj *expireMembers(ctx *c, slice key, uint64_t hash, robj *o) {
+    hotCheck(!o || hash == c->at.at.hash);
+    if (!o || !membersExpire(c->db, key, hash, o, c->look)) return o;
+    return dbFind(c->db, key, hash, c->look, &c->at);
+}
+
 bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
     *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
+    if (unlikely(engineHot.member_ttls))
+        *out = collectionVisible(c, collectionHash(c, arg_index), *out);
     return isOfType(c, *out, type);
 }
 
@@ -30,6 +47,8 @@ bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
     *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look, &c->at);
+    if (unlikely(engineHot.member_ttls))
+        *out = expireMembers(c, c->argv[arg_index], collectionHash(c, arg_index), *out);
     return isOfType(c, *out, type);
 }
 

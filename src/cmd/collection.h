@@ -21,6 +21,9 @@ uint64_t collectionHash(const ctx *c, int arg_index);
 bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out);
 /* Like collectionFindRead(), for a command that writes. */
 bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out);
+/* For values that were looked up otherwise, for reading, under this storeHash(): hides expired
+ * members of a set or sorted set. NULL if there are no others, or `o` is. */
+robj *collectionVisible(const ctx *c, uint64_t hash, robj *o);
 /* Stores the changed value of the key at `arg_index`, which must be the most recent lookup. */
 static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
     check(c->at.at.hash == collectionHash(c, arg_index));

@@ -104,7 +104,8 @@ static bool findSources(ctx *c, job *j, int first) {
     keyWalk w;
     keyWalkInit(&w, c, first, first + (int)j->count, 1);
     for (size_t i = 0; keyWalkNext(&w); i++) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
+        robj *found = dbFindRead(c->db, w.key, w.hash, c->look);
+        const robj *o = collectionVisible(c, w.hash, found);
         if (o && objectType(o) != TYPE_ZSET && !isSet(o)) {
             replyError(c, ERR_WRONG_TYPE_TEXT);
             return false;

@@ -26,6 +26,7 @@ typedef struct engineHotLine {
     uint8_t sinks, observers, command_observers; /* numbers of what is armed */
     bool latency_tracking;
     bool loading;
+    bool member_ttls;    /* members of sets or sorted sets have, or had, TTLs */
     bool memory_limited; /* maxmemory is set: call memoryKeep() before each batch */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");

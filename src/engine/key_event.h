@@ -43,11 +43,12 @@ extern const keyEvent eventLinsert, eventLpop, eventLpush, eventLrem, eventLset,
     eventRpop, eventRpush, eventSortstore;
 extern const keyEvent eventHdel, eventHexpire, eventHexpired, eventHincrby, eventHincrbyfloat,
     eventHpersist, eventHset;
-extern const keyEvent eventSadd, eventSdiffstore, eventSinterstore, eventSpop, eventSrem,
-    eventSunionstore;
+extern const keyEvent eventSadd, eventSdiffstore, eventSexpire, eventSexpired, eventSinterstore,
+    eventSpersist, eventSpop, eventSrem, eventSunionstore;
 extern const keyEvent eventGeoradiusstore, eventGeosearchstore, eventZadd, eventZdiffstore,
-    eventZincr, eventZinterstore, eventZpopmax, eventZpopmin, eventZrangestore, eventZrem,
-    eventZremrangebylex, eventZremrangebyrank, eventZremrangebyscore, eventZunionstore;
+    eventZexpire, eventZexpired, eventZincr, eventZinterstore, eventZpersist, eventZpopmax,
+    eventZpopmin, eventZrangestore, eventZrem, eventZremrangebylex, eventZremrangebyrank,
+    eventZremrangebyscore, eventZunionstore;
 extern const keyEvent eventXadd, eventXdel, eventXgroupCreate, eventXgroupCreateconsumer,
     eventXgroupDelconsumer, eventXgroupDestroy, eventXgroupSetid, eventXsetid, eventXtrim;
 extern const keyEvent eventExpired;

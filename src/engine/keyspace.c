@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
@@ -81,19 +82,31 @@ static void tellEvicted(db *d, slice key) {
 /* A key evicted between two requests. */
 static void keyEvicted(db *d, slice key) { memoryTellEvicted(tellEvicted, d, key); }
 
-/* Expired fields found by active expiry: propagates HDEL. */
-static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
+/* Expired fields or members, found by active expiry or before a command: propagates HDEL, SREM or
+ * ZREM. */
+static void itemsExpired(db *d, slice key, valueType type, const slice *items, unsigned count,
+                         bool emptied) {
     hotCheck(count > 0);
+    bool is_hash = type == TYPE_HASH, is_set = type == TYPE_SET;
     slice *words = memNewArray(slice, (size_t)count + 2);
-    words[0] = SLICE("HDEL");
+    words[0] = is_hash ? SLICE("HDEL") : is_set ? SLICE("SREM") : SLICE("ZREM");
     words[1] = key;
-    memcpy(words + 2, fields, count * sizeof(*fields));
+    memcpy(words + 2, items, count * sizeof(*items));
     propagateUnitBegin();
-    tellRemoved(d, key, &eventHexpired);
+    tellRemoved(d, key, is_hash ? &eventHexpired : is_set ? &eventSexpired : &eventZexpired);
     if (emptied) tellRemoved(d, key, &eventDel);
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     propagateUnitEnd();
     memFree(words);
+}
+
+static void memberTimed(void) {
+    hotCheck(threadIsMain());
+    engineHot.member_ttls = true;
+    if (!engineHot.current) return; /* read from a file */
+    logNotice(
+        "Members of sets or sorted sets get TTLs: Valkey cannot read RDB files and append only "
+        "files with them, nor apply them as a replica");
 }
 
 static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, &eventNew); }
@@ -105,7 +118,8 @@ static void keyRemovalTimed(bool eviction, int64_t us) {
 }
 
 static const storeListener listener = {.expired = keyExpired,
-                                       .fields_expired = fieldsExpired,
+                                       .items_expired = itemsExpired,
+                                       .member_timed = memberTimed,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
                                        .missed = keyMissed,
@@ -336,12 +350,13 @@ static void printKeyspace(str *out) {
 static void printStats(str *out) {
     storeStatistics now = storeStats(keyspaceMain()), *s = &now;
     strAppendFormat(out,
-                    "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_stale_perc:%.2f\r\n"
+                    "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_members:%llu\r\n"
+                    "expired_stale_perc:%.2f\r\n"
                     "expired_keys_with_volatile_items_stale_perc:%.2f\r\n"
                     "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
                     (unsigned long long)s->expired, (unsigned long long)s->expired_fields,
-                    s->expired_stale_percent, s->stale_items_percent,
-                    (unsigned long long)s->expire_time_caps,
+                    (unsigned long long)s->expired_members, s->expired_stale_percent,
+                    s->stale_items_percent, (unsigned long long)s->expire_time_caps,
                     (unsigned long long)s->expire_us / 1000);
     strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
                     (unsigned long long)s->hits, (unsigned long long)s->misses);

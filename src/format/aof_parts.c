@@ -85,6 +85,11 @@ void aofPartsElement(aofParts *p, rdbWriter *w, const valueElement *element) {
     if (p->type == TYPE_ZSET) word(p, sliceMake(digits, numberPrintDouble(digits, element->score)));
     word(p, element->name);
     if (p->type == TYPE_HASH) word(p, element->value);
+    if (p->type != TYPE_HASH && element->time_ms >= 0) {
+        flush(p, w);
+        aofWriteMemberTime(w, p->type, strSlice(&p->key), element->name, element->time_ms);
+        return;
+    }
     flushIfLong(p, w, p->type == TYPE_SET ? 1 : 2);
 }
 

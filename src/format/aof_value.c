@@ -12,6 +12,7 @@
 #include "format/aof_stream.h"
 #include "format/aof_words.h"
 #include "format/rdb_module.h"
+#include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
@@ -67,9 +68,19 @@ static void writeList(rdbWriter *w, const robj *o) {
     listCursorClear(&cursor);
 }
 
+/* The times of members, in order. */
+static void writeMemberTimes(rdbWriter *w, const robj *o) {
+    const memberTimes *times = membersTimes(o);
+    for (uint64_t i = 0; i < memberTimesCount(times); i++) {
+        timedMember m = memberTimesAt(times, i);
+        aofWriteMemberTime(w, objectType(o), objectKey(o), m.member, m.time_ms);
+    }
+}
+
 static void writeSet(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_SET);
-    uint64_t remaining = setLength(o);
+    const memberTimes *times = membersTimes(o);
+    uint64_t remaining = setLength(o) + memberTimesHidden(times);
     size_t room = 0;
     setIterator it;
     listpackItem member;
@@ -79,21 +90,37 @@ static void writeSet(rdbWriter *w, const robj *o) {
         aofItem(w, &member);
     }
     setIteratorClear(&it);
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        beginItems(w, SLICE("SADD"), o, &room, remaining--, 1);
+        aofWord(w, memberTimesAt(times, i).member);
+    }
+    writeMemberTimes(w, o);
+}
+
+static void writePair(rdbWriter *w, const zsetPair *pair) {
+    char digits[NUMBER_TEXT_MAX];
+    aofWord(w, sliceMake(digits, numberPrintDouble(digits, pair->score)));
+    aofWord(w, pair->member);
 }
 
 static void writeZset(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_ZSET);
-    uint64_t remaining = zsetLength(o);
+    const memberTimes *times = membersTimes(o);
+    uint64_t visible = zsetLength(o), remaining = visible + memberTimesHidden(times);
     size_t room = 0;
     zsetCursor cursor;
     zsetPair pair;
-    char digits[NUMBER_TEXT_MAX];
-    zsetSeek(&cursor, o, 0, false);
-    while (zsetNext(&cursor, &pair)) {
+    if (visible) zsetSeek(&cursor, o, 0, false);
+    while (visible-- && zsetNext(&cursor, &pair)) {
         beginItems(w, SLICE("ZADD"), o, &room, remaining--, 2);
-        aofWord(w, sliceMake(digits, numberPrintDouble(digits, pair.score)));
-        aofWord(w, pair.member);
+        writePair(w, &pair);
     }
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        timedMember hidden = memberTimesAt(times, i);
+        beginItems(w, SLICE("ZADD"), o, &room, remaining--, 2);
+        writePair(w, &(zsetPair){hidden.member, hidden.score});
+    }
+    writeMemberTimes(w, o);
 }
 
 static void writeTimedFields(rdbWriter *w, const robj *o) {
@@ -164,6 +191,17 @@ static void writeModule(rdbWriter *w, const robj *o) {
     valuePlace at = {w->db_id, objectKey(o)};
     check(c != NULL);
     if (c->write_commands) c->write_commands(c, w, &at, v->content);
+}
+
+void aofWriteMemberTime(rdbWriter *w, int type, slice key, slice member, int64_t time_ms) {
+    char digits[NUMBER_TEXT_MAX];
+    const slice words[] = {type == TYPE_SET ? SLICE("SPEXPIREAT") : SLICE("ZPEXPIREAT"),
+                           key,
+                           sliceMake(digits, numberPrintInt(digits, time_ms)),
+                           SLICE("MEMBERS"),
+                           SLICE("1"),
+                           member};
+    aofWriteCommand(w, (int)COUNT_OF(words), words);
 }
 
 void aofWriteCommand(rdbWriter *w, int argc, const slice *argv) {

@@ -136,6 +136,7 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     hotCheck(objectType(o) < TYPE_COUNT);
     bool is_string = objectType(o) == TYPE_STRING;
     rdbType type = likely(is_string) ? RDB_TYPE_STRING : rdbTypeOf(o);
+    if (unlikely(w->released_types)) type = rdbTypeReleased(type);
     if (!is_string && !rdbTypeInVersion(type, version)) {
         return reasonSet(&w->why, ERR_LIMIT,
                          "RDB version %d has no type for a hash whose fields expire", version);

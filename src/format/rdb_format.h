@@ -49,6 +49,10 @@ typedef enum rdbType {
     RDB_TYPE_COUNT = 23,
     RDB_TYPE_FOREIGN_MIN =
         22, /* in a foreign version: types and opcodes with another meaning there */
+    /* Types of this server, which no Valkey reads: members with expiry times. Written only for
+     * values that have such members. */
+    RDB_TYPE_SET_TIMED = 224,
+    RDB_TYPE_ZSET_TIMED = 225,
     RDB_TYPE_FOREIGN_MAX = 243,
 } rdbType;
 

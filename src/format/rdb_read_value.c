@@ -7,6 +7,7 @@
 #include "ds/quicklist.h"
 #include "format/rdb_module.h"
 #include "format/rdb_value_priv.h"
+#include "store/member_expiry.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
@@ -93,8 +94,48 @@ static status readFieldTime(valueReader *v, int64_t *time_ms) {
     status st = rdbReadU64(v->r, &bits);
     if (st != OK) return st;
     *time_ms = (int64_t)bits == -1 ? HASH_NO_TIME : (int64_t)bits;
-    if ((int64_t)bits < -1) return rdbReaderFail(v->r, "Invalid expiry time of a hash field");
+    if ((int64_t)bits < -1) return rdbReaderFail(v->r, "Invalid expiry time of a field or member");
     return OK;
+}
+
+/* Adds a member with its time to v->o, a table. */
+static status addTimed(valueReader *v, slice member, double score, int64_t time_ms, bool scored) {
+    bool added;
+    if (scored) {
+        zsetPair pair = {member, score};
+        zsetAdded what;
+        if (score != score) return rdbReaderFail(v->r, "Zset with NAN score detected");
+        v->o = zsetAdd(v->o, &pair, 0, &v->options->limits.zset, &what);
+        added = what == ZSET_ADDED;
+    } else {
+        listpackItem item = listpackItemOf(member);
+        v->o = setAdd(v->o, &item, &v->options->limits.set, &added);
+    }
+    if (!added) return rdbReaderFail(v->r, "Duplicate members detected");
+    if (time_ms != HASH_NO_TIME) check(memberSetTime(&v->o, member, time_ms));
+    return OK;
+}
+
+/* Reads a set or sorted set whose members have expiry times. */
+static status readTimed(valueReader *v, int type) {
+    const packLimits table = {0, 0};
+    bool scored = type == RDB_TYPE_ZSET_TIMED;
+    uint64_t count;
+    status st = rdbReadLength(v->r, &count);
+    if (st != OK) return st;
+    v->o = scored ? zsetNew(v->key, 1, 0, &table) : setNewLarge(v->key, rdbReserveCount(count));
+    str member = STR_EMPTY;
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        double score = 0;
+        int64_t time_ms = HASH_NO_TIME;
+        st = rdbReadStringInto(v->r, &member);
+        if (st == OK && scored) st = rdbReadDouble(v->r, &score);
+        if (st == OK) st = readFieldTime(v, &time_ms);
+        if (st != OK || dropField(v, strSlice(&member), time_ms)) continue;
+        st = addTimed(v, strSlice(&member), score, time_ms, scored);
+    }
+    strFree(&member);
+    return st;
 }
 
 /* Reads a hash; `timed`: each field has an expiry time. */
@@ -195,6 +236,7 @@ static status readByType(valueReader *v, int type) {
         [RDB_TYPE_MODULE_PRE_GA] = readPreGa,
         [RDB_TYPE_MODULE_2] = readModule,
     };
+    if (type == RDB_TYPE_SET_TIMED || type == RDB_TYPE_ZSET_TIMED) return readTimed(v, type);
     if (type < 0 || type >= RDB_TYPE_COUNT || !readers[type]) {
         (void)rdbReaderFail(v->r, "Unknown RDB encoding type %d", type);
         return ERR_NOT_FOUND;

@@ -22,10 +22,13 @@ rdbType rdbTypeOf(const robj *o);
 const char *rdbTypeName(int type);
 /* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
-/* Writes the value, without type and key. Expired hash fields are included. */
+/* The type that Valkey has in place of one of this server: without expiry times of members. */
+rdbType rdbTypeReleased(rdbType type);
+/* Writes the value, without type and key: as rdbTypeOf(), or, with w->released_types, as
+ * rdbTypeReleased() of it. Expired fields and members are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
 /* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`:
- * fields of the hash have TTLs), the number of elements or nodes with rdbWriteLength(), then each
+ * fields or members have TTLs), the number of elements or nodes with rdbWriteLength(), then each
  * of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
@@ -65,14 +68,14 @@ typedef struct rdbLimits {
 typedef struct rdbReadOptions {
     rdbLimits limits;
     int db_id;      /* of the key that a payload of DUMP is for */
-    storeLook look; /* hash fields expired at its time are dropped; lookAtAll(): none */
-    /* Called for each dropped field; NULL: not needed. */
+    storeLook look; /* fields and members expired at its time are dropped; lookAtAll(): none */
+    /* Called for each dropped field or member; NULL: not needed. */
     void (*field_dropped)(void *arg, slice key, slice field);
     void *arg;
 } rdbReadOptions;
 
 /* Reads a value of `type` into a new object for `key`, which the caller owns, without expiry time.
- * *out is NULL after OK when the value has no elements, or all its fields were dropped (*dropped).
+ * *out is NULL after OK when the value has no elements, or all were dropped (*dropped).
  * Fails with ERR_SYNTAX for invalid content, ERR_NOT_FOUND for an unknown type, both with the
  * reason in the reader. */
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,

@@ -9,6 +9,7 @@
 #include "format/rdb_module.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
+#include "store/member_expiry.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
@@ -22,8 +23,11 @@ rdbType rdbTypeOf(const robj *o) {
     case TYPE_LIST: return RDB_TYPE_LIST_QUICKLIST_2;
     case TYPE_SET:
         if (objectForm(o) == FORM_PACKED_INTS) return RDB_TYPE_SET_INTSET;
-        return packed ? RDB_TYPE_SET_LISTPACK : RDB_TYPE_SET;
-    case TYPE_ZSET: return packed ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2;
+        if (packed) return RDB_TYPE_SET_LISTPACK;
+        return membersTimes(o) ? RDB_TYPE_SET_TIMED : RDB_TYPE_SET;
+    case TYPE_ZSET:
+        if (packed) return RDB_TYPE_ZSET_LISTPACK;
+        return membersTimes(o) ? RDB_TYPE_ZSET_TIMED : RDB_TYPE_ZSET_2;
     case TYPE_HASH:
         if (packed) return RDB_TYPE_HASH_LISTPACK;
         return hashTimedCount(o) ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
@@ -58,7 +62,14 @@ const char *rdbTypeName(int type) {
         [RDB_TYPE_STREAM_3] = "stream-v3",
         [RDB_TYPE_HASH_2] = "hash-volatile-items",
     };
+    if (type == RDB_TYPE_SET_TIMED) return "set-volatile-items";
+    if (type == RDB_TYPE_ZSET_TIMED) return "zset-volatile-items";
     return type >= 0 && type < RDB_TYPE_COUNT ? names[type] : NULL;
+}
+
+rdbType rdbTypeReleased(rdbType type) {
+    if (type == RDB_TYPE_SET_TIMED) return RDB_TYPE_SET;
+    return type == RDB_TYPE_ZSET_TIMED ? RDB_TYPE_ZSET_2 : type;
 }
 
 bool rdbTypeInVersion(rdbType type, int version) {
@@ -108,6 +119,11 @@ static void writeList(rdbWriter *w, const robj *o) {
     quicklistEachNode(listQuicklist(o), writeNode, w);
 }
 
+static void writeMemberTime(rdbWriter *w, const memberTimes *times, const listpackItem *member) {
+    char digits[NUMBER_TEXT_MAX];
+    rdbWriteU64(w, (uint64_t)memberTimesGet(times, listpackText(member, digits)));
+}
+
 static void writeSet(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_SET);
     if (objectForm(o) == FORM_PACKED_INTS) {
@@ -119,7 +135,9 @@ static void writeSet(rdbWriter *w, const robj *o) {
         writeListpack(w, objectPacked(o));
         return;
     }
-    rdbWriteLength(w, setLength(o));
+    const memberTimes *times = membersTimes(o);
+    bool timed = times && !w->released_types;
+    rdbWriteLength(w, setLength(o) + memberTimesHidden(times));
     setIterator it;
     listpackItem members[MEMBERS_AT_ONCE];
     setIteratorInit(&it, o);
@@ -130,9 +148,15 @@ static void writeSet(rdbWriter *w, const robj *o) {
             } else {
                 rdbWriteIntString(w, members[i].number);
             }
+            if (timed) writeMemberTime(w, times, &members[i]);
         }
     }
     setIteratorClear(&it);
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        timedMember hidden = memberTimesAt(times, i);
+        rdbWriteString(w, hidden.member);
+        if (timed) rdbWriteU64(w, (uint64_t)hidden.time_ms);
+    }
 }
 
 /* In descending order of scores, which is faster for readers with a skip list. */
@@ -143,13 +167,22 @@ static void writeZset(rdbWriter *w, const robj *o) {
         return;
     }
     size_t count = zsetLength(o);
-    rdbWriteLength(w, count);
+    const memberTimes *times = membersTimes(o);
+    bool timed = times && !w->released_types;
+    rdbWriteLength(w, count + memberTimesHidden(times));
     zsetCursor cursor;
     zsetPair pair;
-    zsetSeek(&cursor, o, count - 1, true);
-    while (zsetNext(&cursor, &pair)) {
+    if (count) zsetSeek(&cursor, o, count - 1, true);
+    while (count-- && zsetNext(&cursor, &pair)) {
         rdbWriteString(w, pair.member);
         rdbWriteDouble(w, pair.score);
+        if (timed) rdbWriteU64(w, (uint64_t)memberTimesGet(times, pair.member));
+    }
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        timedMember hidden = memberTimesAt(times, i);
+        rdbWriteString(w, hidden.member);
+        rdbWriteDouble(w, hidden.score);
+        if (timed) rdbWriteU64(w, (uint64_t)hidden.time_ms);
     }
 }
 
@@ -189,8 +222,8 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
 rdbType rdbTypeInParts(valueType type, bool timed) {
     switch (type) {
     case TYPE_LIST: return RDB_TYPE_LIST_QUICKLIST_2;
-    case TYPE_SET: return RDB_TYPE_SET;
-    case TYPE_ZSET: return RDB_TYPE_ZSET_2;
+    case TYPE_SET: return timed ? RDB_TYPE_SET_TIMED : RDB_TYPE_SET;
+    case TYPE_ZSET: return timed ? RDB_TYPE_ZSET_TIMED : RDB_TYPE_ZSET_2;
     case TYPE_HASH: return timed ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
     case TYPE_STREAM: return RDB_TYPE_STREAM_3;
     default: panic("no RDB type for values of type %d in parts", (int)type);
@@ -199,13 +232,11 @@ rdbType rdbTypeInParts(valueType type, bool timed) {
 
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e) {
     rdbWriteString(w, e->name);
-    if (type == RDB_TYPE_SET) return;
-    if (type == RDB_TYPE_ZSET_2) {
-        rdbWriteDouble(w, e->score);
-        return;
-    }
-    rdbWriteString(w, e->value);
-    if (type == RDB_TYPE_HASH_2) rdbWriteU64(w, (uint64_t)e->time_ms);
+    if (type == RDB_TYPE_ZSET_2 || type == RDB_TYPE_ZSET_TIMED) rdbWriteDouble(w, e->score);
+    if (type == RDB_TYPE_HASH || type == RDB_TYPE_HASH_2) rdbWriteString(w, e->value);
+    bool timed =
+        type == RDB_TYPE_HASH_2 || type == RDB_TYPE_SET_TIMED || type == RDB_TYPE_ZSET_TIMED;
+    if (timed) rdbWriteU64(w, (uint64_t)e->time_ms);
 }
 
 static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *why) {

@@ -52,8 +52,9 @@ struct rdbWriter {
     /* LZF for strings over 20 bytes if that saves at least 4 bytes; tried less often if it rarely
      * does. */
     bool compress;
-    uint64_t crc; /* of all bytes sent to the sink */
-    int db_id;    /* of the following values, for those of modules */
+    bool released_types; /* values are written as types that Valkey has: rdbTypeReleased() */
+    uint64_t crc;        /* of all bytes sent to the sink */
+    int db_id;           /* of the following values, for those of modules */
     uint64_t flushed;
     size_t used;
     status failed;

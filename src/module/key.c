@@ -8,6 +8,7 @@
 #include "engine/block.h"
 #include "module/generated/api.h"
 #include "module/handles.h"
+#include "store/member_expiry.h"
 
 enum { SPARES = 16 };
 
@@ -25,23 +26,42 @@ static storeLook lookOf(const ValkeyModuleKey *k) {
     return quiet ? lookWithoutTouch(look) : look;
 }
 
+/* Hides expired members of a set or sorted set; NULL if it has no others. */
+static robj *visible(const ValkeyModuleKey *k, robj *o) {
+    if (likely(!engineHot.member_ttls) || !o) return o;
+    membersHide(k->db, k->hash, o, lookOf(k));
+    return membersHidden(o) && typeOf(o)->length(o) == 0 ? NULL : o;
+}
+
 static robj *peek(const ValkeyModuleKey *k) {
     robj *o = (robj *)dbPeek(k->db, keyName(k), k->hash);
-    return o && storeIsExpired(o, lookOf(k)) ? NULL : o;
+    return o && storeIsExpired(o, lookOf(k)) ? NULL : visible(k, o);
+}
+
+/* For a change: removes expired members. */
+static robj *findToWrite(ValkeyModuleKey *k) {
+    robj *o = dbFind(k->db, keyName(k), k->hash, lookOf(k), &k->at);
+    if (likely(!engineHot.member_ttls) || !o) return o;
+    if (!membersExpire(k->db, keyName(k), k->hash, o, lookOf(k))) return o;
+    return dbFind(k->db, keyName(k), k->hash, lookOf(k), &k->at);
+}
+
+static robj *findToRead(ValkeyModuleKey *k) {
+    slice name = keyName(k);
+    storeLook look = lookOf(k);
+    int mode = k->mode;
+    if (mode & VALKEYMODULE_OPEN_KEY_NOSTATS) return dbFindUncounted(k->db, name, k->hash, look);
+    if (mode & VALKEYMODULE_OPEN_KEY_NONOTIFY) return dbFindSilent(k->db, name, k->hash, look);
+    if (mode & VALKEYMODULE_OPEN_KEY_NOTOUCH) return dbFindQuiet(k->db, name, k->hash, look);
+    return dbFindRead(k->db, name, k->hash, look);
 }
 
 /* The first lookup, with the effects that the mode wants. */
 static robj *firstLookup(ValkeyModuleKey *k) {
     hotCheck(k->hash == storeHash(keyName(k)));
-    slice name = keyName(k);
-    storeLook look = lookOf(k);
-    int mode = k->mode;
-    if (mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) return peek(k);
-    if (mode & VALKEYMODULE_WRITE) return dbFind(k->db, name, k->hash, look, &k->at);
-    if (mode & VALKEYMODULE_OPEN_KEY_NOSTATS) return dbFindUncounted(k->db, name, k->hash, look);
-    if (mode & VALKEYMODULE_OPEN_KEY_NONOTIFY) return dbFindSilent(k->db, name, k->hash, look);
-    if (mode & VALKEYMODULE_OPEN_KEY_NOTOUCH) return dbFindQuiet(k->db, name, k->hash, look);
-    return dbFindRead(k->db, name, k->hash, look);
+    if (k->mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) return peek(k);
+    if (k->mode & VALKEYMODULE_WRITE) return findToWrite(k);
+    return visible(k, findToRead(k));
 }
 
 static uint64_t hashOf(const ctx *run, slice name) {
@@ -82,7 +102,7 @@ robj *keyObject(ValkeyModuleKey *k) {
 robj *keyFind(ValkeyModuleKey *k) {
     hotCheck(keyIsWritable(k));
     if (!k->owner->run) return NULL;
-    k->object = dbFind(k->db, keyName(k), k->hash, lookOf(k), &k->at);
+    k->object = findToWrite(k);
     keysMayHaveChanged();
     k->seen = keysChanges;
     return k->object;

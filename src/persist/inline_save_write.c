@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "persist/persist_priv.h"
+#include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
@@ -51,7 +52,8 @@ static bool divides(void *arg, const robj *o) {
     if (!job->walks || job->save.job.as_commands) return false;
     if (likely(!storeSavingIsLarge(o))) return false;
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
-    bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
+    bool is_hash = objectType(o) == TYPE_HASH;
+    bool timed = is_hash ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
     return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), job->records.version);
 }
 
@@ -129,8 +131,10 @@ static void beginValue(void *arg, const savedValue *value) {
     selectDb(job, value->db_id);
     rdbWriter *w = snapshotStreamWriter(job->stream);
     job->value_type = rdbTypeInParts(objectType(value->head), value->is_timed);
+    if (unlikely(w->released_types)) job->value_type = rdbTypeReleased(job->value_type);
     rdbFileKeyInParts(w, value->head, job->value_type, value->count, job->records.access);
     job->records.writer = snapshotStreamSide(job->stream);
+    job->records.writer->released_types = w->released_types;
     job->stream_rest = (rdbStreamRest){0};
     job->in_value = true;
 }

@@ -207,6 +207,7 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
                       .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
+    w->released_types = content->released_types;
     writeHeader(r);
     bool is_rdb = !job->as_commands;
     if (is_rdb && !content->no_keys) rdbWriteModuleAux(w, RDB_AUX_BEFORE);

@@ -18,8 +18,9 @@
 typedef struct syncContent {
     int version; /* of the RDB format: RDB_VERSION, or RDB_VERSION_REDIS_MAX for older replicas */
     bool no_keys, no_functions;
-    bool no_checksum; /* the file has none, whatever rdbchecksum says */
-    bool slot_states; /* also which slots are being moved */
+    bool no_checksum;    /* the file has none, whatever rdbchecksum says */
+    bool slot_states;    /* also which slots are being moved */
+    bool released_types; /* only types that Valkey has: members without their TTLs */
 } syncContent;
 
 /* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with on_child, kind

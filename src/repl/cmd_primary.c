@@ -51,6 +51,8 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_CAN_SKIP_CHECKSUM;
     } else if (sliceIs(value, "turn-acks")) {
         peer->capabilities |= PEER_CAN_ACK_TURNS;
+    } else if (sliceIs(value, "member-ttls")) {
+        peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
     } else if (sliceIs(value, "dual-channel") && replConf.dual_channel_replication_enabled) {
         if (replConf.repl_diskless_sync) {
             peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -247,6 +249,7 @@ static bool admits(ctx *c, const replPeer *peer) {
 
 static void enlist(session *s) {
     replicasEnlist(s);
+    replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);
 }
 

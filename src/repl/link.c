@@ -172,9 +172,10 @@ static void sendNumber(replLink *link, slice name, int64_t value) {
 
 static void sendCapabilities(replLink *link, const linkSettings *s) {
     hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
-    slice words[11] = {SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"),      SLICE("capa"),
-                       SLICE("psync2"),   SLICE("capa"), SLICE("turn-acks")};
-    int count = 7;
+    slice words[13] = {SLICE("REPLCONF"),  SLICE("capa"),   SLICE("eof"),
+                       SLICE("capa"),      SLICE("psync2"), SLICE("capa"),
+                       SLICE("turn-acks"), SLICE("capa"),   SLICE("member-ttls")};
+    int count = 9;
     if (s->skips_checksum) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("skip-rdb-checksum");

@@ -70,6 +70,8 @@ void linkSecondOpened(replLink *link, int64_t now_ms) {
     slice words[] = {SLICE("REPLCONF"),
                      SLICE("capa"),
                      SLICE("eof"),
+                     SLICE("capa"),
+                     SLICE("member-ttls"),
                      SLICE("rdb-only"),
                      SLICE("1"),
                      SLICE("rdb-channel"),

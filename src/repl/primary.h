@@ -67,7 +67,8 @@ enum peerCapability {
     PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
     PEER_CAN_DUAL_CHANNEL = 4,
     PEER_CAN_SKIP_CHECKSUM = 8,
-    PEER_CAN_ACK_TURNS = 16, /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
 };
 
 /* Parts of the dataset that a replica does not want. */
@@ -111,6 +112,7 @@ typedef struct primarySave {
     int rdb_version;
     uint32_t filter;
     bool no_checksum;
+    bool released_types; /* without TTLs of members, which the replica does not know */
 } primarySave;
 
 /* What the state machine asks of its surroundings. None of them may call back into it, except where
@@ -157,6 +159,7 @@ typedef struct primarySettings {
     int64_t backlog_limit, backlog_ttl_s;
     int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
     bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls;    /* the dataset may have values that not all replicas know */
 } primarySettings;
 
 struct replPrimary {

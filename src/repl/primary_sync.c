@@ -18,10 +18,16 @@ static int rdbVersionFor(const replPeer *peer) {
     return peer->server_version >= VERSION_WITH_RDB_80 ? RDB_VERSION : RDB_VERSION_REDIS_MAX;
 }
 
+/* True if it gets members without their TTLs, if any has one. */
+static bool needsReleasedTypes(const replPrimary *p, const replPeer *peer) {
+    return p->settings.member_ttls && !(peer->capabilities & PEER_KNOWS_MEMBER_TTLS);
+}
+
 /* True if one child can save for both. */
-static bool wantsSame(const replPeer *a, const replPeer *b) {
+static bool wantsSame(const replPrimary *p, const replPeer *a, const replPeer *b) {
     return a->filter == b->filter && a->is_dataset_channel == b->is_dataset_channel &&
-           rdbVersionFor(a) == rdbVersionFor(b);
+           rdbVersionFor(a) == rdbVersionFor(b) &&
+           needsReleasedTypes(p, a) == needsReleasedTypes(p, b);
 }
 
 static void __attribute__((format(printf, 3, 0)))
@@ -81,6 +87,7 @@ static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_
 static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
     hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
+    if (needsReleasedTypes(p, peer) != p->save.released_types) return NULL;
     if (p->save.rdb_version != RDB_VERSION_REDIS_MAX && peer->server_version &&
         rdbVersionFor(peer) != p->save.rdb_version)
         return NULL;
@@ -103,8 +110,8 @@ typedef struct savePlan {
     primarySave save;
 } savePlan;
 
-static bool takesPart(const savePlan *plan, const replPeer *peer) {
-    return peer->state == PEER_WAITING_START && wantsSame(plan->first, peer);
+static bool takesPart(const replPrimary *p, const savePlan *plan, const replPeer *peer) {
+    return peer->state == PEER_WAITING_START && wantsSame(p, plan->first, peer);
 }
 
 /* False if no replica waits. */
@@ -114,7 +121,7 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
         if (!plan->first && peer->state == PEER_WAITING_START) plan->first = peer;
-        if (!plan->first || !takesPart(plan, peer)) continue;
+        if (!plan->first || !takesPart(p, plan, peer)) continue;
         plan->capabilities &= peer->capabilities;
         may_skip_checksum &= p->env->is_secure(peer);
         if (peer->waiting_since_ms < plan->oldest_ms) plan->oldest_ms = peer->waiting_since_ms;
@@ -122,13 +129,15 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     }
     if (!plan->first) return false;
     int version = rdbVersionFor(plan->first);
+    bool released = needsReleasedTypes(p, plan->first);
     bool needs_pipe = p->settings.diskless || plan->first->filter ||
-                      plan->first->is_dataset_channel || version != RDB_VERSION;
+                      plan->first->is_dataset_channel || version != RDB_VERSION || released;
     primarySave *save = &plan->save;
     save->dual_channel = plan->first->is_dataset_channel;
     save->filter = plan->first->filter;
     save->to_file = !needs_pipe || !(plan->capabilities & PEER_CAN_READ_TO_MARK);
     save->rdb_version = save->to_file ? RDB_VERSION : version;
+    save->released_types = !save->to_file && released;
     save->no_checksum =
         !save->to_file && may_skip_checksum && plan->capabilities & PEER_CAN_SKIP_CHECKSUM;
     return true;
@@ -138,14 +147,14 @@ static void beginTransfers(replPrimary *p, const savePlan *plan, int64_t now_ms)
     hotCheck(p->stream->has_backlog);
     int64_t offset = p->stream->history.offset;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
-        if (takesPart(plan, peerOf(n))) beginTransfer(p, peerOf(n), offset, now_ms);
+        if (takesPart(p, plan, peerOf(n))) beginTransfer(p, peerOf(n), offset, now_ms);
 }
 
 /* There is no child. `begun`: beginTransfers() was called. */
 static void giveUp(replPrimary *p, const savePlan *plan, bool begun) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *peer = peerOf(n);
-        if (!takesPart(plan, peer) && !(begun && peer->state == PEER_WAITING_END)) continue;
+        if (!takesPart(p, plan, peer) && !(begun && peer->state == PEER_WAITING_END)) continue;
         peer->state = PEER_TRANSMITTED; /* not to be tried again */
         p->env->close(peer);
     }

@@ -407,6 +407,7 @@ void replicasTick(int64_t budget_us) {
     (void)budget_us; /* O(replicas) */
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
+    p->settings.member_ttls = engineHot.member_ttls;
     primaryTick(p, engineHot.now_ms);
     checkLimits(p); /* soft limits are reached without writes */
     fullSyncTick(p);

@@ -10,6 +10,7 @@
 #include "store/db_priv.h"
 #include "store/hash_record.h"
 #include "store/keyspace.h"
+#include "store/member_expiry.h"
 #include "store/slab.h"
 #include "store/type_hash.h"
 #include "store/type_stream.h"
@@ -794,21 +795,32 @@ typedef struct digestSum {
     digest all; /* of all keys so far */
 } digestSum;
 
-/* Adds the expiry times of a key and its fields. */
+static void mixItemTime(slice item, int64_t time_ms, digest *to) {
+    digest own = {{0}};
+    digestMix(&own, item);
+    digestMix(&own, sliceMake(&time_ms, sizeof(time_ms)));
+    digestAddDigest(to, &own);
+}
+
+static void mixMemberTimes(const robj *o, digest *to) {
+    const memberTimes *times = membersTimes(o);
+    for (uint64_t i = 0; i < memberTimesCount(times); i++) {
+        timedMember m = memberTimesAt(times, i);
+        mixItemTime(m.member, m.time_ms, to);
+    }
+}
+
+/* Adds the expiry times of a key and its fields or members. */
 static void mixTimes(const robj *o, digest *to) {
     hotCheck(objectType(o) < TYPE_COUNT);
     int64_t time_ms = objectHasExpire(o) ? objectExpire(o) : -1;
     digestMix(to, sliceMake(&time_ms, sizeof(time_ms)));
+    if (objectType(o) != TYPE_HASH) mixMemberTimes(o, to);
     if (objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, lookAtAll());
-    while (hashNextTimed(&it, &pair, &time_ms)) {
-        digest own = {{0}};
-        digestMix(&own, pair.field);
-        digestMix(&own, sliceMake(&time_ms, sizeof(time_ms)));
-        digestAddDigest(to, &own);
-    }
+    while (hashNextTimed(&it, &pair, &time_ms)) mixItemTime(pair.field, time_ms, to);
     hashIteratorClear(&it);
 }
 

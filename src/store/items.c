@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys whose values have volatile items: hashes with field TTLs. Each database records the names of
+ * Keys whose values have volatile items: hashes with field TTLs, sets and sorted sets with member
+ * TTLs. Each database records the names of
  * such keys, so that active expiry finds the fields without visiting other keys; a database without
  * such keys has an empty table.
  *
@@ -8,6 +9,7 @@
  * stale: stale names are dropped when they are visited. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
+#include "store/member_priv.h"
 #include "store/type_hash.h"
 
 enum {
@@ -30,7 +32,9 @@ static bool keyMatches(const void *entry, const void *key, size_t len) {
 
 static const hashtableType items_type = {.hash_of = keyHash, .match = keyMatches};
 
-static bool hasItems(const robj *o) { return objectType(o) == TYPE_HASH && hashTimedCount(o) > 0; }
+static bool hasItems(const robj *o) {
+    return objectType(o) == TYPE_HASH ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
+}
 
 void itemsNote(db *d, uint64_t hash, const robj *o) {
     hotCheck(threadIsMain());
@@ -98,6 +102,10 @@ uint64_t dbItemKeys(db *d) {
 
 void dbCountExpiredFields(db *d, uint64_t count) { d->in->stats.expired_fields += count; }
 
+void dbCountExpiredMembers(db *d, uint64_t count) { d->in->stats.expired_members += count; }
+
+void dbNoteItems(db *d, uint64_t hash, const robj *o) { itemsNote(d, hash, o); }
+
 /* ------------------------------------------------------------------ active expiry */
 
 typedef struct walk {
@@ -122,10 +130,33 @@ static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired)
     d->in->stats.expired_fields += expired->count;
     beforeChange(d, k->hash, o);
     if (d->in->listener)
-        d->in->listener->fields_expired(d, key, expired->fields, expired->count, emptied);
+        d->in->listener->items_expired(d, key, TYPE_HASH, expired->fields, expired->count, emptied);
     hashRemoveExpired(o, expired);
     if (emptied) dbRemoveEmptied(d, key, k->hash);
     return emptied;
+}
+
+/* Removes expired members of a set or sorted set. False if the time is up. */
+static bool expireMembers(db *d, itemKey *k, robj *o, walk *w) {
+    hotCheck(membersTimes(o));
+    slice members[MEMBERS_EXPIRED_MAX], key = sliceMake(k->bytes, k->len);
+    uint64_t looked = 0;
+    bool stale = false;
+    for (;;) {
+        unsigned count = membersFindExpired(o, w->now_ms, members);
+        w->visited += count + 1;
+        w->expired += count;
+        if (count && !stale) w->stale_keys++;
+        stale |= count > 0;
+        looked += count + 1;
+        if (!count || membersRemoveExpired(d, key, k->hash, o, members, count)) break;
+        if (count < MEMBERS_EXPIRED_MAX) break;
+        if (looked < WINDOW) continue;
+        looked = 0;
+        if (timeIsOver(w)) return false;
+    }
+    (void)objectOf(d, k); /* drops the name if no member with a TTL is left */
+    return true;
 }
 
 /* Removes expired fields of one key. False if the time is up; the scan continues there next
@@ -137,6 +168,7 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
     uint64_t dead_before = w->expired;
     d->field_key = 0;
     w->keys++;
+    if (objectType(o) != TYPE_HASH) return expireMembers(d, k, o, w);
     do {
         hashExpired expired;
         cursor = hashFindExpired(o, cursor, w->now_ms, &expired);

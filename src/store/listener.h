@@ -10,8 +10,7 @@
 
 #include "base/slice.h"
 #include "store/keyspace.h"
-
-typedef struct robj robj;
+#include "store/object.h"
 
 /* Why a key is removed. A value that is changed in place is not removed. */
 typedef enum storeRemoval {
@@ -26,9 +25,12 @@ typedef enum storeRemoval {
 typedef struct storeListener {
     /* An expired key was found and removed. */
     void (*expired)(db *d, slice key);
-    /* Fields of a hash have expired and are about to be removed; `emptied`: together with the
-     * key. */
-    void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
+    /* Fields of a hash, or members of a set or sorted set, have expired and are about to be
+     * removed; `emptied`: together with the key. */
+    void (*items_expired)(db *d, slice key, valueType type, const slice *items, unsigned count,
+                          bool emptied);
+    /* The first member of a set or sorted set in the life of the process gets a TTL. */
+    void (*member_timed)(void);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
     /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has

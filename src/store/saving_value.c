@@ -18,6 +18,7 @@
 #include "ds/list.h"
 #include "ds/quicklist.h"
 #include "ds/stream.h"
+#include "store/member_priv.h"
 
 enum {
     SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
@@ -105,6 +106,16 @@ void savingValuesBegin(const storeSaver *to) {
 
 static hashtable tableOf(const openValue *v) { return v->ops->elements->table_of(v->value); }
 
+/* The expiry times of its elements, if they are not in them; NULL: they are, or there are none. */
+static const memberTimes *timesOf(const openValue *v) {
+    return v->ops->elements->times_of ? v->ops->elements->times_of(v->value) : NULL;
+}
+
+static void readElement(const openValue *v, const void *entry, valueElement *e) {
+    v->ops->elements->read(entry, e);
+    if (v->ops->elements->times_of) e->time_ms = memberTimesGet(timesOf(v), e->name);
+}
+
 static uint64_t elementsOfSlice(const openValue *v) {
     size_t bytes = v->ops->value_memory(NULL, v->value, SAMPLES) / (v->count + 1) + 1;
     return sizeMax(1, SLICE_BYTES / bytes);
@@ -113,7 +124,7 @@ static uint64_t elementsOfSlice(const openValue *v) {
 static void openTable(openValue *v) {
     hashtable t = tableOf(v);
     v->count = hashtableCount(&t);
-    v->is_timed = hashtableVolatileCount(&t) > 0;
+    v->is_timed = hashtableVolatileCount(&t) > 0 || timesOf(v);
     v->last = &v->first;
     hashtableCutBegin(&v->cut, &t);
 }
@@ -121,6 +132,7 @@ static void openTable(openValue *v) {
 void savingValueOpen(int db_id, const robj *o) {
     hotCheck(db_id < storeDbCount());
     openValue *v = memNew(openValue);
+    membersShowAll((robj *)(uintptr_t)o);
     v->ops = typeOf(o);
     v->value = objectPointer(o);
     v->db_id = db_id;
@@ -222,7 +234,7 @@ static bool visitElement(void *context, void *entry, unsigned flags) {
     (void)flags; /* in the entry, if they belong to it */
     openValue *v = context;
     valueElement e;
-    v->ops->elements->read(entry, &e);
+    readElement(v, entry, &e);
     if (v->touched.body) {
         uint64_t hash = v->ops->elements->type->hash_of(entry);
         if (hashtableFind(&v->touched, &touched_type, hash, e.name.ptr, e.name.len)) return true;
@@ -345,7 +357,7 @@ static openValue *findUnwritten(const void *value, const void *element, uint64_t
     if (!v) return NULL;
     *hash = v->ops->elements->type->hash_of(element);
     if (hashtableCutPassed(&v->cut, *hash)) return NULL;
-    v->ops->elements->read(element, e);
+    readElement(v, element, e);
     return v;
 }
 

@@ -102,7 +102,7 @@ bool storeEvictOne(keyspace *k, const evictRule *rule);
 
 typedef struct storeStatistics {
     uint64_t hits, misses;
-    uint64_t expired, evicted, expired_fields;
+    uint64_t expired, evicted, expired_fields, expired_members;
     double expired_stale_percent; /* estimate: share of expired keys that were not removed yet */
     /* Estimate: share of keys with expired fields among those with volatile items. */
     double stale_items_percent;

@@ -47,7 +47,7 @@ typedef struct compaction {
 typedef struct valueElement {
     slice name;      /* the field, the member; may be in `digits` */
     slice value;     /* of a field */
-    int64_t time_ms; /* of a field; -1: none */
+    int64_t time_ms; /* of a field; -1: none. Not set by `read` if there is `times_of` */
     double score;
     char digits[NUMBER_TEXT_MAX];
 } valueElement;
@@ -60,6 +60,9 @@ typedef struct valueElements {
     /* The hash under which the table has an element; `is_text` is true if it is
      * elementNameHash(). */
     uint64_t (*hash_of)(slice name, bool *is_text);
+    /* Where the expiry times of its elements are; returns NULL if none has one. NULL: they are in
+     * the elements. */
+    struct memberTimes *(*times_of)(const void *value);
 } valueElements;
 
 typedef struct typeOps {

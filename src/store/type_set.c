@@ -5,8 +5,9 @@
  * The pointer of an object with a table is the table's handle itself. An entry of the table is the
  * address of a block of [length] [text], lengths being those of objects, or of the text alone if
  * the store knows its size (elementAllocExact()), or an integer of 44 bits in place of the address
- * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text. Main thread
- * only, but for freeing. */
+ * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text. If members
+ * have TTLs, the pointer is that of a timedSet, with a bit that no handle has. Main thread only,
+ * but for freeing. */
 #include "store/type_set.h"
 
 #include "base/base.h"
@@ -15,6 +16,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/intset.h"
 #include "store/element.h"
+#include "store/member_priv.h"
 #include "store/random_elements.h"
 #include "store/saving_value.h"
 
@@ -119,10 +121,39 @@ static void freeEntry(void *entry, valueFreer *by) {
     if (!isIntEntry(entry)) elementFree(entry, by);
 }
 
-static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
+/* A set whose members have TTLs. */
+typedef struct timedSet {
+    hashtable table; /* visible members */
+    memberTimes *times;
+} timedSet;
+
+#define TIMED_BIT ((uintptr_t)2)
+
+static inline bool isTimed(const void *value) { return (uintptr_t)value & TIMED_BIT; }
+
+static inline timedSet *timedOf(const void *value) {
+    return (timedSet *)((uintptr_t)value - TIMED_BIT);
+}
+
+static inline hashtable tableOfValue(const void *value) {
+    if (unlikely(isTimed(value))) return timedOf(value)->table;
+    return (hashtable){(void *)(uintptr_t)value};
+}
+
+static memberTimes *timesOfValue(const void *value) {
+    return isTimed(value) ? timedOf(value)->times : NULL;
+}
+
+static inline hashtable tableOf(const robj *o) { return tableOfValue(objectPointer(o)); }
 
 /* The table's body may have moved. */
-static inline void putTable(robj *o, const hashtable *t) { putValue(o, t->body); }
+static inline void putTable(robj *o, const hashtable *t) {
+    if (unlikely(isTimed(objectPointer(o)))) {
+        timedOf(objectPointer(o))->table = *t;
+    } else {
+        putValue(o, t->body);
+    }
+}
 
 /* ------------------------------------------------------------------ creation */
 
@@ -336,6 +367,23 @@ robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool 
     }
 }
 
+/* Makes a set without TTLs a plain table again. */
+static void settleTimed(robj *o) {
+    hotCheck(isTimed(objectPointer(o)));
+    timedSet *s = timedOf(objectPointer(o));
+    if (memberTimesCount(s->times)) return;
+    memberTimesFree(s->times);
+    putValue(o, s->table.body);
+    memFree(s);
+}
+
+/* Forgets the TTL of a member that was removed; the caller settles the set. */
+static NO_INLINE void forgetTime(robj *o, const listpackItem *member) {
+    hotCheck(isTimed(objectPointer(o)));
+    char digits[NUMBER_TEXT_MAX];
+    memberTimesForget(timedOf(objectPointer(o))->times, listpackText(member, digits));
+}
+
 static bool removePacked(robj **o, const listpackItem *member) {
     hotCheck(objectIsPacked(*o));
     objectBuffer r;
@@ -352,17 +400,27 @@ static bool removePacked(robj **o, const listpackItem *member) {
     return removed;
 }
 
+static bool removeFromTable(robj *o, const listpackItem *member) {
+    hotCheck(!objectIsPacked(o));
+    tableKey k;
+    makeKey(&k, member);
+    hashtable t = tableOf(o);
+    void *entry = hashtableDelete(&t, &members_type, k.hash, k.key, k.len);
+    if (!entry) return false;
+    beforeElement(objectPointer(o), entry);
+    freeEntry(entry, NULL);
+    putTable(o, &t);
+    return true;
+}
+
 bool setRemove(robj **o, const listpackItem *member) {
     hotCheck(objectType(*o) == TYPE_SET);
     if (objectIsPacked(*o)) return removePacked(o, member);
-    tableKey k;
-    makeKey(&k, member);
-    hashtable t = tableOf(*o);
-    void *entry = hashtableDelete(&t, &members_type, k.hash, k.key, k.len);
-    if (!entry) return false;
-    beforeElement(objectPointer(*o), entry);
-    freeEntry(entry, NULL);
-    putTable(*o, &t);
+    if (!removeFromTable(*o, member)) return false;
+    if (unlikely(isTimed(objectPointer(*o)))) {
+        forgetTime(*o, member);
+        settleTimed(*o);
+    }
     return true;
 }
 
@@ -568,14 +626,17 @@ static void popFromInts(objectBuffer *r, size_t count, setVisitProc *visit, void
 static void popFromTable(robj *o, size_t count, setVisitProc *visit, void *arg) {
     hotCheck(objectType(o) == TYPE_SET);
     hashtable t = tableOf(o);
+    bool timed = isTimed(objectPointer(o));
     for (; count > 0; count--) {
         void *entry = hashtablePop(&t, &members_type);
         listpackItem member = entryItem(entry);
         visit(arg, &member);
         beforeElement(objectPointer(o), entry);
+        if (timed) forgetTime(o, &member);
         freeEntry(entry, NULL);
     }
     putTable(o, &t);
+    if (timed) settleTimed(o);
 }
 
 void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
@@ -595,6 +656,68 @@ void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
     *o = r.o;
 }
 
+/* ------------------------------------------------------------------ members with TTLs */
+
+static memberTimes *timesOf(const robj *o) {
+    return objectIsPacked(o) ? NULL : timesOfValue(objectPointer(o));
+}
+
+static bool hasMember(const robj *o, slice member) {
+    listpackItem item = listpackItemOf(member);
+    return setHas(o, &item);
+}
+
+static robj *setMemberTime(robj *o, slice member, int64_t time_ms) {
+    hotCheck(objectType(o) == TYPE_SET);
+    hotCheck(hasMember(o, member));
+    listpackItem item = listpackItemOf(member);
+    if (objectIsPacked(o)) o = toTable(o, setLength(o));
+    if (!isTimed(objectPointer(o))) {
+        timedSet *s = memNew(timedSet);
+        s->table = tableOf(o);
+        s->times = memberTimesNew(false);
+        putValue(o, (void *)((uintptr_t)s + TIMED_BIT));
+    }
+    if (storeNow.saving_values) {
+        tableKey k;
+        makeKey(&k, &item);
+        hashtable t = tableOf(o);
+        savingElementBefore(objectPointer(o),
+                            hashtableFind(&t, &members_type, k.hash, k.key, k.len));
+    }
+    memberTimes *times = timedOf(objectPointer(o))->times;
+    if (time_ms == MEMBER_NO_TIME) {
+        memberTimesForget(times, member);
+    } else {
+        memberTimesSet(times, member, time_ms);
+    }
+    settleTimed(o);
+    return o;
+}
+
+static double hideMember(robj *o, slice member) {
+    hotCheck(isTimed(objectPointer(o)));
+    listpackItem item = listpackItemOf(member);
+    check(removeFromTable(o, &item));
+    return 0; /* it has no score */
+}
+
+static void showMember(robj *o, slice member, double score) {
+    (void)score; /* it has none */
+    hotCheck(isTimed(objectPointer(o)));
+    listpackItem item = listpackItemOf(member);
+    bool added;
+    (void)addToTable(o, &item, &added); /* it stays the same object */
+    check(added);
+}
+
+const memberOps setMemberOps = {.times_of = timesOf,
+                                .has = hasMember,
+                                .set_time = setMemberTime,
+                                .hide = hideMember,
+                                .show = showMember,
+                                .settle = settleTimed};
+
 /* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
@@ -608,16 +731,21 @@ static const char *encodingOf(const robj *o) {
 
 static void digestSet(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
-    (void)look;  /* set members do not expire */
     setIterator it;
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];
+    const memberTimes *times = timesOf(o);
     setIteratorInit(&it, o);
-    while (setNext(&it, &member)) digestAdd(to, listpackText(&member, digits));
+    while (setNext(&it, &member)) {
+        slice text = listpackText(&member, digits);
+        if (!times || !memberIsPast(look, memberTimesGet(times, text))) digestAdd(to, text);
+    }
     setIteratorClear(&it);
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        timedMember hidden = memberTimesAt(times, i);
+        if (!memberIsPast(look, hidden.time_ms)) digestAdd(to, hidden.member);
+    }
 }
-
-static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(uintptr_t)value}; }
 
 static void readEntry(const void *entry, valueElement *out) {
     out->value = SLICE("");
@@ -637,8 +765,11 @@ static uint64_t hashOfMember(slice member, bool *is_text) {
     return key.hash;
 }
 
-static const valueElements members = {
-    .table_of = tableOfValue, .type = &members_type, .read = readEntry, .hash_of = hashOfMember};
+static const valueElements members = {.table_of = tableOfValue,
+                                      .type = &members_type,
+                                      .read = readEntry,
+                                      .hash_of = hashOfMember,
+                                      .times_of = timesOfValue};
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
     valueFreer *by = context;
@@ -647,13 +778,16 @@ static void freeVisited(void *context, void *entry, unsigned flags) {
 }
 
 static void freeLarge(void *value, valueFreer *by) {
-    hashtable t = {value};
+    hashtable t = tableOfValue(value);
     hashtableFree(&t, freeVisited, by);
+    if (!isTimed(value)) return;
+    memberTimesFree(timedOf(value)->times);
+    memFree(timedOf(value));
 }
 
 static void *copyTable(const valuePlace *place, const valuePlace *to_place, void *value) {
     (void)place, (void)to_place; /* not needed */
-    hashtable from = {value}, to = {NULL};
+    hashtable from = tableOfValue(value), to = {NULL};
     hashtableReserve(&to, &members_type, hashtableCount(&from));
     hashtableIterator it;
     hashtableIteratorInit(&it, &from, &members_type);
@@ -667,13 +801,17 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
         hashtableInsert(&to, &members_type, hashOfEntry(entry), copy, 0);
     }
     hashtableIteratorClear(&it);
-    return to.body;
+    if (!isTimed(value)) return to.body;
+    timedSet *copy = memNew(timedSet);
+    copy->table = to;
+    copy->times = memberTimesCopy(timedOf(value)->times);
+    return (void *)((uintptr_t)copy + TIMED_BIT);
 }
 
 static size_t tableEffort(const valuePlace *at, const void *value) {
     (void)at; /* not needed */
-    hashtable t = {(void *)(uintptr_t)value};
-    return hashtableCount(&t);
+    hashtable t = tableOfValue(value);
+    return hashtableCount(&t) + memberTimesCount(timesOfValue(value));
 }
 
 static size_t entryMemory(const void *entry) {
@@ -684,8 +822,10 @@ static size_t entryMemory(const void *entry) {
 
 static size_t tableMemory(const valuePlace *at, const void *value, size_t samples) {
     (void)at; /* not needed */
-    hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
+    hashtable t = tableOfValue(value);
+    size_t bytes = hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
+    if (!isTimed(value)) return bytes;
+    return bytes + memSizeOf(timedOf(value)) + memberTimesBytes(timedOf(value)->times);
 }
 
 static void *moveEntry(void *entry, compaction *by) {
@@ -693,11 +833,12 @@ static void *moveEntry(void *entry, compaction *by) {
 }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
+    if (isTimed(*value)) value = &timedOf(*value)->table.body;
     return elementsCompact(value, &members_type, moveEntry, cursor, by);
 }
 
 static void statsOf(const void *value, hashtableStats *out) {
-    hashtable t = {(void *)(uintptr_t)value};
+    hashtable t = tableOfValue(value);
     hashtableStatsRead(&t, &members_type, out);
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "ds/hashtable_inline.h"
+#include "store/member_priv.h"
 #include "store/random_elements.h"
 #include "store/saving_value.h"
 #include "store/zset_priv.h"
@@ -290,6 +291,25 @@ robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits,
     return addLarge(toLarge(o, count + 1), pair, flags, added);
 }
 
+static bool removeLarge(zsetLarge *z, slice member) {
+    void *element = hashtableDelete(&z->members, &zset_members, elementNameHash(member), member.ptr,
+                                    member.len);
+    if (!element) return false;
+    beforeElement(z, element);
+    orderedDelete(&z->order, &zset_order, element);
+    elementFree(element, NULL);
+    return true;
+}
+
+/* Frees the times if none is left. */
+static void settleTimed(robj *o) {
+    hotCheck(!objectIsPacked(o));
+    zsetLarge *z = largeOf(o);
+    if (memberTimesCount(z->times)) return;
+    memberTimesFree(z->times);
+    z->times = NULL;
+}
+
 bool zsetRemove(robj **o, slice member) {
     if (objectIsPacked(*o)) {
         const uint8_t *at = findPacked(objectPacked(*o), member);
@@ -301,12 +321,11 @@ bool zsetRemove(robj **o, slice member) {
         return true;
     }
     zsetLarge *z = largeOf(*o);
-    void *element = hashtableDelete(&z->members, &zset_members, elementNameHash(member), member.ptr,
-                                    member.len);
-    if (!element) return false;
-    beforeElement(z, element);
-    orderedDelete(&z->order, &zset_order, element);
-    elementFree(element, NULL);
+    if (!removeLarge(z, member)) return false;
+    if (unlikely(z->times != NULL)) {
+        memberTimesForget(z->times, member);
+        settleTimed(*o);
+    }
     return true;
 }
 
@@ -418,6 +437,7 @@ static void dropElement(void *context, void *element) {
     zsetLarge *z = context;
     beforeElement(z, element);
     check(hashtableDeleteEntry(&z->members, &zset_members, hashOfElement(element), element));
+    if (unlikely(z->times != NULL)) memberTimesForget(z->times, zsetElementMember(element));
     elementFree(element, NULL);
 }
 
@@ -425,6 +445,7 @@ void zsetRemoveRange(robj **o, const zsetRange *range) {
     if (!objectIsPacked(*o)) {
         zsetLarge *z = largeOf(*o);
         orderedDeleteRange(&z->order, &zset_order, range->index, range->count, dropElement, z);
+        if (unlikely(z->times != NULL)) settleTimed(*o);
         return;
     }
     objectBuffer r;
@@ -492,6 +513,54 @@ void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, 
     }
 }
 
+/* ------------------------------------------------------------------ members with TTLs */
+
+static memberTimes *timesOf(const robj *o) { return objectIsPacked(o) ? NULL : largeOf(o)->times; }
+
+static bool hasMember(const robj *o, slice member) {
+    double score;
+    return zsetScore(o, member, &score);
+}
+
+static robj *setMemberTime(robj *o, slice member, int64_t time_ms) {
+    hotCheck(objectType(o) == TYPE_ZSET);
+    hotCheck(hasMember(o, member));
+    if (objectIsPacked(o)) o = toLarge(o, zsetLength(o));
+    zsetLarge *z = largeOf(o);
+    if (storeNow.saving_values) savingElementBefore(z, findElement(z, member));
+    if (!z->times) z->times = memberTimesNew(true);
+    if (time_ms == MEMBER_NO_TIME) {
+        memberTimesForget(z->times, member);
+    } else {
+        memberTimesSet(z->times, member, time_ms);
+    }
+    settleTimed(o);
+    return o;
+}
+
+static double hideMember(robj *o, slice member) {
+    hotCheck(!objectIsPacked(o));
+    double score = 0;
+    check(zsetScore(o, member, &score));
+    check(removeLarge(largeOf(o), member));
+    return score;
+}
+
+static void showMember(robj *o, slice member, double score) {
+    hotCheck(!objectIsPacked(o));
+    zsetPair pair = {member, score};
+    zsetAdded added;
+    (void)addLarge(o, &pair, 0, &added); /* it stays the same object */
+    check(added == ZSET_ADDED);
+}
+
+const memberOps zsetMemberOps = {.times_of = timesOf,
+                                 .has = hasMember,
+                                 .set_time = setMemberTime,
+                                 .hide = hideMember,
+                                 .show = showMember,
+                                 .settle = settleTimed};
+
 /* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "skiplist"; }
@@ -506,12 +575,30 @@ static void digestPair(void *arg, const zsetPair *pair) {
 
 static void digestZset(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
-    (void)look;  /* members do not expire */
-    visitAll(o, digestPair, to);
+    const memberTimes *times = timesOf(o);
+    if (!times) {
+        visitAll(o, digestPair, to);
+        return;
+    }
+    zsetCursor cursor;
+    zsetPair pair;
+    if (zsetLength(o)) zsetSeek(&cursor, o, 0, false);
+    while (zsetLength(o) && zsetNext(&cursor, &pair)) {
+        if (!memberIsPast(look, memberTimesGet(times, pair.member))) digestPair(to, &pair);
+    }
+    for (uint64_t i = 0; i < memberTimesHidden(times); i++) {
+        timedMember hidden = memberTimesAt(times, i);
+        pair = (zsetPair){hidden.member, hidden.score};
+        if (!memberIsPast(look, hidden.time_ms)) digestPair(to, &pair);
+    }
 }
 
 static hashtable membersOf(const void *value) {
     return value ? ((const zsetLarge *)value)->members : (hashtable){NULL};
+}
+
+static memberTimes *timesOfValue(const void *value) {
+    return value ? ((const zsetLarge *)value)->times : NULL;
 }
 
 static void readElement(const void *element, valueElement *out) {
@@ -525,8 +612,11 @@ static uint64_t hashOfMember(slice member, bool *is_text) {
     return hashBytes(member.ptr, member.len);
 }
 
-static const valueElements members = {
-    .table_of = membersOf, .type = &zset_members, .read = readElement, .hash_of = hashOfMember};
+static const valueElements members = {.table_of = membersOf,
+                                      .type = &zset_members,
+                                      .read = readElement,
+                                      .hash_of = hashOfMember,
+                                      .times_of = timesOfValue};
 
 static void freeVisited(void *context, void *element, unsigned flags) {
     valueFreer *by = context;
@@ -538,6 +628,7 @@ static void freeLarge(void *value, valueFreer *by) {
     zsetLarge *z = value;
     orderedFree(&z->order);
     hashtableFree(&z->members, freeVisited, by);
+    memberTimesFree(z->times);
     memFree(z);
 }
 
@@ -552,12 +643,14 @@ static void *copyLarge(const valuePlace *place, const valuePlace *to_place, void
         sorted[n++] = zsetElementNew(zsetElementMember(element), zsetElementScore(element));
     zsetLarge *copy = largeNew(sorted, count, count);
     memFree(sorted);
+    if (from->times) copy->times = memberTimesCopy(from->times);
     return copy;
 }
 
 static size_t largeEffort(const valuePlace *at, const void *value) {
     (void)at; /* not needed */
-    return ((const zsetLarge *)value)->order.count;
+    const zsetLarge *z = value;
+    return z->order.count + memberTimesCount(z->times);
 }
 
 static size_t elementMemory(const void *element) {
@@ -570,7 +663,8 @@ static size_t largeMemory(const valuePlace *at, const void *value, size_t sample
     (void)at; /* not needed */
     const zsetLarge *z = value;
     return memSizeOf(z) + z->order.bytes + hashtableBytes(&z->members) +
-           sampledMemory(&z->members, &zset_members, samples, elementMemory);
+           sampledMemory(&z->members, &zset_members, samples, elementMemory) +
+           memberTimesBytes(z->times);
 }
 
 typedef struct mover {

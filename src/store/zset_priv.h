@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "ds/listpack.h"
 #include "store/element.h"
+#include "store/member_times.h"
 #include "store/type_zset.h"
 
 /* An element is one block: [score: 8 bytes] [length] [member], lengths being those of objects. It
@@ -18,6 +19,7 @@ enum { SCORE_BYTES = 8 };
 typedef struct zsetLarge {
     hashtable members; /* elements by member */
     orderedIndex order;
+    memberTimes *times; /* NULL if no member has a TTL: takes no memory in a block of this class */
 } zsetLarge;
 
 extern const hashtableType zset_members;

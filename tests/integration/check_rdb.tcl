@@ -54,6 +54,8 @@ start_server {tags {rdb tools}} {
         assert_match "*While doing: read-object-value\n*Reading key 'k'\n*Reading type 11 (set-intset)\n*1 keys read*" $output
         write_bytes $other "VALKEY080\xfe\x00\x17\x01k\x01b\xff"
         assert_match "*Invalid object type: 23\n*While doing: read-type\n*" [lindex [check_rdb $other] 1]
+        write_bytes $other "VALKEY080\xfe\x00\xe0\x01k\x01\x01b\xfe[string repeat \xff 7]\xff"
+        assert_match "*Reading type 224 (set-volatile-items)\n*" [lindex [check_rdb $other] 1]
         write_bytes $other "NOTANRDBFILE"
         assert_match "*Wrong signature trying to load DB from file*" [lindex [check_rdb $other] 1]
     }

@@ -18,6 +18,11 @@ proc write_until {field value} {
             $writer hset hashtable f[expr {$n % 300}] $round g$n 1
             $writer sadd table n$n
             $writer zadd skiplist $n m[expr {$n % 300}]
+            $writer saddex timed_set pxat [expr {9999999990000 + $n}] members 2 new$n m[expr {$n % 300}]
+            $writer srem timed_set [expr {$n % 200}]
+            $writer zaddex timed_zset keepttl members 2 $n m[expr {$n % 300}] $n new$n
+            $writer zpexpire timed_zset 1 members 1 [expr {$n % 200}]
+            $writer zpersist timed_zset members 1 m[expr {$n % 299}]
             $writer rpush quicklist $n
             $writer append text x
             $writer setrange long $n yyy

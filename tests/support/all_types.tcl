@@ -22,6 +22,12 @@ proc fill_all_types {} {
     r hset hash a 1 b {}
     r hset timed a 1 b 2
     r hpexpireat timed 9999999999999 fields 1 a
+    for {set i 0} {$i < 300} {incr i} {
+        r saddex timed_set pxat [expr {9999999990000 + $i}] members 3 $i m$i [string repeat l $i]n
+        r zaddex timed_zset pxat [expr {9999999990000 + $i}] members 2 $i $i 0.5 m$i
+    }
+    r spersist timed_set members 3 1 m7 nn
+    r zpersist timed_zset members 2 1 m7
     for {set i 1} {$i <= 250} {incr i} {r xadd stream $i-1 f $i g v}
     r xdel stream 7-1 100-1
     r xgroup create stream group 0

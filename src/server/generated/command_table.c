@@ -293,6 +293,7 @@ commandProc rpoplpushCommand;
 commandProc rpushCommand;
 commandProc rpushxCommand;
 commandProc saddCommand;
+commandProc saddexCommand;
 commandProc saveCommand;
 commandProc scanCommand;
 commandProc scardCommand;
@@ -336,6 +337,9 @@ commandProc setbitCommand;
 commandProc setexCommand;
 commandProc setnxCommand;
 commandProc setrangeCommand;
+commandProc sexpireCommand;
+commandProc sexpireatCommand;
+commandProc sexpiretimeCommand;
 commandProc shutdownCommand;
 commandProc sinterCommand;
 commandProc sintercardCommand;
@@ -351,13 +355,19 @@ commandProc smismemberCommand;
 commandProc smoveCommand;
 commandProc sortCommand;
 commandProc sortRoCommand;
+commandProc spersistCommand;
+commandProc spexpireCommand;
+commandProc spexpireatCommand;
+commandProc spexpiretimeCommand;
 commandProc spopCommand;
+commandProc spttlCommand;
 commandProc spublishCommand;
 commandProc srandmemberCommand;
 commandProc sremCommand;
 commandProc sscanCommand;
 commandProc ssubscribeCommand;
 commandProc strlenCommand;
+commandProc sttlCommand;
 commandProc subscribeCommand;
 commandProc substrCommand;
 commandProc sunionCommand;
@@ -401,10 +411,14 @@ commandProc xrevrangeCommand;
 commandProc xsetidCommand;
 commandProc xtrimCommand;
 commandProc zaddCommand;
+commandProc zaddexCommand;
 commandProc zcardCommand;
 commandProc zcountCommand;
 commandProc zdiffCommand;
 commandProc zdiffstoreCommand;
+commandProc zexpireCommand;
+commandProc zexpireatCommand;
+commandProc zexpiretimeCommand;
 commandProc zincrbyCommand;
 commandProc zinterCommand;
 commandProc zintercardCommand;
@@ -412,8 +426,13 @@ commandProc zinterstoreCommand;
 commandProc zlexcountCommand;
 commandProc zmpopCommand;
 commandProc zmscoreCommand;
+commandProc zpersistCommand;
+commandProc zpexpireCommand;
+commandProc zpexpireatCommand;
+commandProc zpexpiretimeCommand;
 commandProc zpopmaxCommand;
 commandProc zpopminCommand;
+commandProc zpttlCommand;
 commandProc zrandmemberCommand;
 commandProc zrangeCommand;
 commandProc zrangebylexCommand;
@@ -430,6 +449,7 @@ commandProc zrevrangebyscoreCommand;
 commandProc zrevrankCommand;
 commandProc zscanCommand;
 commandProc zscoreCommand;
+commandProc zttlCommand;
 commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
@@ -3725,6 +3745,18 @@ static const commandArg args_sadd[] = {
     {.name = "member", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
+static const commandArg args_saddex_members[] = {
+    {.name = "nummembers", .type = ARG_INTEGER, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_saddex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
+};
+
 static const commandHistory history_scan[] = {
     {"6.0.0", "Added the `TYPE` subcommand."},
 };
@@ -4276,6 +4308,25 @@ static const commandArg args_setrange[] = {
     {.name = "value", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_sexpire[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "seconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
+};
+
+static const commandArg args_sexpireat[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "unix-time-seconds", .type = ARG_UNIX_TIME, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
+};
+
+static const commandArg args_sexpiretime[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
+};
+
 static const commandHistory history_shutdown[] = {
     {"7.0.0", "Added the `NOW`, `FORCE` and `ABORT` modifiers."},
     {"9.0.0", "Added the `SAFE` and `FAILOVER` modifiers."},
@@ -4413,6 +4464,20 @@ static const commandArg args_sort_ro[] = {
     {.name = "get-pattern", .display = "pattern", .token = "GET", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = 1},
     {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_slot_stats_filter_orderby_order},
     {.name = "sorting", .token = "ALPHA", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_spexpire[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "milliseconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
+};
+
+static const commandArg args_spexpireat[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "unix-time-milliseconds", .type = ARG_UNIX_TIME, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_saddex_members},
 };
 
 static const commandHistory history_spop[] = {
@@ -4920,6 +4985,18 @@ static const commandArg args_zadd[] = {
     {.name = "change", .token = "CH", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "increment", .token = "INCR", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_zadd_data},
+};
+
+static const commandArg args_zaddex_members[] = {
+    {.name = "nummembers", .type = ARG_INTEGER, .key_spec = 0},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_zadd_data},
+};
+
+static const commandArg args_zaddex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
+    {.name = "members", .token = "MEMBERS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_zaddex_members},
 };
 
 static const commandArg args_zcount[] = {
@@ -7263,6 +7340,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_append, .key_spec_count = 1,
      .history = history_sadd, .history_count = 1,
      .args = args_sadd, .arg_count = 2},
+    {.name = "saddex",
+     .proc = saddexCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Adds one or more members to a set, and optionally sets their expiration time.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_saddex, .arg_count = 4},
     {.name = "save",
      .proc = saveCommand,
      .arity = 1,
@@ -7423,6 +7513,45 @@ const commandSpec serverCommands[] = {
      .since = "2.2.0",
      .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_setrange, .arg_count = 3},
+    {.name = "sexpire",
+     .proc = sexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Sets the expiration time of members of a set in seconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpire, .arg_count = 4},
+    {.name = "sexpireat",
+     .proc = sexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Sets the expiration time of members of a set to a Unix timestamp in seconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpireat, .arg_count = 4},
+    {.name = "sexpiretime",
+     .proc = sexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Returns the expiration times of members of a set as Unix timestamps in seconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "shutdown",
      .proc = shutdownCommand,
      .arity = -1,
@@ -7576,6 +7705,58 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_sort_ro, .key_spec_count = 2,
      .args = args_sort_ro, .arg_count = 6},
+    {.name = "spersist",
+     .proc = spersistCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Removes the expiration times of members of a set.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
+    {.name = "spexpire",
+     .proc = spexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Sets the expiration time of members of a set in milliseconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_spexpire, .arg_count = 4},
+    {.name = "spexpireat",
+     .proc = spexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_spexpireat, .arg_count = 4},
+    {.name = "spexpiretime",
+     .proc = spexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Returns the expiration times of members of a set as Unix timestamps in milliseconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "spop",
      .proc = spopCommand,
      .arity = -2,
@@ -7591,6 +7772,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_getdel, .key_spec_count = 1,
      .history = history_spop, .history_count = 1,
      .args = args_spop, .arg_count = 2},
+    {.name = "spttl",
+     .proc = spttlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Returns the remaining time to live of members of a set in milliseconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "spublish",
      .proc = spublishCommand,
      .arity = 3,
@@ -7673,6 +7867,19 @@ const commandSpec serverCommands[] = {
      .since = "2.2.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "sttl",
+     .proc = sttlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Returns the remaining time to live of members of a set in seconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "subscribe",
      .proc = subscribeCommand,
      .arity = -2,
@@ -8118,6 +8325,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_expire, .key_spec_count = 1,
      .history = history_zadd, .history_count = 3,
      .args = args_zadd, .arg_count = 6},
+    {.name = "zaddex",
+     .proc = zaddexCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Adds one or more members to a sorted set, and optionally sets their expiration time.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of elements in the sorted set.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_zaddex, .arg_count = 4},
     {.name = "zcard",
      .proc = zcardCommand,
      .arity = 2,
@@ -8169,6 +8389,45 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_zdiffstore, .key_spec_count = 2,
      .args = args_zdiffstore, .arg_count = 3},
+    {.name = "zexpire",
+     .proc = zexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Sets the expiration time of members of a sorted set in seconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpire, .arg_count = 4},
+    {.name = "zexpireat",
+     .proc = zexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpireat, .arg_count = 4},
+    {.name = "zexpiretime",
+     .proc = zexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "zincrby",
      .proc = zincrbyCommand,
      .arity = 4,
@@ -8257,6 +8516,58 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sadd, .arg_count = 2},
+    {.name = "zpersist",
+     .proc = zpersistCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Removes the expiration times of members of a sorted set.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
+    {.name = "zpexpire",
+     .proc = zpexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Sets the expiration time of members of a sorted set in milliseconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_spexpire, .arg_count = 4},
+    {.name = "zpexpireat",
+     .proc = zpexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.",
+     .complexity = "O(N*log(M)) where N is the number of specified members and M the number of those with an expiration time.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_spexpireat, .arg_count = 4},
+    {.name = "zpexpiretime",
+     .proc = zpexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "zpopmax",
      .proc = zpopmaxCommand,
      .arity = -2,
@@ -8283,6 +8594,19 @@ const commandSpec serverCommands[] = {
      .since = "5.0.0",
      .key_specs = keys_getdel, .key_spec_count = 1,
      .args = args_zpopmax, .arg_count = 2},
+    {.name = "zpttl",
+     .proc = zpttlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the remaining time to live of members of a sorted set in milliseconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "zrandmember",
      .proc = zrandmemberCommand,
      .arity = -2,
@@ -8500,6 +8824,19 @@ const commandSpec serverCommands[] = {
      .since = "1.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sismember, .arg_count = 2},
+    {.name = "zttl",
+     .proc = zttlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the remaining time to live of members of a sorted set in seconds.",
+     .complexity = "O(N) where N is the number of specified members.",
+     .since = "9.1.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sexpiretime, .arg_count = 2},
     {.name = "zunion",
      .proc = zunionCommand,
      .arity = -3,
@@ -8527,4 +8864,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 270;
+const int serverCommandCount = 290;

@@ -124,14 +124,16 @@ static void historiesMatchTheModel(void **state) {
 
 static struct { uint64_t fields, emptied; } told;
 
-static void tellFields(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
+static void tellFields(db *d, slice key, valueType type, const slice *fields, unsigned count,
+                       bool emptied) {
+    assert_int_equal(type, TYPE_HASH);
     assert_non_null(dbPeek(d, key, storeHash(key)));
     for (unsigned i = 0; i < count; i++) assert_true(fields[i].len > 5);
     told.fields += count;
     told.emptied += emptied;
 }
 
-static const storeListener listener = {.fields_expired = tellFields};
+static const storeListener listener = {.items_expired = tellFields};
 
 /* Fields 0 to before `count` get the time; one more has none if `stays`. */
 static void put(db *d, slice key, uint64_t count, int64_t time_ms, bool stays) {

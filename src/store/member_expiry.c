@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * TTLs of members of sets and sorted sets (member_expiry.h). */
+#include "store/member_expiry.h"
+
+#include "base/base.h"
+#include "store/db_priv.h"
+#include "store/member_priv.h"
+
+static bool were_timed; /* the listener of the main keyspace knows */
+
+static const memberOps *opsOf(const robj *o) {
+    switch (objectType(o)) {
+    case TYPE_SET: return &setMemberOps;
+    case TYPE_ZSET: return &zsetMemberOps;
+    default: return NULL;
+    }
+}
+
+memberTimes *membersTimes(const robj *o) {
+    const memberOps *ops = opsOf(o);
+    return ops ? ops->times_of(o) : NULL;
+}
+
+uint64_t membersHidden(const robj *o) { return memberTimesHidden(membersTimes(o)); }
+
+int64_t memberTime(const robj *o, slice member) {
+    const memberOps *ops = opsOf(o);
+    check(ops != NULL);
+    if (!ops->has(o, member)) return MEMBER_MISSING;
+    return memberTimesGet(ops->times_of(o), member);
+}
+
+static void tellFirst(void) {
+    hotCheck(threadIsMain());
+    const storeListener *listener = storeNow.main.listener;
+    if (!listener || !listener->member_timed) return;
+    listener->member_timed();
+    were_timed = true;
+}
+
+bool memberSetTime(robj **o, slice member, int64_t time_ms) {
+    const memberOps *ops = opsOf(*o);
+    check(ops != NULL);
+    check(membersHidden(*o) == 0);
+    if (!ops->has(*o, member)) return false;
+    if (time_ms == MEMBER_NO_TIME && !ops->times_of(*o)) return true;
+    if (unlikely(!were_timed)) tellFirst();
+    *o = ops->set_time(*o, member, time_ms);
+    return true;
+}
+
+/* ------------------------------------------------------------------ hiding */
+
+/* Makes the first `wanted` members in order of time the hidden ones. */
+static void hideFirst(robj *o, uint64_t wanted) {
+    const memberOps *ops = opsOf(o);
+    memberTimes *times = ops->times_of(o);
+    check(wanted <= memberTimesCount(times));
+    while (memberTimesHidden(times) < wanted)
+        memberTimesHide(times, ops->hide(o, memberTimesAt(times, memberTimesHidden(times)).member));
+    while (memberTimesHidden(times) > wanted) {
+        timedMember last = memberTimesAt(times, memberTimesHidden(times) - 1);
+        ops->show(o, last.member, last.score);
+        memberTimesShow(times);
+    }
+}
+
+static uint64_t expiredBy(const memberTimes *times, storeLook look) {
+    hotCheck(times);
+    return memberTimesDue(times, look.bits >> 1);
+}
+
+void membersHide(const db *d, uint64_t hash, robj *o, storeLook look) {
+    const memberTimes *times = membersTimes(o);
+    hotCheck(threadIsMain());
+    if (!times) return;
+    uint64_t wanted = expiredBy(times, look);
+    if (wanted == memberTimesHidden(times)) return;
+    /* Not beforeChange(): the dataset remains the same, so this is no change of the keyspace. */
+    if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
+    hideFirst(o, wanted);
+}
+
+void membersShowAll(robj *o) {
+    if (membersHidden(o)) hideFirst(o, 0);
+}
+
+/* ------------------------------------------------------------------ removal */
+
+unsigned membersFindExpired(const robj *o, int64_t now_ms, slice out[MEMBERS_EXPIRED_MAX]) {
+    hotCheck(opsOf(o));
+    const memberTimes *times = membersTimes(o);
+    uint64_t count = times ? memberTimesDue(times, now_ms) : 0;
+    count = count < MEMBERS_EXPIRED_MAX ? count : MEMBERS_EXPIRED_MAX;
+    for (uint64_t i = 0; i < count; i++) out[i] = memberTimesAt(times, i).member;
+    return (unsigned)count;
+}
+
+bool membersRemoveExpired(db *d, slice key, uint64_t hash, robj *o, const slice *members,
+                          unsigned count) {
+    const memberOps *ops = opsOf(o);
+    memberTimes *times = ops->times_of(o);
+    check(count > 0);
+    check(count <= memberTimesCount(times));
+    beforeChange(d, hash, o);
+    uint64_t hidden = memberTimesHidden(times);
+    bool emptied = typeOf(o)->length(o) + hidden == count;
+    d->in->stats.expired_members += count;
+    if (d->in->listener)
+        d->in->listener->items_expired(d, key, objectType(o), members, count, emptied);
+    for (unsigned i = 0; i < count; i++) {
+        if (memberTimesHidden(times) == 0) (void)ops->hide(o, members[i]); /* its score is lost */
+        memberTimesRemoveFirst(times);
+    }
+    ops->settle(o);
+    if (emptied) dbRemoveEmptied(d, key, hash);
+    return emptied;
+}
+
+bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
+    hotCheck(threadIsMain());
+    hotCheck(hash == storeHash(key));
+    const memberTimes *times = membersTimes(o);
+    if (!times) return false;
+    slice members[MEMBERS_EXPIRED_MAX];
+    unsigned count = membersFindExpired(o, look.bits >> 1, members);
+    if (!count) {
+        membersHide(d, hash, o, look);
+        return false;
+    }
+    do {
+        if (membersRemoveExpired(d, key, hash, o, members, count)) return true;
+        count = membersFindExpired(o, look.bits >> 1, members);
+    } while (count);
+    return true;
+}
