@@ -374,7 +374,7 @@ start_server {tags {tracking} overrides {maxmemory-policy allkeys-lru}} {
             r set key$i [string repeat x 1000]
             $c get key$i
         }
-        r config set maxmemory 1
+        r config set maxmemory-eviction-tenacity 100 maxmemory 1 ;# without a limit of time
         catch {r set more v}
         r config set maxmemory 0
         assert_equal 50 [llength [invalidated $c]]
