@@ -68,6 +68,7 @@ static void freeGroup(streamGroup *g) {
     memFree(g->by_number);
     orderedFree(&g->consumers);
     idTreeClear(&g->pending);
+    streamTimesFree(g);
     memFree(g);
 }
 
@@ -215,10 +216,12 @@ void streamPendingSet(streamGroup *g, const streamPending *p) {
     if (p->delivered_ms < g->oldest_ms) g->oldest_ms = p->delivered_ms;
     if (likely(idTreeInsert(&g->pending, &entry))) {
         check(idTreeInsert(&p->owner->pending, &id_alone));
+        if (unlikely(g->times)) streamTimesAdd(g, p, STREAM_UNKNOWN);
         return;
     }
     check(idTreeFind(&g->pending, p->id, &old));
     idTreeSet(&g->pending, &entry);
+    if (unlikely(g->times)) streamTimesAdd(g, p, (int64_t)old.value[0]);
     if (old.value[2] == p->owner->number) return;
     check(idTreeRemove(&g->by_number[old.value[2]]->pending, p->id, NULL));
     check(idTreeInsert(&p->owner->pending, &id_alone));
@@ -330,7 +333,7 @@ size_t streamGroupsBytes(const stream *s, size_t samples) {
     for (const streamGroup *g = streamGroupFirst(s, &at); g && (!samples || seen < samples);
          g = streamGroupNext(&at), seen++)
         bytes += memSizeOf(g) + memSizeOf(g->by_number) + g->pending.bytes + g->consumers.bytes +
-                 consumersBytes(g, samples);
+                 streamTimesBytes(g) + consumersBytes(g, samples);
     return s->groups.bytes + scale(bytes, s->groups.count, seen);
 }
 
@@ -353,6 +356,7 @@ void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept) {
     orderedCursor at;
     for (streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
         compactTree(&g->pending, moved, kept);
+        streamTimesCompact(g, moved, kept);
         for (uint32_t i = 0; i < g->number_count; i++) {
             if (g->by_number[i]) compactTree(&g->by_number[i]->pending, moved, kept);
         }
@@ -381,7 +385,8 @@ static const char *verifyGroup(const stream *s, const streamGroup *g) {
     }
     if (consumers != g->consumers.count) return "consumers";
     if (owned != g->pending.count) return "pending entries";
-    return orderedVerify(&g->consumers, &consumers_type);
+    broken = streamTimesVerify(s, g);
+    return broken ? broken : orderedVerify(&g->consumers, &consumers_type);
 }
 
 const char *streamVerifyGroups(const stream *s) {

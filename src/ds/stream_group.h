@@ -83,9 +83,10 @@ bool streamPendingRemove(streamGroup *g, streamId id);
 bool streamIsReferenced(const stream *s, streamId id);
 
 /* Finds pending entries that were delivered at or before `until_ms` and are still in the stream, at
- * most `max` (0: all): those delivered first, in this order; of the same time in that of their ids.
- * Returns their number; *out is a block that the caller frees. Looks at all pending entries of the
- * group if one may be that old, else at none. */
+ * most `max` (0: all): those delivered first, in this order. Returns their number; *out is a block
+ * that the caller frees. If an entry may be that old, the first call looks at all pending entries
+ * of the group, and the second one makes an index, which is kept while it is used; later calls cost
+ * what they return. */
 size_t streamPendingIdle(const stream *s, streamGroup *g, int64_t until_ms, uint64_t max,
                          streamPending **out);
 /* No pending entry that is still in the stream was delivered before this time; INT64_MAX: there is

@@ -31,6 +31,9 @@ struct streamConsumer {
     char name[];
 };
 
+/* Pending entries of a group in the order of their delivery; see stream_idle.c. */
+typedef struct streamTimes streamTimes;
+
 /* Invariants: an id is in `pending` if and only if it is in the tree of the consumer with the
  * number stored with it; no pending entry that is still in the stream was delivered before
  * oldest_ms. */
@@ -44,6 +47,8 @@ struct streamGroup {
     uint32_t number_cap;
     uint32_t name_len;
     int64_t oldest_ms;
+    streamTimes *times;  /* NULL: entries are found by a walk */
+    uint32_t time_walks; /* since there were no `times` */
     char name[];
 };
 
@@ -60,8 +65,15 @@ bool streamFrozenTake(stream *s, streamId key, const streamNode *n);
 void streamCopyGroups(stream *to, const stream *from);
 void streamFreeGroups(stream *s);
 size_t streamGroupsBytes(const stream *s, size_t samples);
-/* Pending entries may have become older than their groups know (oldest_ms). */
+/* Pending entries may have become older than their groups know (oldest_ms, times). */
 void streamForgetOldest(stream *s);
+/* If the group has `times`: an entry was delivered. It was delivered at `before_ms` and pending since
+ * (STREAM_UNKNOWN: it was not). */
+void streamTimesAdd(streamGroup *g, const streamPending *p, int64_t before_ms);
+void streamTimesFree(streamGroup *g);
+size_t streamTimesBytes(const streamGroup *g);
+void streamTimesCompact(streamGroup *g, uint64_t *moved, uint64_t *kept);
+const char *streamTimesVerify(const stream *s, const streamGroup *g);
 /* Moves the groups' blocks. */
 void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
 const char *streamVerifyGroups(const stream *s);

@@ -44,6 +44,9 @@ static streamId last_id, max_deleted_id;
 static wantGroup groups[GROUPS];
 static streamLimits limits;
 static int64_t now_ms;
+/* Deliveries have the time of now, and are repeated only by claims, as usual: indexes of them are
+ * kept. */
+static bool steady;
 
 /* The fields generated from a seed, as slices of `text`. */
 static size_t makeFields(uint32_t seed, slice *fields, char (*text)[512]) {
@@ -370,8 +373,9 @@ static void claimOne(wantGroup *w, streamGroup *g) {
     streamConsumer *c = consumerOf(w, g, which);
     streamId id = anyId();
     if (w->count && randomUniform(4)) id = w->pending[randomUniform((uint64_t)w->count)].id;
-    if (!isPending(w, id) && w->count == WAITING_MAX) return;
-    int64_t delivered_ms = randomUniform(3) ? now_ms : (int64_t)(randomNext() >> 2);
+    if (!isPending(w, id) && (steady || w->count == WAITING_MAX)) return;
+    bool any_time = !steady && randomUniform(3) == 0;
+    int64_t delivered_ms = any_time ? (int64_t)(randomNext() >> 2) : now_ms;
     streamPending p = {id, c, delivered_ms, randomUniform(20) ? 2 : randomNext()};
     setPending(w, g, &p, which);
 }
@@ -400,12 +404,18 @@ static void findIdle(const wantGroup *w, streamGroup *g) {
     streamPending *found;
     size_t count = streamPendingIdle(s, g, until_ms, max, &found);
     const wantPending *want = NULL;
+    /* The order of those of the same time is not defined. */
     for (size_t i = 0; i < count; i++) {
         want = nextIdle(w, until_ms, want);
         assert_non_null(want);
-        assert_true(streamIdEqual(found[i].id, want->id));
         assert_int_equal(found[i].delivered_ms, want->delivered_ms);
-        assert_int_equal(found[i].deliveries, want->deliveries);
+        assert_true(isPending(w, found[i].id));
+        const wantPending *p = &w->pending[pendingAt(w, found[i].id)];
+        assert_int_equal(found[i].delivered_ms, p->delivered_ms);
+        assert_int_equal(found[i].deliveries, p->deliveries);
+        assert_true(entryLives(found[i].id));
+        for (size_t k = i; k-- > 0 && found[k].delivered_ms == found[i].delivered_ms;)
+            assert_false(streamIdEqual(found[k].id, found[i].id));
     }
     if (max == 0 || count < max) assert_null(nextIdle(w, until_ms, want));
     if (count == 0) assert_true(streamPendingOldest(g) > until_ms || until_ms == INT64_MAX);
@@ -450,6 +460,10 @@ static void groupStep(void) {
         w->last_id = from;
     }
     assert_null(streamGroupCreate(s, groupName(which), STREAM_ID_MIN, 0));
+    if (steady && randomUniform(5) == 0) {
+        findIdle(w, g);
+        return;
+    }
     switch (randomUniform(100)) {
     case 0:
         streamGroupDestroy(s, g);
@@ -458,6 +472,7 @@ static void groupStep(void) {
     case 1:
     case 2: dropConsumer(w, g); return;
     case 3:
+        if (steady) return;
         w->last_id = anyId();
         streamGroupSetLastId(g, w->last_id, STREAM_UNKNOWN);
         return;
@@ -509,6 +524,7 @@ static void testHistories(void **state) {
     testSeed("stream");
     for (uint64_t round = 0; round < 10 * testScale(); round++) {
         reset();
+        steady = round % 2;
         for (int step = 0; step < 2000; step++) {
             historyStep(1700000000000 + (int64_t)round * 100 + step / 20);
             if (randomUniform(100) == 0) compareAll();
@@ -517,6 +533,65 @@ static void testHistories(void **state) {
         compareCopies();
         streamFree(s, NULL);
     }
+}
+
+/* ------------------------------------------------------------------ the index of deliveries */
+
+/* What streamPendingIdle() should find, by a walk. */
+static size_t walkIdle(const streamGroup *g, int64_t until_ms) {
+    streamPendingCursor at;
+    streamPending p;
+    size_t count = 0;
+    streamPendingSeek(&at, g, NULL, STREAM_ID_MIN);
+    while (streamPendingNext(&at, &p)) count += p.delivered_ms <= until_ms;
+    return count;
+}
+
+/* A consumer that acknowledges most of its entries, and another one that claims the rest. */
+static void testIdleIndexOfABusyGroup(void **state) {
+    (void)state;
+    enum { BATCH = 10, ROUNDS = 2000, IDLE = 100 };
+    reset();
+    streamGroup *g = streamGroupCreate(s, SLICE("g"), STREAM_ID_MIN, 0);
+    streamConsumer *c = streamConsumerCreate(g, SLICE("c"), 1);
+    const slice words[] = {SLICE("f"), SLICE("v")};
+    size_t bytes_max = 0;
+    for (int64_t t = 1000; t < 1000 + ROUNDS; t++) {
+        for (uint64_t i = 0; i < BATCH; i++) {
+            streamId id = {(uint64_t)t, i};
+            streamAppend(s, id, words, 2, &limits);
+            streamPendingSet(g, &(streamPending){id, c, t, 1});
+            streamGroupAdvance(s, g, id);
+            if (i < 8) assert_true(streamPendingRemove(g, id));
+        }
+        if (t % 5) continue;
+        streamPending *found;
+        size_t want = walkIdle(g, t - IDLE), count = streamPendingIdle(s, g, t - IDLE, 13, &found);
+        assert_int_equal(count, want < 13 ? want : 13);
+        for (size_t i = 0; i < count; i++) {
+            assert_true(found[i].delivered_ms <= t - IDLE);
+            if (i) assert_true(found[i - 1].delivered_ms <= found[i].delivered_ms);
+        }
+        for (size_t i = 0; i < count; i++) {
+            found[i].delivered_ms = t;
+            found[i].deliveries++;
+            streamPendingSet(g, &found[i]);
+        }
+        memFree(found);
+        if (t % 100 == 0) assert_null(streamVerify(s));
+        bytes_max = sizeMax(bytes_max, streamBytes(s, 0));
+    }
+    assert_null(streamVerify(s));
+    /* Nobody claims any more: the index is given up. */
+    for (uint64_t i = 0; i < 50000; i++) {
+        streamId id = {1000000, i};
+        streamPendingSet(g, &(streamPending){id, c, 1000000, 1});
+        assert_true(streamPendingRemove(g, id));
+        bytes_max = sizeMax(bytes_max, i % 100 ? 0 : streamBytes(s, 0));
+    }
+    assert_true(bytes_max < 1000000);
+    assert_null(streamVerify(s));
+    streamFree(s, NULL);
 }
 
 /* ------------------------------------------------------------------ as of one moment */
@@ -847,6 +922,7 @@ static void testLag(void **state) {
 int test_stream(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testHistories),
+        cmocka_unit_test(testIdleIndexOfABusyGroup),
         cmocka_unit_test(testFrozenStreamIsReadAsItWas),
         cmocka_unit_test(testNodesEndAtTheirLimits),
         cmocka_unit_test(testTrieNodes),
