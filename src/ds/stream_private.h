@@ -67,8 +67,8 @@ void streamFreeGroups(stream *s);
 size_t streamGroupsBytes(const stream *s, size_t samples);
 /* Pending entries may have become older than their groups know (oldest_ms, times). */
 void streamForgetOldest(stream *s);
-/* If the group has `times`: an entry was delivered. It was delivered at `before_ms` and pending since
- * (STREAM_UNKNOWN: it was not). */
+/* If the group has `times`: an entry was delivered. It is pending since `before_ms`, when it was
+ * delivered before; STREAM_UNKNOWN: it was not. */
 void streamTimesAdd(streamGroup *g, const streamPending *p, int64_t before_ms);
 void streamTimesFree(streamGroup *g);
 size_t streamTimesBytes(const streamGroup *g);
