@@ -25,6 +25,7 @@ make=${MAKE:-make}
 gate() { made debug benches && made release gate && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
 snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
+soak() { made hostile build && tests/soak/io_threads.py --server build/hostile/valkey-server --operations 1500; }
 bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
@@ -65,6 +66,7 @@ others() {
     phase "durability" durability
     phase "simulation" sim
     phase "simulation of faults" sim_faults
+    phase "clients of changing I/O threads" soak
     phase "cluster under load" cluster_smoke
     phase "subsystem added at run time" trial
     phase "C tests debug" c_tests debug

@@ -14,6 +14,7 @@ make=${MAKE:-make}
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-300}"; }
 durability() { made release build durability-programs && tests/durability/run.py build/release --long; }
 snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$1/valkey-server" --rounds 100000; }
+soak() { made "$1" build && tests/soak/io_threads.py --server "build/$1/valkey-server" --seconds "$2"; }
 sim() {
     sim=build/release/tests/sim/sim
     made release $sim && $sim --scenario "$1" --seeds "${SIM_SEEDS:-1000000}" --jobs "$(nproc)"
@@ -24,6 +25,8 @@ suite tsan --scale 0.1 --timeout 1800
 phase "C tests tsan" c_tests tsan
 phase "C tests release" c_tests release
 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
+phase "clients of changing I/O threads, asan" soak asan 1800
+phase "clients of changing I/O threads, tsan" soak tsan 600
 phase arm64 arm64
 phase "simulation of a cluster" sim cluster
 phase "simulation of slot migration" sim slots

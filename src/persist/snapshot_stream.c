@@ -197,9 +197,9 @@ static block *nextBlock(snapshotStream *s) {
 }
 
 static void giveBack(snapshotStream *s, block *b) {
+    pthread_mutex_lock(&s->lock);
     hotCheck(s->waiting > 0);
     hotCheck(s->waiting_long >= b->long_bytes);
-    pthread_mutex_lock(&s->lock);
     b->next = s->returned;
     s->returned = b;
     s->waiting--;
