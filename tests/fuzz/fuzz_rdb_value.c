@@ -3,11 +3,13 @@
  * Values in the RDB format: what is read with small limits equals what is read with the default
  * ones, what is written is read back as the same value, and nothing stays allocated.
  *
- * Input: the type byte (modulo the number of types), then the value. */
+ * Input: the type byte (modulo the number of types; the last two are those of this server), then
+ * the value. */
 #include <string.h>
 
 #include "base/base.h"
 #include "format/rdb_value.h"
+#include "store/member_expiry.h"
 #include "store/slab.h"
 #include "store/type_stream.h"
 
@@ -65,6 +67,12 @@ static void checkEqual(const robj *a, const robj *b) {
     objectDigest(a, lookAtAll(), &one);
     objectDigest(b, lookAtAll(), &two);
     check(memcmp(&one, &two, sizeof(one)) == 0);
+    const memberTimes *times = membersTimes(a);
+    check(memberTimesCount(times) == memberTimesCount(membersTimes(b)));
+    for (uint64_t i = 0; i < memberTimesCount(times); i++) {
+        timedMember m = memberTimesAt(times, i);
+        check(memberTime(b, m.member) == m.time_ms);
+    }
 }
 
 /* Writes the value and reads it back. */
@@ -96,7 +104,8 @@ static void checkNothingLeft(slabStore *s) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     storeInit(1, false);
-    int type = data[0] % RDB_TYPE_COUNT;
+    int type = data[0] % (RDB_TYPE_COUNT + 2);
+    if (type >= RDB_TYPE_COUNT) type += RDB_TYPE_SET_TIMED - RDB_TYPE_COUNT;
     slice bytes = sliceMake((const char *)data + 1, size - 1);
     status small_status, default_status;
     robj *small = readValue(type, bytes, &small_limits, false, &small_status);

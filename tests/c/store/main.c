@@ -9,6 +9,7 @@ int test_evict(void);
 int test_hidden(void);
 int test_items(void);
 int test_keyspace(void);
+int test_members(void);
 int test_object(void);
 int test_packed(void);
 int test_record(void);
@@ -33,6 +34,7 @@ int main(void) {
     failed += test_hidden();
     failed += test_items();
     failed += test_keyspace();
+    failed += test_members();
     failed += test_object();
     failed += test_packed();
     failed += test_record();
