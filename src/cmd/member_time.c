@@ -11,6 +11,7 @@
 #include "cmd/set_priv.h"
 #include "cmd/zset_priv.h"
 #include "engine/keyspace.h"
+#include "engine/propagate.h"
 #include "store/member_expiry.h"
 
 /* What differs between the two types. */
@@ -324,6 +325,8 @@ static void addMembers(ctx *c, robj *o, const memberAdding *a) {
     if (!a->keeps_times) timed = setTimes(&o, a);
     place(c, o);
     bool persists = a->time_ms == MEMBER_NO_TIME;
+    /* Not as a transaction: a replica that does not know the second command would refuse it. */
+    if (added && timed) propagateUnwrapped();
     if (added) {
         propagateAdded(c, a);
         collectionChanged(c, c->argv[1], kind->added, added);

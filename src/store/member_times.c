@@ -53,7 +53,7 @@ memberTimes *memberTimesNew(bool scored) {
 
 static size_t entrySize(const memberTimes *t, size_t len) {
     hotCheck(len <= UINT32_MAX);
-    return sizeof(timeEntry) + len + (t->scored ? sizeof(double) : 0);
+    return offsetof(timeEntry, bytes) + len + (t->scored ? sizeof(double) : 0);
 }
 
 static timeEntry *add(memberTimes *t, slice member, int64_t time_ms) {

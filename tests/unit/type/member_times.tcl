@@ -246,7 +246,7 @@ start_server {tags {set zset tls:skip} overrides {repl-diskless-sync-delay 0}} {
         r del k
         lassign [expr {$x eq "s" ? {SADD SPEXPIREAT SREM SPERSIST} : {ZADD ZPEXPIREAT ZREM ZPERSIST}}] ADD AT REM PERSIST
         set a [expr {$x eq "s" ? {a b} : {1 a 1 b}}]
-        assert_equal [list MULTI [list $ADD k {*}$a] [list $AT k 4000000000000 MEMBERS 2 a b] EXEC] \
+        assert_equal [list [list $ADD k {*}$a] [list $AT k 4000000000000 MEMBERS 2 a b]] \
             [propagated {addex $x k {exat 4000000000} a b}]
         assert_equal [list [list $PERSIST k MEMBERS 2 a b]] [propagated {addex $x k {} a b}]
         assert_equal {} [propagated {addex $x k {} a b}]
