@@ -95,6 +95,13 @@ static const requestRow request_rows[] = {
     {"DELEX IFNE", "DELEX key:%p IFNE other", ':', P16, NULL, 0},
     {"DIGEST 512 B", "DIGEST mid:%r", '$', P16, "SET mid:%n %b", KEYS},
     {"XADD", "XADD stream * field %a", '$', P16, NULL, 0},
+    {"SADDEX", "SADDEX set EX 1000 MEMBERS 1 element:%r", ':', P16, NULL, 0},
+    {"ZADDEX", "ZADDEX zset EX 1000 MEMBERS 1 %r element:%r", ':', P16, NULL, 0},
+    {"SPEXPIRE", "SPEXPIRE set 100000%r MEMBERS 1 member:%r", '*', P16, "SADD set member:%n", KEYS},
+    {"STTL", "STTL set MEMBERS 1 member:%r", '*', P16, "SADDEX set EX 1000 MEMBERS 1 member:%n",
+     KEYS},
+    {"SISMEMBER, TTLs", "SISMEMBER set member:%r", ':', P16,
+     "SADDEX set EX 1000 MEMBERS 1 member:%n", KEYS},
 };
 
 /* Memory used by `count` requests, per request. */
@@ -118,6 +125,7 @@ static const bytesRow bytes_rows[] = {
     {"list of 3 elements", "RPUSH key:%n %a %a %a", 50000},
     {"field of a large hash", "HSET hash field:%n %a", 200000},
     {"member of a large set", "SADD set member:%n", 200000},
+    {"member of a set, TTL", "SADDEX set EX 1000000 MEMBERS 1 member:%n", 200000},
     {"integer of a large set", "SADD set %n", 200000},
     {"member of a large zset", "ZADD zset %n member:%n", 200000},
     {"element of a long list", "RPUSH list %a", 200000},
