@@ -73,6 +73,7 @@ static electionRules electionRulesOf(const clusterBus *b) {
     return (electionRules){.timeout_ms = failoverTimeoutMs(r),
                            .allowed = !r->no_failover,
                            .manual_end_ms = manualFailoverReadyUntil(&b->manual),
+                           .is_forced = b->manual.is_forced,
                            .data_age_ms = age_ms,
                            .data_age_max_ms = most_ms,
                            .validity_factor = r->validity_factor,
@@ -83,17 +84,31 @@ static electionRules electionRulesOf(const clusterBus *b) {
 /* ------------------------------------------------------------------ consequences */
 
 void busTakeOffset(clusterBus *b) {
-    b->map->myself->offset = b->procs->offset(b->arg);
+    const busProcs *procs = b->procs;
+    bool counts = !b->rules.quorum || !procs->hasCaughtUp || procs->hasCaughtUp(b->arg);
+    b->map->myself->offset = counts ? procs->offset(b->arg) : 0;
     check(b->map->myself->offset >= 0);
+}
+
+/* What this replica tells of its primary may count for an election for a while. */
+static void holdAcks(clusterBus *b, int64_t timeout_ms) {
+    const clusterNode *myself = b->map->myself, *primary = myself->primary;
+    bool told = myself->flags & NODE_PRIMARY_FAILED;
+    if (!b->procs->holdAcks || !b->rules.quorum) return;
+    bool same = primary && memcmp(b->told_failed, primary->id, NODE_ID_LEN) == 0;
+    if (told) {
+        b->holds_acks_until_ms = b->now_ms + electionHoldMs(timeout_ms);
+        memcpy(b->told_failed, primary->id, NODE_ID_LEN);
+    }
+    if (!same) b->procs->holdAcks(b->arg, false); /* it was for another one */
+    b->procs->holdAcks(b->arg, told || (same && b->now_ms < b->holds_acks_until_ms));
 }
 
 static void tickElection(clusterBus *b) {
     busTakeOffset(b); /* acknowledgements end here: no message may have an older offset */
     electionRules rules = electionRulesOf(b);
     electionActs acts = electionTick(&b->election, b->map, &rules, b->now_ms);
-    /* Before any message says so. */
-    bool told = b->map->myself->flags & NODE_PRIMARY_FAILED;
-    if (b->procs->holdAcks && b->rules.quorum) b->procs->holdAcks(b->arg, told);
+    holdAcks(b, rules.timeout_ms);
     busActOnElection(b, acts);
 }
 
@@ -191,14 +206,29 @@ static void pingOldest(clusterBus *b) {
 
 /* ------------------------------------------------------------------ periodically */
 
+static void tickManual(clusterBus *b) {
+    manualFailover *f = &b->manual;
+    clusterNode *peer = f->step == MANUAL_PAUSED ? manualFailoverPeer(f, b->map) : NULL;
+    int64_t timeout_ms = b->rules.manual_timeout_ms;
+    bool keeps =
+        peer && b->rules.quorum &&
+        manualFailoverKeepsPause(f, b->map, busLinksOf(peer)->pings, timeout_ms, b->now_ms);
+    manualActs acts = {0};
+    if (!keeps) {
+        acts = manualFailoverTick(f, b->map, busStreamOffset(b), b->now_ms);
+    } else if (b->now_ms == b->ticked_ms) { /* in each tick */
+        acts = (manualActs){.pause_ms = timeout_ms, .ping = peer};
+    }
+    busActOnManual(b, &acts);
+}
+
 void busStep(clusterBus *b, int64_t now_ms) {
     const clusterStateRules state = {.full_coverage = b->rules.full_coverage,
                                      .node_timeout_ms = b->rules.timeout_ms};
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
     busTakeOffset(b);
-    manualActs manual = manualFailoverTick(&b->manual, b->map, busStreamOffset(b), now_ms);
-    busActOnManual(b, &manual);
+    tickManual(b);
     tickElection(b);
     clusterStateUpdate(b->state, b->map, &state, now_ms);
     busSweep(b);
@@ -266,6 +296,11 @@ const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now
     if (error) return error;
     busSetNow(b, now_ms);
     busTakeOffset(b);
+    if (order == MANUAL_FORCE &&
+        !electionMayForce(b->map, b->rules.quorum, failoverTimeoutMs(&b->rules), now_ms))
+        return "replication-quorum: this replica may lack acknowledged writes, as the primary has "
+               "not failed, too few replicas know of that, or one of them has more data. CLUSTER "
+               "FAILOVER TAKEOVER promotes it nevertheless.";
     manualActs acts = manualFailoverOrder(&b->manual, &b->election, b->map, order, who,
                                           b->rules.manual_timeout_ms, now_ms);
     busActOnManual(b, &acts);

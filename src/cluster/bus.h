@@ -132,9 +132,14 @@ typedef struct busProcs {
      * it never was. */
     int64_t (*offset)(void *arg);
     int64_t (*dataAge)(void *arg);
-    /* This replica is going to tell that its primary has failed (or does not tell so): it
-     * acknowledges nothing more to it. Only with a quorum. NULL: never. */
-    void (*holdAcks)(void *arg, bool told);
+    /* With a quorum: from now on, before any message says that its primary has failed, this replica
+     * acknowledges nothing more to it; or it does again. NULL: it never acknowledges. */
+    void (*holdAcks)(void *arg, bool on);
+    /* Since this replica follows its primary, and since its start, it has had all that the primary
+     * had when they were linked. With a quorum what it had before counts for nothing in an
+     * election: it may differ, or be older than what it has acknowledged before a restart. NULL:
+     * true. */
+    bool (*hasCaughtUp)(void *arg);
     /* This replica is receiving the stream of its present primary: its offset is in that stream,
      * and not in the one of an earlier primary or of its own. */
     bool (*isLinked)(void *arg);
@@ -171,6 +176,9 @@ typedef struct clusterBus {
     /* Private. */
     list links; /* busLink.all */
     int64_t now_ms, started_ms, ticked_ms, pinged_ms;
+    /* With a quorum: what this replica has told has failed, and until when holdAcks() is on. */
+    char told_failed[NODE_ID_LEN];
+    int64_t holds_acks_until_ms;
     int64_t self_complained_ms; /* when another server with the id of this one was last told of */
     list closed;
 } clusterBus;

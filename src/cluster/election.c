@@ -12,6 +12,7 @@ enum {
     SILENT_DIVISOR = 4,   /* of a timeout */
     VOTES_MIN_MS = 2000,  /* votes are awaited for two timeouts, at least so long */
     SAFE_AFTER_MS = 2000, /* a node that has just started does not vote */
+    LEASE_MARGIN = 50,    /* a lease is waited for a 50th longer: clocks differ in speed */
 };
 
 /* ------------------------------------------------------------------ ranks and delays */
@@ -214,10 +215,22 @@ int64_t electionHoldMs(int64_t timeout_ms) {
     return 2 * timeout_ms + votesMs(&rules);
 }
 
+/* Nodes of the shard that may be replicas of its primary. Others may know sooner than this one that
+ * a former primary is one. */
+static int countReplicas(const clusterMap *m, const clusterNode *primary) {
+    int count = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[i];
+        count += n->primary == primary || (n != primary && clusterNodesShareShard(n, primary));
+    }
+    check(count >= primary->replica_count);
+    return count;
+}
+
 /* Whatever was acknowledged by `quorum` replicas is here. */
 static bool hasAllConfirmed(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     const clusterNode *myself = m->myself, *primary = myself->primary;
-    int needed = primary->replica_count - rules->quorum + 1, count = 0;
+    int needed = countReplicas(m, primary) - rules->quorum + 1, count = 0;
     check(rules->quorum > 0);
     for (int i = 0; i < primary->replica_count; i++) {
         const clusterNode *r = primary->replicas[i];
@@ -239,19 +252,28 @@ static bool quorumAllows(election *e, const clusterMap *m, const electionRules *
         return false;
     }
     if (!e->agreed_ms) e->agreed_ms = now_ms;
-    return now_ms - e->agreed_ms >= rules->lease_ms;
+    return now_ms - e->agreed_ms >= rules->lease_ms + rules->lease_ms / LEASE_MARGIN;
+}
+
+bool electionMayForce(const clusterMap *m, int quorum, int64_t timeout_ms, int64_t now_ms) {
+    const electionRules rules = {.quorum = quorum, .timeout_ms = timeout_ms};
+    if (!quorum) return true;
+    /* Only then it acknowledges nothing more, which the lease depends on. */
+    return m->myself->flags & NODE_PRIMARY_FAILED && hasAllConfirmed(m, &rules, now_ms);
 }
 
 static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
                             int64_t now_ms) {
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
-    if (rules->manual_end_ms) return ask(e, m, rules, now_ms);
-    updateRanks(e, m, rules, now_ms);
+    bool is_manual = rules->manual_end_ms != 0;
+    /* What is ordered of a working primary has all that it has confirmed. */
+    if (is_manual && !rules->is_forced) return ask(e, m, rules, now_ms);
+    if (!is_manual) updateRanks(e, m, rules, now_ms);
     if (!quorumAllows(e, m, rules, now_ms)) {
         tellWaiting(e, m, WAIT_QUORUM, now_ms);
         return (electionActs){0};
     }
-    if (now_ms >= e->start_ms) return ask(e, m, rules, now_ms);
+    if (now_ms >= e->start_ms || is_manual) return ask(e, m, rules, now_ms);
     if (mayStartAtOnce(m, e)) {
         logNotice("Myself become the best ranked replica, initiate the election immediately.");
         e->force = true;

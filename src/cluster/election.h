@@ -30,7 +30,8 @@
  * (electionHoldMs()), so each change that N replicas have acknowledged is on one of those, and on
  * the candidate.
  *
- * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay.
+ * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay;
+ * with FORCE and a quorum it must have.
  *
  * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote
  * is on disk before it is sent; for a replica of a failed primary whose claim is not older than
@@ -70,6 +71,7 @@ typedef struct electionRules {
     int64_t timeout_ms;
     bool allowed;            /* not cluster-replica-no-failover */
     int64_t manual_end_ms;   /* manualFailoverReadyUntil() */
+    bool is_forced;          /* CLUSTER FAILOVER FORCE: the quorum matters as without an order */
     int64_t data_age_ms;     /* since the link to the primary was up */
     int64_t data_age_max_ms; /* 0: no limit */
     int validity_factor; /* how long a failed primary delays the election of others, in timeouts */
@@ -85,6 +87,9 @@ typedef struct electionActs {
 
 /* Periodically. */
 electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms);
+/* False if a replica that is promoted by force may lack what was acknowledged with that
+ * replication-quorum, as far as this one knows. `timeout_ms`: that of elections. */
+bool electionMayForce(const clusterMap *m, int quorum, int64_t timeout_ms, int64_t now_ms);
 /* For how long after it has said so a replica does not acknowledge what its primary sends, should
  * the failure not be one: what it said may count for an election until then. */
 int64_t electionHoldMs(int64_t timeout_ms);

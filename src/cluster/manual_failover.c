@@ -5,13 +5,14 @@
 #include "cluster/topology.h"
 
 enum {
-    PAUSE_FACTOR = 2,    /* writes are paused for so many timeouts, the replica has one */
-    PING_PERIOD_MS = 100 /* while they are */
+    PAUSE_FACTOR = 2,     /* writes are paused for so many timeouts, the replica has one */
+    PING_PERIOD_MS = 100, /* while they are */
+    CLOCK_MARGIN = 20     /* the replica's clock may be slower by a 20th */
 };
 
 static void end(manualFailover *f) { *f = (manualFailover){.step = MANUAL_IDLE}; }
 
-static clusterNode *peerOf(const manualFailover *f, const clusterMap *m) {
+clusterNode *manualFailoverPeer(const manualFailover *f, const clusterMap *m) {
     check(f->step != MANUAL_IDLE);
     return clusterMapFind(m, sliceMake(f->peer_id, NODE_ID_LEN));
 }
@@ -61,6 +62,7 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
     if (order == MANUAL_TAKEOVER) return (manualActs){.promoted = topologyTakeOver(m)};
     begin(f, order == MANUAL_PLAIN ? MANUAL_ASKED : MANUAL_READY, primary, now_ms + timeout_ms);
     f->has_data = m->myself->offset != 0;
+    f->is_forced = order == MANUAL_FORCE;
     f->pinged_ms = now_ms;
     return (manualActs){.ask_primary = order == MANUAL_PLAIN,
                         .start_election = order != MANUAL_PLAIN};
@@ -81,6 +83,7 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
     logNotice("Manual failover requested by replica %s.", clusterNodeLabel(from).text);
     begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);
     f->pinged_ms = now_ms;
+    f->began_epoch = m->current_epoch;
     check(from != m->myself);
     check(manualFailoverHasPaused(f));
     return (manualActs){.pause_ms = PAUSE_FACTOR * timeout_ms, .ping = from};
@@ -104,8 +107,14 @@ static manualActs compareOffsets(manualFailover *f, int64_t offset) {
 
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
                                 const messageHeader *h, manualReply reply, int64_t offset) {
+    bool decided = f->step == MANUAL_PAUSED && f->last_ping && reply.ping > f->last_ping;
+    if (decided && from == manualFailoverPeer(f, m) && from->primary == m->myself) {
+        logNotice("The replica of the manual failover was not elected.");
+        end(f);
+        return (manualActs){.resume = true};
+    }
     if (f->step != MANUAL_ASKED || !reply.ping) return (manualActs){0};
-    if (from != m->myself->primary || from != peerOf(f, m)) return (manualActs){0};
+    if (from != m->myself->primary || from != manualFailoverPeer(f, m)) return (manualActs){0};
     /* The order may have got lost with the link on which it was sent. */
     if (reply.link_began >= f->asked_ping) return (manualActs){.ask_primary = true};
     if (reply.ping < f->asked_ping || !(h->flags & MESSAGE_PAUSED)) return (manualActs){0};
@@ -121,7 +130,7 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
 
 /* Whether both nodes still have the roles with which it began. */
 static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
-    const clusterNode *peer = peerOf(f, m);
+    const clusterNode *peer = manualFailoverPeer(f, m);
     /* A replica that was forgotten meanwhile may be elected nevertheless. */
     if (f->step == MANUAL_PAUSED) return !peer || peer->primary == m->myself;
     if (!peer) return false;
@@ -132,6 +141,23 @@ static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     return m->myself->primary == peer;
 }
 
+bool manualFailoverKeepsPause(manualFailover *f, const clusterMap *m, uint64_t last_ping,
+                              int64_t timeout_ms, int64_t now_ms) {
+    if (f->step != MANUAL_PAUSED || now_ms <= f->end_ms) return false;
+    const clusterNode *peer = manualFailoverPeer(f, m);
+    if (!peer || peer->primary != m->myself) return false;
+    if (now_ms <= f->end_ms + timeout_ms / CLOCK_MARGIN) return true;
+    if (!f->last_ping) {
+        logWarning("Manual failover timed out. Replica %s may have been elected: writes stay "
+                   "paused until it is heard (replication-quorum).",
+                   clusterNodeLabel(peer).text);
+        f->last_ping = last_ping;
+    }
+    bool no_election = m->current_epoch == f->began_epoch;
+    int64_t pause_end_ms = f->end_ms + (PAUSE_FACTOR - 1) * timeout_ms;
+    return !no_election || now_ms <= pause_end_ms;
+}
+
 manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, int64_t now_ms) {
     if (f->step == MANUAL_IDLE) return (manualActs){0};
     bool wanted = isStillWanted(f, m);
@@ -140,7 +166,7 @@ manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, 
         bool pings = f->step == MANUAL_PAUSED || f->step == MANUAL_ASKED;
         if (!pings || now_ms - f->pinged_ms < PING_PERIOD_MS) return (manualActs){0};
         f->pinged_ms = now_ms;
-        return (manualActs){.ping = peerOf(f, m)};
+        return (manualActs){.ping = manualFailoverPeer(f, m)};
     }
     if (wanted) logWarning("Manual failover timed out.");
     manualActs acts = {.resume = f->step == MANUAL_PAUSED};

@@ -34,8 +34,13 @@
  *                                                            while it hands slots over
  *   paused   every 100 ms                                     PING to it
  *   paused   M has passed                            idle     resumes writes
+ *            (with replication-quorum see below)
  *   paused   it is a replica, or that node is not    idle     resumes writes (a replica redirects
  *            its replica any more                             them)
+ *
+ * With replication-quorum nothing may be confirmed if the replica has been elected, which nobody
+ * may know if it was cut off at once. So after M the primary stays paused until that node, asked
+ * then, is a replica of it; after 2M also if there was no new epoch, and so no vote.
  *
  * While it is paused, its headers have MESSAGE_PAUSED and the offset at which its stream has ended;
  * it votes for the replica. */
@@ -63,6 +68,9 @@ typedef struct manualFailover {
     uint64_t primary_epoch;  /* its epoch then; 0: it has not told that it has paused */
     uint64_t asked_ping;     /* asked: the PING that has followed the order */
     bool has_data;           /* the replica had data when it got the order */
+    bool is_forced;          /* FORCE by a user */
+    uint64_t began_epoch;    /* paused: the current epoch when it began */
+    uint64_t last_ping;      /* paused: of those sent before it has timed out */
 } manualFailover;
 
 /* Which PING of this node a message answers: pings to a node have ascending numbers from 1 on. */
@@ -105,7 +113,14 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
 /* Every 100 ms, after a change of roles, and before the server sleeps while
  * manualFailoverAwaitsOffset(). */
 manualActs manualFailoverTick(manualFailover *f, clusterMap *m, int64_t offset, int64_t now_ms);
+/* With replication-quorum, before that: keeps a primary paused whose time is over, see above.
+ * `last_ping`: of those that were sent to the node for which it has paused; `timeout_ms`: M. True:
+ * the pause is to be prolonged. */
+bool manualFailoverKeepsPause(manualFailover *f, const clusterMap *m, uint64_t last_ping,
+                              int64_t timeout_ms, int64_t now_ms);
 
+/* The primary, or the replica that has asked; NULL: it was forgotten. There is a failover. */
+clusterNode *manualFailoverPeer(const manualFailover *f, const clusterMap *m);
 /* For electionRules.manual_end_ms: until when an election may replace a primary that works; 0: it
  * may not. */
 static inline int64_t manualFailoverReadyUntil(const manualFailover *f) {

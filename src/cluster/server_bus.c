@@ -453,18 +453,17 @@ int serverBusPort(void) {
 
 static int64_t offsetNow(void *arg) {
     (void)arg; /* there is one bus */
-    /* With a quorum what this node had before counts for nothing in an election: it may differ, or
-     * be older than what was acknowledged before a restart. */
-    if (replQuorumSize() && !replWasLinked()) return 0;
     return replOffset();
 }
 
-static void holdAcks(void *arg, bool told) {
+static void holdAcks(void *arg, bool on) {
     (void)arg; /* there is one bus */
-    static int64_t until_ms;
-    int64_t now_ms = serverBusNowMs();
-    if (told) until_ms = now_ms + electionHoldMs(clusterConf.cluster_node_timeout);
-    if (told || now_ms >= until_ms) replHoldAcks(told);
+    replHoldAcks(on);
+}
+
+static bool hasCaughtUp(void *arg) {
+    (void)arg; /* there is one bus */
+    return replHasCaughtUp();
 }
 
 static int64_t dataAge(void *arg) {
@@ -526,6 +525,7 @@ static const busProcs procs = {.connect = connectTo,
                                .offset = offsetNow,
                                .dataAge = dataAge,
                                .holdAcks = holdAcks,
+                               .hasCaughtUp = hasCaughtUp,
                                .isLinked = isLinked,
                                .follow = follow,
                                .promoted = promoted,

@@ -300,7 +300,16 @@ static void onStepReply(replLink *link, slice line, int64_t now_ms) {
 
 /* ------------------------------------------------------------------ PSYNC */
 
-static void onContinue(replLink *link, slice id, slice rest, int64_t now_ms) {
+/* "+CONTINUE", "+CONTINUE id" or "+CONTINUE id offset" */
+static void onContinue(replLink *link, slice line, slice rest, int64_t now_ms) {
+    slice id = line.len > 10 ? sliceMake(line.ptr + 10, line.len - 10) : SLICE("");
+    const char *blank = memchr(id.ptr, ' ', id.len);
+    link->primary_end = 0;
+    if (blank) {
+        slice end = sliceMake(blank + 1, id.len - (size_t)(blank + 1 - id.ptr));
+        if (!numberParseInt(end, &link->primary_end)) link->primary_end = 0;
+        id.len = (size_t)(blank - id.ptr);
+    }
     logNotice("Successful partial resynchronization with primary.");
     if (id.len == REPL_ID_LEN && !sliceIs(id, link->history->id)) {
         historyContinueAs(link->history, id);
@@ -358,8 +367,7 @@ static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms)
         }
     }
     if (continues) {
-        slice id = line.len > 10 ? sliceMake(line.ptr + 10, line.len - 10) : SLICE("");
-        onContinue(link, id, rest, now_ms);
+        onContinue(link, line, rest, now_ms);
     } else if (full) {
         onFullResync(link, line, now_ms);
     } else if (dual) {
@@ -548,6 +556,7 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
     bool dual = link->second != SECOND_NONE;
     link->second = SECOND_NONE;
     if (dual) logDebug("Dual channel replication: Psync established after rdb load");
+    link->primary_end = 0;
     followStream(link, received, true, now_ms);
     if (dual)
         logNotice("Dual channel replication: Successfully streamed replication data into memory");
@@ -556,8 +565,8 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
 
 /* ------------------------------------------------------------------ time */
 
-void linkHoldAcks(replLink *link, bool on) {
-    if (on && !link->holds_acks) link->held_from = link->history->offset;
+void linkHoldAcks(replLink *link, bool on, int64_t from) {
+    if (on && !link->holds_acks) link->held_from = from;
     link->holds_acks = on;
 }
 

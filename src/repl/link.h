@@ -137,9 +137,10 @@ typedef struct replLink {
     int64_t acked_ms;    /* last REPLCONF ACK */
     bool holds_acks;     /* only what precedes held_from is acknowledged: linkHoldAcks() */
     int64_t held_from;
-    int64_t down_ms; /* since when the link is down; -1: it was never up */
-    int failures;    /* full synchronisations that failed in a row, without those that were cut */
-    int cuts;        /* full synchronisations in a row whose connection was lost */
+    int64_t primary_end; /* of its stream when it continued; 0: not told, or there is a dataset */
+    int64_t down_ms;     /* since when the link is down; -1: it was never up */
+    int failures; /* full synchronisations that failed in a row, without those that were cut */
+    int cuts;     /* full synchronisations in a row whose connection was lost */
 } replLink;
 
 /* `history` is shared with the caller. */
@@ -177,8 +178,8 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
 
 /* Time passes: at least ten times a second. */
 void linkTick(replLink *link, int64_t now_ms);
-/* On: nothing beyond the present offset is acknowledged from now on. */
-void linkHoldAcks(replLink *link, bool on);
+/* On, unless it is: nothing beyond the offset is acknowledged from now on. */
+void linkHoldAcks(replLink *link, bool on, int64_t from);
 /* Sends REPLCONF ACK for this offset. */
 void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms);
 

@@ -267,11 +267,14 @@ static void releaseDatasetChannel(replPrimary *p, uint64_t id) {
 static void continueStream(replPrimary *p, replPeer *peer, int64_t from, int64_t now_ms) {
     hotCheck(p->stream->has_backlog);
     hotCheck(from <= p->stream->history.offset + 1);
-    char line[REPL_ID_LEN + 16];
+    char line[REPL_ID_LEN + NUMBER_TEXT_MAX + 16], end[NUMBER_TEXT_MAX + 1] = "";
     bool with_id = peer->capabilities & PEER_CAN_CONTINUE;
-    int len = snprintf(line, sizeof(line), with_id ? "+CONTINUE %s\r\n" : "+CONTINUE\r\n",
-                       p->stream->history.id);
     bool is_main = peer->dataset_channel && primaryHasDatasetChannel(p, peer->dataset_channel);
+    /* Replicas of our kind are told where the stream ends: quorum.h. */
+    if (with_id && !is_main && peer->capabilities & PEER_CAN_ACK_TURNS)
+        (void)snprintf(end, sizeof(end), " %lld", (long long)p->stream->history.offset); /* fits */
+    int len = snprintf(line, sizeof(line), with_id ? "+CONTINUE %s%s\r\n" : "+CONTINUE\r\n",
+                       p->stream->history.id, end);
     primaryAddPeer(p, peer, is_main ? PEER_MAIN_CHANNEL : PEER_ONLINE);
     backlogOpen(&p->stream->backlog, &peer->at, from);
     peer->streams = true;
@@ -291,10 +294,26 @@ static void continueStream(replPrimary *p, replPeer *peer, int64_t from, int64_t
     }
 }
 
+/* Other connections with the address that this replica has announced are former ones of it. They
+ * may stay until they time out, and must not count as other replicas. */
+static void markFormer(const replPrimary *p, const replPeer *peer) {
+    str name = STR_EMPTY, other = STR_EMPTY;
+    (void)primaryPeerName(p, peer, &name);
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *former = peerOf(n);
+        if (former == peer || former->port != peer->port || former->is_dataset_channel) continue;
+        (void)primaryPeerName(p, former, &other);
+        former->is_former |= sliceEqual(strSlice(&other), strSlice(&name));
+    }
+    strFree(&name);
+    strFree(&other);
+}
+
 void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms) {
     check(peer->state == PEER_NONE);
     str name = STR_EMPTY;
     logNotice("Replica %s asks for synchronization", primaryPeerName(p, peer, &name));
+    if (peer->port && !peer->is_dataset_channel) markFormer(p, peer);
     if (p->stream->has_backlog && historyCovers(&p->stream->history, id, from) &&
         backlogHas(&p->stream->backlog, from)) {
         strFree(&name);
@@ -376,7 +395,7 @@ int64_t primaryQuorumOffset(const replPrimary *p, int count, bool on_disk) {
     int64_t greatest[PRIMARY_QUORUM_MAX] = {0}; /* in descending order */
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        if (peer->state != PEER_ONLINE || !(peer->capabilities & PEER_CAN_ACK_TURNS)) continue;
+        if (!peerConfirms(peer)) continue;
         int64_t offset = on_disk ? peer->fsynced : peer->acked;
         for (int i = 0; i < count; i++) {
             if (offset <= greatest[i]) continue;

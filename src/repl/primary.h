@@ -102,6 +102,7 @@ struct replPeer {
     bool starts_with_ack;   /* they will be after the first acknowledgement */
     bool acked_dataset;     /* which has come already, before the child has ended */
     int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
+    bool is_former;         /* the replica has connected again: this connection will end */
     int64_t heard_ms;       /* when something was received from it last */
 };
 
@@ -258,6 +259,11 @@ const char *peerStateName(peerState state);
 /* Number of online replicas that have acknowledged `offset`, or that have it on disk. */
 int primaryCountAcked(const replPrimary *p, int64_t offset);
 int primaryCountFsynced(const replPrimary *p, int64_t offset);
+/* True if what the peer acknowledges counts for a quorum. */
+static inline bool peerConfirms(const replPeer *peer) {
+    return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
+           !peer->is_former;
+}
 /* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
  * have acknowledged anything. */
 enum { PRIMARY_QUORUM_MAX = 32 };

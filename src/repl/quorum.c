@@ -23,8 +23,7 @@ static int countReachable(const replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
         /* One that is loading what it was sent has acknowledged nothing. */
-        count += peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
-                 peer->acked > 0;
+        count += peerConfirms(peer) && peer->acked > 0;
     }
     return count;
 }

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_report.h"
 #include "engine/transaction.h"
@@ -51,6 +52,9 @@ static gateVerdict admit(ctx *c) {
         return GATE_PASS;
     if (q->refuses && heldOutputNeed(c) > q->confirmed)
         return refuse(c, SLICE("NOQUORUM Not enough replicas to confirm what would be read."));
+    /* Another server may be promoted before this one knows, within the lease. */
+    bool yields = q->settings.lease_ms && pauseIsFor(PAUSE_FOR_FAILOVER);
+    if (yields && !(c->who->flags & (SESSION_INTERNAL | SESSION_REPLICA))) return pauseHold(c->who);
     if (q->settings.lease_ms && !quorumMayRead(q, clockMonoMs()))
         return refuse(c, SLICE("NOQUORUM Not enough replicas were heard of within "
                                "replication-read-lease: there may be another primary."));

@@ -49,7 +49,7 @@ static struct {
     /* REPLCONF GETACK TURN: what the primary was told last. */
     bool acks_turns;
     int64_t told_offset, told_fsynced;
-    bool was_linked; /* to the primary that it follows */
+    bool has_caught_up; /* with the primary that it follows: replHasCaughtUp() */
 } replica;
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
@@ -314,7 +314,6 @@ static void transferHeard(void *arg) {
 static void updateRules(void) {
     bool up = replicaIsConnected(), was_up = replica.was_up;
     replica.was_up = up;
-    replica.was_linked |= up;
     rulesUpdate(replicaIsOn(), up);
     replicasSetRole(replicaIsOn(), up);
     if (up != was_up) serverEventSignal(&(serverEvent){.kind = SERVER_LINK, .link = {up}});
@@ -475,9 +474,15 @@ static const linkEnv env = {.settings = envSettings,
                             .history_changed = envHistoryChanged,
                             .failover_ended = envFailoverEnded};
 
-bool replicaWasLinked(void) { return replica.was_linked; }
+bool replicaHasCaughtUp(void) {
+    if (!replica.has_caught_up && replicaIsConnected())
+        replica.has_caught_up = replThis()->history.offset >= replica.link.primary_end;
+    return replica.has_caught_up;
+}
 
-void replicaHoldAcks(bool on) { linkHoldAcks(&replica.link, on); }
+void replicaHoldAcks(bool on) {
+    linkHoldAcks(&replica.link, on, replicaHasCaughtUp() ? replThis()->history.offset : 0);
+}
 
 void replicaGiveUpStream(void) {
     linkSetContinuable(&replica.link, false);
@@ -506,8 +511,7 @@ static void follow(slice host, int port, bool related) {
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
-    linkHoldAcks(&replica.link, false);
-    replica.was_linked = false;
+    replica.has_caught_up = false;
     setAddress(host, port);
     if (!related) {
         linkSetContinuable(&replica.link, false);

@@ -34,7 +34,7 @@ void replicaAcknowledge(const ctx *c);
  * which its offset changed, or only each second. No effect unless it is the primary's. */
 void replicaAcknowledgeTurns(const ctx *c, bool on);
 /* See role.h. */
-bool replicaWasLinked(void);
+bool replicaHasCaughtUp(void);
 void replicaHoldAcks(bool on);
 /* True if this is the session of the primary's stream. */
 bool replicaIsStream(const session *s);

@@ -70,7 +70,7 @@ void replForward(int db_id, const slice *spans, int count, int db_after) {
 
 int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
-bool replWasLinked(void) { return !replicaIsOn() || replicaWasLinked(); }
+bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }
 void replHoldAcks(bool on) { replicaHoldAcks(on); }
 
 void replHoldStream(bool held) { replicasThis()->is_paused = held; }

@@ -56,9 +56,10 @@ int64_t replPingMs(void);
 /* replication-quorum; replication-read-lease in ms. */
 int replQuorumSize(void);
 int64_t replReadLeaseMs(void);
-/* True for a primary, and for a replica that has had the stream of its present primary since it
- * began to follow it: its offset is one of that stream. */
-bool replWasLinked(void);
+/* True for a primary, and for a replica that since its start, and since it follows its present
+ * primary, has had everything that this had when they were linked: its offset is one of that
+ * stream, and not before anything that it has acknowledged, also before its start. */
+bool replHasCaughtUp(void);
 /* On: this replica acknowledges nothing more to its primary than what it has now, until it follows
  * another one, or off. */
 void replHoldAcks(bool on);

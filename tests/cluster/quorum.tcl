@@ -11,6 +11,7 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
         cluster_wait_role 4 slave
         wait_for_condition 400 50 {[string match "*replication_quorum_reachable:2*" [r info replication]]}
         for {set i 0} {$i < 100} {incr i} {assert_equal OK [r set "key:{06S}:$i" $i]}
+        assert_error "*replication-quorum: this replica may lack acknowledged writes*" {r -3 cluster failover force}
         # Both replicas of the shard are needed: one of them is stopped.
         send_signal STOP [srv -4 pid]
         with_node 0 stop_server

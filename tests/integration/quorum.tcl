@@ -211,7 +211,7 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         assert_equal "" [info_field replication_quorum]
         assert_equal OK [r set key value]
         r config set replication-quorum 2
-        set t [dict get [replica_sync $capable] socket]
+        set t [dict get [replica_sync [concat $capable {listening-port 7778}]] socket]
         $c -send set key two
         held_is 1
         ack_all $s

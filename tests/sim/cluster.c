@@ -89,7 +89,7 @@ static void restart(simNode *n) {
     node_counts.old_files += file == SIM_OLD_FILE;
 }
 
-static void injectFaults(void) {
+void clusterInjectFaults(void) {
     wire *w = oneIn(100) ? wireAny() : NULL;
     if (w && oneIn(2)) wireCut(w);
     if (w && oneIn(4)) wireSilence(w);
@@ -129,7 +129,7 @@ void clusterStep(void) {
     wiresSweep();
 }
 
-static void verifyMaps(void) {
+void clusterVerify(void) {
     for (int i = 0; i < sim_node_count; i++) {
         const char *violated = sim_nodes[i].running ? clusterMapVerify(&sim_nodes[i].map) : NULL;
         if (violated) simFail("map of node %d: %s", i, violated);
@@ -209,7 +209,7 @@ static void agree(int64_t bound_ms) {
         for (int i = 0; i < 25; i++) clusterStep();
     }
     checkEpochsDiffer();
-    verifyMaps();
+    clusterVerify();
 }
 
 void clusterAgree(void) { agree(RETURN_MS + AGREE_MS); }
@@ -430,11 +430,11 @@ static void run(void) {
     begin();
     int steps = 300 + (int)randomUniform(3000);
     for (int i = 0; i < steps; i++) {
-        if (faults) injectFaults();
+        if (faults) clusterInjectFaults();
         giveOrders();
         if (oneIn(8)) dataWrite(operatorAnyNode());
         clusterStep();
-        if (i % 500 == 0) verifyMaps();
+        if (i % 500 == 0) clusterVerify();
     }
     for (int i = 0; i < sim_node_count && !faults; i++)
         if (sim_nodes[i].failed_seen) simFail("node %d has suspected one that works", i);

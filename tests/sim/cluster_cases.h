@@ -18,6 +18,10 @@ void clusterForm(int owners, int replicas, bool together);
 /* All faults end, stopped nodes start, and operators do what is left to do: all nodes agree and
  * serve requests, or it fails. */
 void clusterHeal(void);
+/* Faults of the network and of nodes at random, in a step. */
+void clusterInjectFaults(void);
+/* The invariants of all maps. */
+void clusterVerify(void);
 /* A step of the clock, with all checks. */
 void clusterStep(void);
 /* A replica of the primary that may be elected: it has lost it only now. */

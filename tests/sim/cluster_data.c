@@ -148,10 +148,12 @@ void dataStep(simNode *n) {
         dataDisconnect(n);
         return;
     }
+    if (sim_now_ms < d->stalled_until_ms) return;
     if (d->source != from->host) {
         if (!oneIn(10)) return; /* it connects */
         dataDisconnect(n);
         d->source = from->host;
+        d->end_at_link = versions.offset[from->data.version];
     }
     if (d->version == VERSION_NONE || !dataIncludes(from->data.version, d->version)) {
         synchronise(n, from);
@@ -161,6 +163,7 @@ void dataStep(simNode *n) {
         if (oneIn(3)) d->confirmed = d->version; /* what WAIT counts */
     }
     if (d->version == VERSION_NONE) return;
+    d->has_caught_up |= versions.offset[d->version] >= d->end_at_link;
     d->same_ms = simNodeClock(n);
     if (d->version == from->data.version) copyKeys(d, &from->data);
 }
@@ -181,6 +184,8 @@ void dataWrite(simNode *n) {
     addKey(n);
     node_counts.writes++;
 }
+
+int64_t dataOffsetOf(int version) { return versions.offset[version]; }
 
 /* ------------------------------------------------------------------ invariants */
 

@@ -31,8 +31,9 @@ void dataWrite(simNode *n);
 void dataDropForeign(simNode *n);
 /* A slot of another node of which a primary has keys; -1: none. */
 int dataForeignSlot(const simNode *n);
-/* Of its stream; 0 without data. */
+/* Of its stream; 0 without data. Of a known version. */
 int64_t dataOffset(const simNode *n);
+int64_t dataOffsetOf(int version);
 /* True if the stream of its present primary arrives. */
 bool dataIsLinked(const simNode *n);
 /* ms since it had the data of its primary; -1: never. */

@@ -13,10 +13,13 @@ bool sim_replica_migration;
 bool sim_has_seeds;
 int sim_full_percent;
 int64_t sim_refused_timeout_ms;
+int sim_quorum;
+int64_t sim_read_lease_ms;
+int sim_drift_ppm = 40;
 const simNodeParts *sim_node_parts;
 
 int64_t simNodeClock(const simNode *n) {
-    int64_t drift_ppm = n->host * 40 - 200;
+    int64_t drift_ppm = (n->host - 5) * sim_drift_ppm;
     return sim_now_ms + n->ahead_ms + (sim_now_ms - n->started_ms) * drift_ppm / 1000000;
 }
 
@@ -130,9 +133,22 @@ static int64_t ageOf(void *arg) { return dataAge(arg); }
 
 static bool isLinked(void *arg) { return dataIsLinked(arg); }
 
+static void holdAcks(void *arg, bool on) {
+    simNode *n = arg;
+    if (on && !n->data.holds_acks) n->data.held_from = n->data.has_caught_up ? dataOffset(n) : 0;
+    n->data.holds_acks = on;
+}
+
+static bool hasCaughtUp(void *arg) {
+    const simNode *n = arg;
+    return n->map.myself->flags & NODE_PRIMARY || n->data.has_caught_up;
+}
+
 static void follow(void *arg, clusterNode *primary) {
-    rulesFollow(arg, primary);
-    dataDisconnect(arg); /* it follows the map */
+    simNode *n = arg;
+    rulesFollow(n, primary);
+    dataDisconnect(n); /* it follows the map */
+    n->data.has_caught_up = false;
 }
 
 static void promoted(void *arg) {
@@ -181,6 +197,8 @@ static const busProcs procs = {.connect = connectLink,
                                .offset = offsetOf,
                                .dataAge = ageOf,
                                .isLinked = isLinked,
+                               .holdAcks = holdAcks,
+                               .hasCaughtUp = hasCaughtUp,
                                .follow = follow,
                                .promoted = promoted,
                                .slotsLost = slotsLost,
@@ -255,6 +273,8 @@ static void startBus(simNode *n) {
                               .migration_barrier = 1,
                               .validity_factor = 10,
                               .repl_ping_ms = 10000,
+                              .quorum = sim_quorum,
+                              .read_lease_ms = sim_read_lease_ms,
                               .manual_timeout_ms = SIM_MANUAL_TIMEOUT_MS,
                               .forget_ms = SIM_FORGET_MS,
                               .seeds = sim_has_seeds ? &n->seeds : NULL};
@@ -265,6 +285,7 @@ static void startBus(simNode *n) {
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
     n->bus.never_short = randomUniform(100) < (uint64_t)sim_full_percent;
     n->paused_until_ms = 0;
+    n->data.has_caught_up = n->data.holds_acks = false;
     n->by_takeover = n->has_order = false;
     n->ordered_from = -1;
     if (myself->flags & NODE_PRIMARY) dataDropForeign(n);

@@ -20,11 +20,16 @@ enum {
 
 /* The dataset of a node: cluster_data.c. */
 typedef struct simData {
-    int version;      /* -1: none, as its first synchronisation is under way */
-    int confirmed;    /* the last version that the primary knows this replica has; -1: none */
-    int source;       /* the host whose stream arrives; -1: none */
-    int64_t syncs_ms; /* a full synchronisation with `source` ends then; 0: none is under way */
-    int64_t same_ms;  /* by the node's clock: when it last had the primary's data */
+    int version;         /* -1: none, as its first synchronisation is under way */
+    int confirmed;       /* the last version that the primary knows this replica has; -1: none */
+    int source;          /* the host whose stream arrives; -1: none */
+    int64_t syncs_ms;    /* a full synchronisation with `source` ends then; 0: none is under way */
+    int64_t same_ms;     /* by the node's clock: when it last had the primary's data */
+    int64_t end_at_link; /* of the primary's stream when they were linked */
+    bool has_caught_up;  /* since it follows this primary and since its start */
+    int64_t stalled_until_ms; /* nothing of the stream arrives, of which it notices nothing */
+    bool holds_acks;          /* by order of the bus: what follows held_from */
+    int64_t held_from;
     uint64_t keys[SLOT_WORDS]; /* the slots that have keys */
     uint64_t keys_id;          /* of this set: a replica with the same one has the same set */
 } simData;
@@ -40,7 +45,7 @@ typedef struct simNode {
     clusterSeeds seeds;
     str disk, old_disk; /* the configuration file, and a copy of an earlier one */
     int64_t next_tick_ms;
-    int64_t paused_until_ms; /* writes, by its clock */
+    int64_t paused_until_ms; /* writes, with a lease reads, too; by its clock */
     int64_t started_ms;      /* the time of the simulation */
     int64_t ahead_ms;        /* its clock: as that of the host was at its start, and steady */
     /* The last plain manual failover that it was ordered: when, and the host of its primary. */
@@ -109,5 +114,8 @@ extern bool sim_replica_migration;
 extern bool sim_has_seeds;
 extern int sim_full_percent; /* of the nodes, which do not know the short form of messages */
 extern int64_t sim_refused_timeout_ms;
+extern int sim_quorum; /* replication-quorum; 0: off */
+extern int64_t sim_read_lease_ms;
+extern int sim_drift_ppm; /* of one clock against the next one's */
 
 #endif

@@ -330,8 +330,31 @@ SLOTS = [
           "return !memcmp(job->target, to->id, NODE_ID_LEN);",
           "return !FAULT && !memcmp(job->target, to->id, NODE_ID_LEN);"),
 ]
+# replication-quorum.
+QUORUM_CLUSTER = [
+    Fault("too few replicas agree", "election.c",
+          "- rules->quorum + 1, count = 0;", "- rules->quorum + !FAULT, count = 0;"),
+    Fault("offsets are not compared", "election.c",
+          "if (r->offset > myself->offset) return false;",
+          "if (r->offset > myself->offset && !FAULT) return false;"),
+    Fault("a replica in a full synchronisation counts", "election.c",
+          "if (!agrees || !r->offset) continue;", "if (!agrees || (!r->offset && !FAULT)) continue;"),
+    Fault("replicas count that do not know of the failure", "election.c",
+          "(r->flags & NODE_PRIMARY_FAILED && now_ms - r->heard_ms <= rules->timeout_ms);",
+          "((FAULT || r->flags & NODE_PRIMARY_FAILED) && now_ms - r->heard_ms <= rules->timeout_ms);"),
+    Fault("what a replica had before counts", "bus.c",
+          "bool counts = !b->rules.quorum ||", "bool counts = FAULT || !b->rules.quorum ||"),
+]
+QUORUM_REPL = [
+    Fault("one acknowledgement too few", "primary.c",
+          "return greatest[count - 1];", "return greatest[FAULT && count > 1 ? count - 2 : count - 1];"),
+    Fault("everything counts as confirmed", "quorum.c",
+          "bool more = offset > q->confirmed;",
+          "if (FAULT && offset) offset = q->written;\n    bool more = offset > q->confirmed;"),
+]
 # The scenario that has to find the faults of a table, and the folder of its files.
-TABLES = [("cluster", "cluster", CLUSTER), ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
+TABLES = [("cluster", "cluster", CLUSTER), ("quorum", "cluster", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
+          ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]
 # The number of a fault is that of its first entry.

@@ -21,9 +21,9 @@
 #include "network.h"
 #include "sim.h"
 
-static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario,
-                                               &sentinelScenario,    &slotsScenario,
-                                               &halfScenario,        &largeScenario};
+static const simScenario *const scenarios[] = {
+    &replicationScenario, &clusterScenario, &quorumScenario, &sentinelScenario,
+    &slotsScenario,       &halfScenario,    &largeScenario};
 
 int sim_fault;
 

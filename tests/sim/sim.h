@@ -20,6 +20,7 @@ typedef struct simScenario {
 extern const simScenario clusterScenario;     /* cluster.c */
 extern const simScenario halfScenario;        /* cluster_large.c */
 extern const simScenario largeScenario;       /* cluster_large.c */
+extern const simScenario quorumScenario;      /* cluster_quorum.c */
 extern const simScenario replicationScenario; /* replication.c */
 extern const simScenario sentinelScenario;    /* sentinel.c */
 extern const simScenario slotsScenario;       /* slots.c */

@@ -251,8 +251,43 @@ static void with_a_lease_the_election_begins_after_it(void **state) {
     rules.lease_ms = 1500;
     (void)tick(999);
     assert_false(tick(1000).ask);
-    assert_false(tick(2499).ask);
-    assert_true(tick(2500).ask);
+    assert_false(tick(2529).ask); /* a 50th more, as clocks differ */
+    assert_true(tick(2530).ask);
+}
+
+/* Others may have heard that it follows the new primary, and this one not. */
+static void with_a_quorum_a_former_primary_of_the_shard_is_one_of_the_replicas(void **state) {
+    clusterNode *former = addNode(&map, 6);
+    memcpy(former->shard_id, failed->shard_id, NODE_ID_LEN);
+    map.myself->offset = fellow->offset = 70;
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    fellow->heard_ms = 1000;
+    rules.quorum = 1; /* of three */
+    (void)tick(1000);
+    assert_false(tick(1000 + T).ask);
+    rules.quorum = 2;
+    assert_true(tick(1000 + T).ask);
+}
+
+static void with_a_quorum_an_order_by_force_waits_as_an_election_does(void **state) {
+    map.myself->offset = 70;
+    fellow->offset = 71;
+    fellow->heard_ms = 1000;
+    assert_true(electionMayForce(&map, 0, T, 1000));
+    assert_false(electionMayForce(&map, 2, T, 1000)); /* it does not know of the failure */
+    map.myself->flags |= NODE_PRIMARY_FAILED;
+    assert_true(electionMayForce(&map, 2, T, 1000));
+    assert_false(electionMayForce(&map, 1, T, 1000));
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    assert_false(electionMayForce(&map, 1, T, 1000)); /* it has more */
+    fellow->offset = 70;
+    assert_true(electionMayForce(&map, 1, T, 1000));
+    rules.quorum = 1;
+    rules.lease_ms = 1000;
+    rules.manual_end_ms = 10000;
+    rules.is_forced = true;
+    assert_false(tick(1000).ask);
+    assert_true(tick(2020).ask);
 }
 
 /* Else the next election of a replica of this node would begin too early. */
@@ -428,6 +463,8 @@ int test_election(void) {
         CASE(best_replica_that_all_agree_with_does_not_wait),
         CASE(flag_of_a_failed_primary_ends_with_the_role),
         CASE(with_a_quorum_enough_replicas_must_agree_and_none_have_more),
+        CASE(with_a_quorum_a_former_primary_of_the_shard_is_one_of_the_replicas),
+        CASE(with_a_quorum_an_order_by_force_waits_as_an_election_does),
         CASE(with_a_lease_the_election_begins_after_it),
         CASE(claim_with_the_same_or_a_greater_epoch_ends_it),
         CASE(another_winner_of_its_epoch_ends_it),

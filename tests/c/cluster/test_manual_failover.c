@@ -272,6 +272,29 @@ static void primary_resumes_when_it_is_replaced(void **state) {
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
+static void with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known(void **state) {
+    const uint64_t sent = 7;
+    const messageHeader h = {.sender = replica->id};
+    clusterMapSetPrimary(&map, replica, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_false(manualFailoverKeepsPause(&f, &map, 1, M, 1000 + M));
+    assert_true(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + M)); /* its clock may be slower */
+    assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1001 + M + M / 20));
+    manualReply reply = {.ping = sent};
+    assert_false(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
+    reply.ping = sent + 1;
+    assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
+    assert_int_equal(f.step, MANUAL_IDLE);
+    /* Nobody was asked for votes; or somebody was. */
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 2 * M));
+    assert_false(manualFailoverKeepsPause(&f, &map, sent, M, 1001 + 2 * M));
+    clusterMapSetEpochs(&map, map.current_epoch + 1, map.vote_epoch);
+    assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 100 * M));
+    clusterMapRemove(&map, replica);
+    assert_false(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 100 * M));
+}
+
 /* It may still be elected by the others until then. */
 static void primary_stays_paused_when_the_replica_is_forgotten(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
@@ -303,6 +326,7 @@ int test_manual_failover(void) {
         CASE(primary_resumes_when_it_is_replaced),
         CASE(it_ends_when_a_synchronisation_begins),
         CASE(primary_stays_paused_when_the_replica_is_forgotten),
+        CASE(with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

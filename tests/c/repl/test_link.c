@@ -230,6 +230,17 @@ static void a_partial_resynchronisation_continues_after_the_history(void **state
     assert_int_equal(history.second_offset, 101);
 }
 
+static void a_primary_may_tell_the_end_of_its_stream_with_continue(void **state) {
+    (void)state;
+    linkSetContinuable(&l, true);
+    toPsync();
+    strClear(&done);
+    linkReceived(&l, SLICE("+CONTINUE " ID2 " 4711\r\n"), now_ms);
+    expect("renamed stream(,0)");
+    assert_string_equal(history.id, ID2);
+    assert_int_equal(l.primary_end, 4711);
+}
+
 static void a_full_synchronisation_replaces_the_history(void **state) {
     (void)state;
     toPsync();
@@ -430,6 +441,8 @@ int test_link(void) {
         cmocka_unit_test_setup_teardown(a_refused_password_or_ping_is_tried_again_after_a_second,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_partial_resynchronisation_continues_after_the_history,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_primary_may_tell_the_end_of_its_stream_with_continue,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_synchronisation_replaces_the_history, setup,
                                         teardown),

@@ -185,6 +185,28 @@ static void test_continues_with_both_ids_up_to_their_offsets(void **state) {
     assert_int_equal(t.primary.full_syncs, 1);
 }
 
+static void test_a_replica_that_connects_again_counts_once_for_a_quorum(void **state) {
+    (void)state;
+    primaryOpenBacklog(&t.primary);
+    append("12345");
+    slice id = sliceOf(t.stream.history.id);
+    for (int i = 0; i < 3; i++) {
+        peer(i)->capabilities |= PEER_CAN_ACK_TURNS;
+        peer(i)->port = 6379;
+    }
+    t.peers[1].id = 1; /* the address of the first one */
+    for (int i = 0; i < 3; i++) {
+        primaryPsync(&t.primary, peer(i), id, 1, 0);
+        primaryAck(&t.primary, peer(i), 5 - i, -1, 0);
+    }
+    assert_true(peer(0)->is_former);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 1, false), 4);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 2, false), 3);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 3, false), 0);
+    /* Its kind is told where the stream ends. */
+    assert_non_null(strstr(sent(2), " 5\r\n"));
+}
+
 static void test_delay_and_number_of_replicas(void **state) {
     (void)state;
     t.primary.settings.diskless_delay_s = 5;
@@ -355,6 +377,8 @@ int test_primary(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(test_continues_with_both_ids_up_to_their_offsets, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_a_replica_that_connects_again_counts_once_for_a_quorum,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_delay_and_number_of_replicas, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_is_shared_with_equal_replicas_only, setup,
                                         teardown),
