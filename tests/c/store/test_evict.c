@@ -61,7 +61,7 @@ static int tearDown(void **state) {
 
 static void an_empty_store_has_no_victim(void **state) {
     (void)state;
-    evictRule rule = {.samples = 5}, volatile_rule = {EVICT_TTL, true, 5, false};
+    evictRule rule = {.samples = 5}, volatile_rule = {EVICT_TTL, true, 5, false, NULL};
     assert_false(storeEvictOne(keyspaceMain(), &rule));
     put(storeDb(0), keyOf(1), OBJECT_NO_EXPIRE);
     assert_false(storeEvictOne(keyspaceMain(), &volatile_rule));
@@ -74,7 +74,7 @@ static void an_empty_store_has_no_victim(void **state) {
 static void the_least_recently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
-    evictRule rule = {EVICT_LRU, false, 10, false};
+    evictRule rule = {EVICT_LRU, false, 10, false, NULL};
     for (uint64_t i = 0; i < 1000; i++) {
         storeSetClock((int64_t)(1000 + i) * 1000);
         put(d, keyOf(i), OBJECT_NO_EXPIRE);
@@ -90,7 +90,7 @@ static void the_least_recently_used_are_evicted(void **state) {
 static void keys_used_since_are_not_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
-    evictRule rule = {EVICT_LRU, false, 64, false};
+    evictRule rule = {EVICT_LRU, false, 64, false, NULL};
     storeSetClock(1000000);
     for (uint64_t i = 0; i < 40; i++) put(d, keyOf(i), OBJECT_NO_EXPIRE);
     storeSetClock(2000000);
@@ -111,7 +111,7 @@ static void keys_used_since_are_not_evicted(void **state) {
 static void the_next_to_expire_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(1);
-    evictRule rule = {EVICT_TTL, true, 10, false};
+    evictRule rule = {EVICT_TTL, true, 10, false, NULL};
     for (uint64_t i = 0; i < 1000; i++)
         put(d, keyOf(i), i % 2 ? OBJECT_NO_EXPIRE : (int64_t)(1000000 + i));
     for (int i = 0; i < 100; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
@@ -126,7 +126,7 @@ static void the_next_to_expire_are_evicted(void **state) {
 static void the_least_frequently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
-    evictRule rule = {EVICT_LFU, false, 10, false};
+    evictRule rule = {EVICT_LFU, false, 10, false, NULL};
     storeSetAccess(ACCESS_LFU, 0, 0);
     for (uint64_t i = 0; i < 500; i++) {
         slice key = keyOf(i);
@@ -144,7 +144,8 @@ static void the_least_frequently_used_are_evicted(void **state) {
  * forgotten. */
 static void random_eviction_covers_all_databases(void **state) {
     (void)state;
-    evictRule rule = {EVICT_RANDOM, false, 5, false}, timed = {EVICT_RANDOM, true, 5, false};
+    evictRule rule = {EVICT_RANDOM, false, 5, false, NULL},
+              timed = {EVICT_RANDOM, true, 5, false, NULL};
     for (uint64_t i = 0; i < 1000; i++) {
         put(storeDb(0), keyOf(i), OBJECT_NO_EXPIRE);
         put(storeDb(1), keyOf(i), i % 10 ? OBJECT_NO_EXPIRE : 5000);
@@ -166,7 +167,7 @@ static void random_changes_between_victims(void **state) {
         switch (randomUniform(8)) {
         case 0: {
             evictRule rule = {(evictOrder)randomUniform(4), false, 1 + (int)randomUniform(10),
-                              randomUniform(2)};
+                              randomUniform(2), NULL};
             rule.only_volatile = rule.order == EVICT_TTL || randomUniform(2);
             uint64_t before = dbSize(storeDb(0)) + dbSize(storeDb(1));
             bool gone = storeEvictOne(keyspaceMain(), &rule);
