@@ -7,15 +7,7 @@
 #include "store/member_expiry.h"
 #include "store/type.h"
 
-uint64_t collectionHash(const ctx *c, int arg_index) {
-    hotCheck(arg_index > 0);
-    hotCheck(arg_index <= c->argc);
-    if (likely(arg_index == 1 && c->cmd->first_key == 1)) return c->key_hash;
-    return storeHash(c->argv[arg_index]);
-}
-
-static bool isOfType(ctx *c, const robj *o, valueType type) {
-    if (likely(!o || objectType(o) == type)) return true;
+bool collectionRefuse(ctx *c) {
     replyError(c, ERR_WRONG_TYPE_TEXT);
     return false;
 }
@@ -27,29 +19,17 @@ robj *collectionVisible(const ctx *c, uint64_t hash, robj *o) {
     return all_expired ? NULL : o;
 }
 
-/* Removes expired members of the value that was found; returns the value as it is then. */
-static NO_INLINE robj *expireMembers(ctx *c, slice key, uint64_t hash, robj *o) {
-    hotCheck(!o || hash == c->at.at.hash);
+robj *collectionHideMembers(const ctx *c, int arg_index, robj *o) {
+    hotCheck(arg_index <= c->argc);
+    return collectionVisible(c, collectionHash(c, arg_index), o);
+}
+
+robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) {
+    hotCheck(arg_index <= c->argc);
+    slice key = c->argv[arg_index];
+    uint64_t hash = collectionHash(c, arg_index);
     if (!o || !membersExpire(c->db, key, hash, o, c->look)) return o;
     return dbFind(c->db, key, hash, c->look, &c->at);
-}
-
-bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
-    hotCheck(arg_index > 0);
-    hotCheck(arg_index <= c->argc);
-    *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
-    if (unlikely(engineHot.member_ttls))
-        *out = collectionVisible(c, collectionHash(c, arg_index), *out);
-    return isOfType(c, *out, type);
-}
-
-bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
-    hotCheck(arg_index > 0);
-    hotCheck(arg_index <= c->argc);
-    *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look, &c->at);
-    if (unlikely(engineHot.member_ttls))
-        *out = expireMembers(c, c->argv[arg_index], collectionHash(c, arg_index), *out);
-    return isOfType(c, *out, type);
 }
 
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {

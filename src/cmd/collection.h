@@ -11,16 +11,42 @@
 #include "base/number.h"
 #include "ds/listpack.h"
 #include "engine/ctx.h"
+#include "engine/hot.h"
 #include "engine/reply.h"
 #include "store/store.h"
 
 /* storeHash() of the key at argument `arg_index`. */
-uint64_t collectionHash(const ctx *c, int arg_index);
+static inline uint64_t collectionHash(const ctx *c, int arg_index) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    if (likely(arg_index == 1 && c->cmd->first_key == 1)) return c->key_hash;
+    return storeHash(c->argv[arg_index]);
+}
+/* Replies WRONGTYPE; returns false. */
+bool collectionRefuse(ctx *c) NO_INLINE;
+/* Parts of the two functions below: the value as the command shall see it, after expired members of
+ * a set or sorted set were hidden, or removed. */
+robj *collectionHideMembers(const ctx *c, int arg_index, robj *o) NO_INLINE;
+robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) NO_INLINE;
 /* Looks up the value of the key at argument `arg_index` for reading. *out is NULL if the key is
  * missing. False: WRONGTYPE was replied. */
-bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out);
+static inline bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    robj *o = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
+    if (unlikely(engineHot.member_ttls)) o = collectionHideMembers(c, arg_index, o);
+    *out = o;
+    return likely(!o || objectType(o) == type) || collectionRefuse(c);
+}
 /* Like collectionFindRead(), for a command that writes. */
-bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out);
+static inline bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    robj *o = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look, &c->at);
+    if (unlikely(engineHot.member_ttls)) o = collectionExpireMembers(c, arg_index, o);
+    *out = o;
+    return likely(!o || objectType(o) == type) || collectionRefuse(c);
+}
 /* For values that were looked up otherwise, for reading, under this storeHash(): hides expired
  * members of a set or sorted set. NULL if there are no others, or `o` is. */
 robj *collectionVisible(const ctx *c, uint64_t hash, robj *o);

@@ -32,7 +32,10 @@ static bool keyMatches(const void *entry, const void *key, size_t len) {
 
 static const hashtableType items_type = {.hash_of = keyHash, .match = keyMatches};
 
-static bool hasItems(const robj *o) {
+static inline bool hasItems(const robj *o) {
+    if (likely(objectType(o) != TYPE_HASH && objectType(o) != TYPE_SET &&
+               objectType(o) != TYPE_ZSET))
+        return false;
     return objectType(o) == TYPE_HASH ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
 }
 
