@@ -233,6 +233,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         fill_db 3 1000 1000
         r config set db-maxmemory "3 100kb"
         r select 4
+        wait_measured
         wait_for_condition 500 20 {[db_used 3] <= 102400}
         r select 3
         assert_range [r dbsize] 75 105
