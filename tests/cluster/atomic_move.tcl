@@ -3,7 +3,7 @@
 # Atomic slot migration: MIGRATESLOTS between nodes of this server.
 
 start_cluster {2 2 {tags {cluster}}} {
-    test {MIGRATESLOTS moves keys of all types, their TTLs and fields with TTLs} {
+    test {MIGRATESLOTS moves keys of all types, their TTLs, fields and members with TTLs} {
         r set "{06S}s" hello
         r set "{06S}i" 42 px 10000000
         r rpush "{06S}l" a b 3
@@ -12,6 +12,9 @@ start_cluster {2 2 {tags {cluster}}} {
         r zadd "{06S}z" 1.5 a -inf b
         r hset "{06S}h" f v g w
         r hpexpire "{06S}h" 10000000 fields 1 g
+        r spexpireat "{06S}set" 9999999990000 members 1 a
+        r zaddex "{06S}timed" pxat 9999999990000 members 2 1 a 2 b
+        r zadd "{06S}timed" 3 c
         r xadd "{06S}x" 5-1 a b c d
         r xgroup create "{06S}x" g 0
         r xreadgroup group g c count 1 streams "{06S}x" >
@@ -25,6 +28,8 @@ start_cluster {2 2 {tags {cluster}}} {
         assert_equal 0 [r cluster countkeysinslot 0]
         assert_error "MOVED 0 *" {r get "{06S}s"}
         assert {[r -1 pttl "{06S}i"] > 9000000}
+        assert_equal {9999999990000 -1} [r -1 spexpiretime "{06S}set" members 2 a b]
+        assert_equal {9999999990000 9999999990000 -1} [r -1 zpexpiretime "{06S}timed" members 3 a b c]
     }
     test {the replicas of both sides have the same keys as their primaries} {
         foreach {primary replica} {0 2 1 3} {
