@@ -20,6 +20,8 @@ proc fill_both {} {
         r $level zadd z 1 a 2.5 b
         r $level hset ttl a 1 b 2
         r $level hexpireat ttl 4000000000 fields 1 a
+        r $level saddex ts exat 4000000000 members 2 a b
+        r $level zaddex tz exat 4000000000 members 2 1 a 2 b
         r $level eval {for i = 0, 1499 do
             redis.call('rpush', 'll', i)
             redis.call('sadd', 'ls', 'm' .. i)
@@ -44,7 +46,7 @@ start_server {tags {cli tools tls:skip needs:local}} {
     start_server {tags {cli tools tls:skip needs:local}} {
         test {cli: --diff of equal servers} {
             fill_both
-            assert_equal {0 {16 keys compared, 0 differ}} [diff]
+            assert_equal {0 {18 keys compared, 0 differ}} [diff]
             assert_equal {0 {1 keys compared, 0 differ}} \
                 [run_tool valkey-cli "" --diff valkey://[srv host]:[srv port]/3 valkey://[srv -1 host]:[srv -1 port]/3]
             assert_match {0 {* keys compared, 0 differ}} [diff --diff-sample 30]
@@ -66,6 +68,10 @@ start_server {tags {cli tools tls:skip needs:local}} {
             {a score of a large sorted set} {zadd lz 1400.5 m1400} {db 0 "lz": value: score of "m1400": "1400", "1400.5"}
             {a TTL} {persist t} {db 0 "t": TTL: * s, none}
             {the TTL of a field} {hpersist ttl fields 1 a} {db 0 "ttl": TTL of a field: field "a" expires at 4000000000000, -1 ms}
+            {the TTL of a member of a set} {spersist ts members 1 a} {db 0 "ts": TTL of a member: member "a" expires at 4000000000000, -1 ms}
+            {the TTL of a member of a sorted set} {zpersist tz members 1 b} {db 0 "tz": TTL of a member: member "b" expires at 4000000000000, -1 ms}
+            {the TTL of a member of a large set} {sexpireat ls 4000000000 members 1 m900} {db 0 "ls": TTL of a member: member "m900" expires at -1, 4000000000000 ms}
+            {the TTL of a member of a large sorted set} {zexpireat lz 4000000000 members 1 m1400} {db 0 "lz": TTL of a member: member "m1400" expires at -1, 4000000000000 ms}
             {an entry} {eval {redis.call('xdel','x','1400-1') redis.call('xadd','x','2000-1','f',1)} 0} {db 0 "x": value: last-generated-id: "1499-1", "2000-1"}
             {a group} {xgroup setid x g 2-1} {db 0 "x": value: group: last-delivered-id: "1099-1", "2-1"}
             {a pending entry} {xclaim x g other 0 1050-1} {db 0 "x": value: pending entry of group g: "1050-1", "1050-1"}

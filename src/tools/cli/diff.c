@@ -53,10 +53,11 @@ static bool openSide(diffSide *side, const cliOptions *options, const char *uri)
     (void)answers(&side->link, "READONLY");
     side->has_expiretime = answers(&side->link, "PEXPIRETIME valkey-cli:diff");
     side->has_field_expiry = answers(&side->link, "HPEXPIRETIME valkey-cli:diff FIELDS 1 f");
+    side->has_member_expiry = answers(&side->link, "SPEXPIRETIME valkey-cli:diff MEMBERS 1 m");
     return true;
 }
 
-/* Selects a database; notes if it has hashes whose fields expire. */
+/* Selects a database; notes if it has values whose fields or members expire. */
 static void selectDb(diffJob *job, int s, int db) {
     diffSide *side = &job->sides[s];
     job->db[s] = db;
@@ -81,12 +82,13 @@ static const char *const verdict_names[DIFF_VERDICTS] = {
     [DIFF_VALUE] = "value",
     [DIFF_TTL] = "TTL",
     [DIFF_FIELD_TTL] = "TTL of a field",
+    [DIFF_MEMBER_TTL] = "TTL of a member",
     [DIFF_NOT_COMPARED] = "not compared: values of modules",
     [DIFF_NOT_SERVED] = "not compared: of another node",
 };
 
 static bool isDifference(diffVerdict verdict) {
-    return verdict >= DIFF_ONLY_FIRST && verdict <= DIFF_FIELD_TTL;
+    return verdict >= DIFF_ONLY_FIRST && verdict <= DIFF_MEMBER_TTL;
 }
 
 static void report(diffJob *job, const diffKey *key) {
@@ -277,7 +279,7 @@ static void compareFunctions(diffJob *job) {
 /* Returns the exit status. */
 static int summarize(const diffJob *job) {
     uint64_t compared = 0, different = 0;
-    for (diffVerdict v = DIFF_EQUAL; v <= DIFF_FIELD_TTL; v++) {
+    for (diffVerdict v = DIFF_EQUAL; v <= DIFF_MEMBER_TTL; v++) {
         compared += job->verdicts[v];
         if (isDifference(v)) different += job->verdicts[v];
     }

@@ -23,17 +23,18 @@ enum {
 /* How values of a type are read. */
 typedef struct typeForm {
     const char *name, *size_command, *whole_command;
-    int width;    /* items of a reply per element */
-    bool ordered; /* the order of elements is part of the value */
+    int width;                                /* items of a reply per element */
+    bool ordered;                             /* the order of elements is part of the value */
+    const char *expiry_command, *expiry_word; /* for the times when elements expire, or NULL */
 } typeForm;
 
 static const typeForm forms[] = {
-    {"string", "STRLEN %b", NULL, 1, true},
-    {"list", "LLEN %b", "LRANGE %b 0 -1", 1, true},
-    {"set", "SCARD %b", "SMEMBERS %b", 1, false},
-    {"hash", "HLEN %b", "HGETALL %b", 2, false},
-    {"zset", "ZCARD %b", "ZRANGE %b 0 -1 WITHSCORES", 2, true},
-    {"stream", "XLEN %b", NULL, 1, true},
+    {"string", "STRLEN %b", NULL, 1, true, NULL, NULL},
+    {"list", "LLEN %b", "LRANGE %b 0 -1", 1, true, NULL, NULL},
+    {"set", "SCARD %b", "SMEMBERS %b", 1, false, "SPEXPIRETIME", "MEMBERS"},
+    {"hash", "HLEN %b", "HGETALL %b", 2, false, "HPEXPIRETIME", "FIELDS"},
+    {"zset", "ZCARD %b", "ZRANGE %b 0 -1 WITHSCORES", 2, true, "ZPEXPIRETIME", "MEMBERS"},
+    {"stream", "XLEN %b", NULL, 1, true, NULL, NULL},
 };
 
 static const typeForm *formOf(const diffKey *key) {
@@ -242,11 +243,13 @@ static void compareAllSizes(diffSide sides[DIFF_SIDES], diffKey *keys, size_t co
     }
 }
 
-/* ------------------------------------------------------------------ TTLs of fields */
+/* ------------------------------------------------------------------ TTLs of fields and members */
 
-static bool comparesFieldTtls(const diffSide sides[DIFF_SIDES]) {
-    return sides[0].has_field_expiry && sides[1].has_field_expiry &&
-           (sides[0].has_volatile_items || sides[1].has_volatile_items);
+static bool comparesItemTtls(const diffSide sides[DIFF_SIDES], const typeForm *form) {
+    if (!form->expiry_command) return false;
+    bool both = is(form, "hash") ? sides[0].has_field_expiry && sides[1].has_field_expiry
+                                 : sides[0].has_member_expiry && sides[1].has_member_expiry;
+    return both && (sides[0].has_volatile_items || sides[1].has_volatile_items);
 }
 
 /* Sends a command of `words` and the elements of a page, of which each has `width` items. */
@@ -267,25 +270,29 @@ static valkeyReply *askAbout(diffSide *side, const slice *words, size_t word_cou
     return connectionNext(&side->link);
 }
 
-static valkeyReply *fieldExpiry(diffSide *side, slice name, const valkeyReply *fields) {
+static valkeyReply *itemExpiry(diffSide *side, slice name, const typeForm *form,
+                               const valkeyReply *read) {
     char number[NUMBER_TEXT_MAX];
-    snprintf(number, sizeof(number), "%zu", fields->elements / 2);
-    const slice words[] = {sliceOf("HPEXPIRETIME"), name, sliceOf("FIELDS"), sliceOf(number)};
-    return askAbout(side, words, 4, fields, 2);
+    snprintf(number, sizeof(number), "%zu", read->elements / (size_t)form->width);
+    const slice words[] = {sliceOf(form->expiry_command), name, sliceOf(form->expiry_word),
+                           sliceOf(number)};
+    return askAbout(side, words, 4, read, form->width);
 }
 
-static void compareFieldTtls(diffSide sides[DIFF_SIDES], diffKey *key, const valkeyReply *read) {
-    if (!diffIsOpen(key) || !read->elements || !comparesFieldTtls(sides)) return;
+/* `read` has elements that both values have. */
+static void compareItemTtls(diffSide sides[DIFF_SIDES], diffKey *key, const typeForm *form,
+                            const valkeyReply *read) {
+    if (!diffIsOpen(key) || !read->elements || !comparesItemTtls(sides, form)) return;
     valkeyReply *expires[DIFF_SIDES];
-    for (int s = 0; s < DIFF_SIDES; s++) expires[s] = fieldExpiry(&sides[s], key->name, read);
+    for (int s = 0; s < DIFF_SIDES; s++) expires[s] = itemExpiry(&sides[s], key->name, form, read);
     bool valid = expires[0]->type == VALKEY_REPLY_ARRAY && expires[1]->type == VALKEY_REPLY_ARRAY &&
                  expires[0]->elements == expires[1]->elements;
     for (size_t i = 0; valid && i < expires[0]->elements; i++) {
         int64_t a = expires[0]->element[i]->integer, b = expires[1]->element[i]->integer;
         if (a == b || (a >= 0 && b >= 0 && llabs(a - b) <= TTL_TOLERANCE_MS)) continue;
-        key->verdict = DIFF_FIELD_TTL;
-        strAppendText(&key->why, "field ");
-        showReply(&key->why, read->element[2 * i]);
+        key->verdict = is(form, "hash") ? DIFF_FIELD_TTL : DIFF_MEMBER_TTL;
+        strAppendText(&key->why, is(form, "hash") ? "field " : "member ");
+        showReply(&key->why, read->element[(size_t)form->width * i]);
         strAppendFormat(&key->why, " expires at %" PRId64 ", %" PRId64 " ms", a, b);
         break;
     }
@@ -304,22 +311,22 @@ static void compareSmall(diffSide sides[DIFF_SIDES], diffKey *keys, size_t count
         }
     }
     diffFlush(sides);
-    valkeyReply **hashes = memCalloc(count + 1, sizeof(*hashes));
+    valkeyReply **timed = memCalloc(count + 1, sizeof(*timed)); /* whose elements may have TTLs */
     for (size_t i = 0; i < count; i++) {
         const typeForm *form = formOf(&keys[i]);
         if (!diffIsOpen(&keys[i]) || !isReadWhole(&keys[i], form)) continue;
         valkeyReply *a = connectionNext(&sides[0].link), *b = connectionNext(&sides[1].link);
         compareReplies(&keys[i], form, a, b, 0);
-        if (is(form, "hash")) hashes[i] = a;
-        if (!hashes[i]) freeReplyObject(a);
+        if (comparesItemTtls(sides, form)) timed[i] = a;
+        if (!timed[i]) freeReplyObject(a);
         freeReplyObject(b);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!hashes[i]) continue;
-        compareFieldTtls(sides, &keys[i], hashes[i]);
-        freeReplyObject(hashes[i]);
+        if (!timed[i]) continue;
+        compareItemTtls(sides, &keys[i], formOf(&keys[i]), timed[i]);
+        freeReplyObject(timed[i]);
     }
-    memFree(hashes);
+    memFree(timed);
 }
 
 /* Lists, sorted sets and strings that are not read at once: by ranges of indexes. */
@@ -340,6 +347,7 @@ static void compareRanges(diffSide sides[DIFF_SIDES], diffKey *key, const typeFo
             compareText(key, textOf(part[0]), textOf(part[1]), (size_t)at);
         } else {
             compareReplies(key, form, part[0], part[1], (size_t)at);
+            compareItemTtls(sides, key, form, part[0]);
         }
         for (int s = 0; s < DIFF_SIDES; s++) freeReplyObject(part[s]);
     }
@@ -368,7 +376,7 @@ static void comparePage(diffSide sides[DIFF_SIDES], diffKey *key, const typeForm
         }
     }
     freeReplyObject(found);
-    if (form->width == 2) compareFieldTtls(sides, key, page);
+    compareItemTtls(sides, key, form, page);
 }
 
 /* Large sets and hashes: both have as many elements, so it is enough to find those of the first in

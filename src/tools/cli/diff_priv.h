@@ -18,7 +18,8 @@ typedef struct diffSide {
     const char *uri;
     bool has_expiretime;     /* PEXPIRETIME: since 7.0 */
     bool has_field_expiry;   /* HPEXPIRETIME */
-    bool has_volatile_items; /* some hash of the current database has fields with a TTL */
+    bool has_member_expiry;  /* SPEXPIRETIME and ZPEXPIRETIME */
+    bool has_volatile_items; /* in the current database some fields or members have a TTL */
 } diffSide;
 
 typedef enum diffVerdict {
@@ -29,6 +30,7 @@ typedef enum diffVerdict {
     DIFF_VALUE,
     DIFF_TTL,
     DIFF_FIELD_TTL,
+    DIFF_MEMBER_TTL,
     DIFF_NOT_COMPARED, /* a type of a module, whose value has no common form */
     DIFF_NOT_SERVED,   /* a key of another node of a cluster */
     DIFF_GONE,         /* removed from both meanwhile */
