@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * --diff (modes.h): compares two servers key by key, by value, TTL and TTLs of fields. Walks the
+ * --diff (modes.h): compares two servers key by key, by value and all TTLs. Walks the
  * keys of the first server, then looks for those of the second that the first has not. Keys that
  * differ are compared again before they are reported, as a replica may be a moment behind. */
 #include <inttypes.h>

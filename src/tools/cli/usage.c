@@ -119,7 +119,7 @@ static const char usage[] =
     "                     Refreshed every second; use -i to change the interval.\n"
     "  --sentinel-view    Table of what a Sentinel watches: primaries, replicas, Sentinels,\n"
     "                     states and the last failover. Refreshed on a terminal.\n"
-    "  --diff <uri> <uri> Compare two servers key by key: value, TTL, TTLs of fields.\n"
+    "  --diff <uri> <uri> Compare two servers key by key: values and all TTLs.\n"
     "                     The exit status is 0 if they are equal. All databases, or those\n"
     "                     that the URIs name; --pattern and --count as for --scan.\n"
     "  --diff-sample <n>  Compare n random keys of each server and database only.\n"
