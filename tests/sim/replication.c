@@ -92,11 +92,13 @@ static void follow(simServer *s, simServer *primary) {
     if (s != primary && !dependsOn(primary, s)) simServerFollow(s, primary);
 }
 
-/* A replica takes over; the primary follows it, and some of the others. */
+/* A replica takes over; the primary follows it, and some of the others. If one of two servers that
+ * follow each other was restarted during the failover, there is no primary: then any other one. */
 static void promote(simServer *s) {
     if (!s->follows) return;
     simServer *old = s;
-    while (old->follows && old->failover.state == FAILOVER_NONE) old = old->follows;
+    for (int i = 0; i < SIM_SERVERS && old->follows && old->failover.state == FAILOVER_NONE; i++)
+        old = old->follows;
     simServerFollow(s, NULL);
     follow(old, s);
     for (int i = 0; i < SIM_SERVERS; i++)
