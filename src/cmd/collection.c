@@ -12,24 +12,14 @@ bool collectionRefuse(ctx *c) {
     return false;
 }
 
-robj *collectionVisible(const ctx *c, uint64_t hash, robj *o) {
-    if (likely(!engineHot.member_ttls) || !o) return o;
-    membersHide(c->db, hash, o, c->look);
-    bool all_expired = membersHidden(o) && typeOf(o)->length(o) == 0;
-    return all_expired ? NULL : o;
-}
-
-robj *collectionHideMembers(const ctx *c, int arg_index, robj *o) {
-    hotCheck(arg_index <= c->argc);
-    return collectionVisible(c, collectionHash(c, arg_index), o);
+robj *collectionHideMembers(const ctx *c, uint64_t hash, robj *o) {
+    return membersToRead(c->db, hash, o, c->look);
 }
 
 robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) {
     hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
-    uint64_t hash = collectionHash(c, arg_index);
-    if (!o || !membersExpire(c->db, key, hash, o, c->look)) return o;
-    return dbFind(c->db, key, hash, c->look, &c->at);
+    return membersToWrite(c->db, key, collectionHash(c, arg_index), o, c->look, &c->at);
 }
 
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {

@@ -24,17 +24,21 @@ static inline uint64_t collectionHash(const ctx *c, int arg_index) {
 }
 /* Replies WRONGTYPE; returns false. */
 bool collectionRefuse(ctx *c) NO_INLINE;
-/* Parts of the two functions below: the value as the command shall see it, after expired members of
- * a set or sorted set were hidden, or removed. */
-robj *collectionHideMembers(const ctx *c, int arg_index, robj *o) NO_INLINE;
+/* Parts of the functions below: the value as the command shall see it, after expired members of a
+ * set or sorted set were hidden, or removed. */
+robj *collectionHideMembers(const ctx *c, uint64_t hash, robj *o) NO_INLINE;
 robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) NO_INLINE;
+/* Looks up a value of any type, for reading. */
+static inline robj *collectionFindAny(const ctx *c, slice key, uint64_t hash) {
+    robj *o = dbFindRead(c->db, key, hash, c->look);
+    return unlikely(engineHot.member_ttls) ? collectionHideMembers(c, hash, o) : o;
+}
 /* Looks up the value of the key at argument `arg_index` for reading. *out is NULL if the key is
  * missing. False: WRONGTYPE was replied. */
 static inline bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
-    robj *o = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
-    if (unlikely(engineHot.member_ttls)) o = collectionHideMembers(c, arg_index, o);
+    robj *o = collectionFindAny(c, c->argv[arg_index], collectionHash(c, arg_index));
     *out = o;
     return likely(!o || objectType(o) == type) || collectionRefuse(c);
 }
@@ -47,9 +51,6 @@ static inline bool collectionFindWrite(ctx *c, int arg_index, valueType type, ro
     *out = o;
     return likely(!o || objectType(o) == type) || collectionRefuse(c);
 }
-/* For values that were looked up otherwise, for reading, under this storeHash(): hides expired
- * members of a set or sorted set. NULL if there are no others, or `o` is. */
-robj *collectionVisible(const ctx *c, uint64_t hash, robj *o);
 /* Stores the changed value of the key at `arg_index`, which must be the most recent lookup. */
 static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
     check(c->at.at.hash == collectionHash(c, arg_index));

@@ -12,15 +12,6 @@
 
 /* ------------------------------------------------------------------ HEXPIRE and variants */
 
-static void propagateDeleted(ctx *c, const slice *fields, int64_t count) {
-    hotCheck(count > 0);
-    if (!engineHot.sinks) return;
-    itemCommand w;
-    itemCommandInit(&w, c, SLICE("HDEL"));
-    for (int64_t i = 0; i < count; i++) itemCommandAdd(&w, fields[i]);
-    itemCommandPropagate(&w, c);
-}
-
 /* Notifies that fields of `o` were removed; if it is empty now, also deletes the key. */
 static void notifyDeleted(ctx *c, const robj *o, const keyEvent *event, int64_t count) {
     hotCheck(!o || objectType(o) == TYPE_HASH);
@@ -51,7 +42,7 @@ static void expireFields(ctx *c, robj *o, const itemList *f, unsigned conditions
         collectionPlace(c, 1, o);
         if (past) {
             dbCountExpiredFields(c->db, (uint64_t)count);
-            propagateDeleted(c, changed, count);
+            itemsPropagateRemoved(c, SLICE("HDEL"), changed, count);
             notifyDeleted(c, o, &eventHexpired, count);
         } else {
             itemsPropagate(c, &itemFields, SLICE("HPEXPIREAT"), &time_ms, 3, f->word,
@@ -171,7 +162,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
         collectionPlace(c, 1, o);
         if (expired) {
             dbCountExpiredFields(c->db, (uint64_t)count);
-            propagateDeleted(c, gone, count);
+            itemsPropagateRemoved(c, SLICE("HDEL"), gone, count);
         }
         notifyDeleted(c, o, expired ? &eventHexpired : &eventHdel, count);
     }
@@ -258,7 +249,7 @@ static void setAndDelete(ctx *c, robj *o, const itemList *f) {
     dbCountExpiredFields(c->db, (uint64_t)f->size);
     if (o) {
         collectionPlace(c, 1, o);
-        if (count) propagateDeleted(c, gone, count);
+        if (count) itemsPropagateRemoved(c, SLICE("HDEL"), gone, count);
     }
     if (!count) ctxPropagateNothing(c);
     if (!o) ctxKeyEvent(c, c->argv[1], &eventNew); /* as if it had been created */
@@ -308,7 +299,8 @@ static void setFields(ctx *c, robj *o, const itemOptions *options, int64_t time_
     collectionPlace(c, 1, o);
     hashNoteReplaced(c, (uint64_t)count);
     /* A replica still has the expired fields; they must not keep their time there. */
-    if (count && options->given & OPT_KEEPTTL) propagateDeleted(c, replaced, count);
+    if (count && options->given & OPT_KEEPTTL)
+        itemsPropagateRemoved(c, SLICE("HDEL"), replaced, count);
     memFree(replaced);
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)f->size);

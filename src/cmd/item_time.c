@@ -161,6 +161,15 @@ void itemCommandPropagate(itemCommand *w, ctx *c) {
 
 /* Propagates: name key [time, and the arguments [first, end)] FIELDS n field ..., for the given
  * fields. */
+void itemsPropagateRemoved(ctx *c, slice name, const slice *items, int64_t count) {
+    hotCheck(count > 0);
+    if (!engineHot.sinks) return;
+    itemCommand w;
+    itemCommandInit(&w, c, name);
+    for (int64_t i = 0; i < count; i++) itemCommandAdd(&w, items[i]);
+    itemCommandPropagate(&w, c);
+}
+
 void itemsPropagate(ctx *c, const itemNames *names, slice name, const int64_t *time_ms, int first,
                     int end, const slice *fields, int64_t count) {
     hotCheck(count >= 0);

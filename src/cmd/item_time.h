@@ -89,6 +89,8 @@ void itemCommandAdd(itemCommand *w, slice word);
 void itemCommandAddNumber(itemCommand *w, int which, int64_t number);
 /* Propagates it and frees its memory. */
 void itemCommandPropagate(itemCommand *w, ctx *c);
+/* Propagates: name key item [item ...]. */
+void itemsPropagateRemoved(ctx *c, slice name, const slice *items, int64_t count);
 /* Propagates: name key [time, and the arguments [first, end)] FIELDS n field ..., for the given
  * items. */
 void itemsPropagate(ctx *c, const itemNames *names, slice name, const int64_t *time_ms, int first,

@@ -60,15 +60,6 @@ static void place(ctx *c, robj *o) {
     dbNoteItems(c->db, collectionHash(c, 1), o);
 }
 
-static void propagateRemoved(ctx *c, const memberKind *kind, const slice *members, int64_t count) {
-    hotCheck(count > 0);
-    if (!engineHot.sinks) return;
-    itemCommand w;
-    itemCommandInit(&w, c, sliceOf(kind->remove));
-    for (int64_t i = 0; i < count; i++) itemCommandAdd(&w, members[i]);
-    itemCommandPropagate(&w, c);
-}
-
 /* ------------------------------------------------------------------ SEXPIRE, ZEXPIRE etc. */
 
 /* Signals that members have got TTLs, or, `past`, were removed at once. */
@@ -107,7 +98,7 @@ static void expireMembers(ctx *c, const memberKind *kind, robj *o, const itemLis
     if (count) {
         place(c, o);
         if (past) {
-            propagateRemoved(c, kind, changed, count);
+            itemsPropagateRemoved(c, sliceOf(kind->remove), changed, count);
         } else {
             itemsPropagate(c, &itemMembers, sliceOf(kind->expire_at), &time_ms, 0, 0, changed,
                            count);
@@ -350,7 +341,7 @@ static void addAndRemove(ctx *c, robj *o, const memberAdding *a) {
     }
     if (count) {
         place(c, o);
-        propagateRemoved(c, a->kind, removed, count);
+        itemsPropagateRemoved(c, sliceOf(a->kind->remove), removed, count);
         noteExpires(c, a->kind, o, true, (uint64_t)count);
     } else {
         ctxPropagateNothing(c);

@@ -30,8 +30,7 @@ static bool findSources(ctx *c, int first, int end, sources *out) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 1);
     while (keyWalkNext(&w)) {
-        robj *found = dbFindRead(c->db, w.key, w.hash, c->look);
-        const robj *o = collectionVisible(c, w.hash, found);
+        const robj *o = collectionFindAny(c, w.key, w.hash);
         if (o && objectType(o) != TYPE_SET) {
             replyError(c, ERR_WRONG_TYPE_TEXT);
             memFree(out->sets);

@@ -461,8 +461,7 @@ static void clear(sorter *s) {
 
 /* Looks up the value to sort. False: the error was replied. */
 static bool findSource(ctx *c, sorter *s) {
-    robj *found = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->look);
-    robj *o = collectionVisible(c, collectionHash(c, 1), found);
+    robj *o = collectionFindAny(c, c->argv[1], collectionHash(c, 1));
     valueType type = o ? objectType(o) : TYPE_LIST;
     if (type != TYPE_LIST && type != TYPE_SET && type != TYPE_ZSET) {
         replyError(c, ERR_WRONG_TYPE_TEXT);

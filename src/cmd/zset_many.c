@@ -104,8 +104,7 @@ static bool findSources(ctx *c, job *j, int first) {
     keyWalk w;
     keyWalkInit(&w, c, first, first + (int)j->count, 1);
     for (size_t i = 0; keyWalkNext(&w); i++) {
-        robj *found = dbFindRead(c->db, w.key, w.hash, c->look);
-        const robj *o = collectionVisible(c, w.hash, found);
+        const robj *o = collectionFindAny(c, w.key, w.hash);
         if (o && objectType(o) != TYPE_ZSET && !isSet(o)) {
             replyError(c, ERR_WRONG_TYPE_TEXT);
             return false;

@@ -28,9 +28,7 @@ static storeLook lookOf(const ValkeyModuleKey *k) {
 
 /* Hides expired members of a set or sorted set; NULL if it has no others. */
 static robj *visible(const ValkeyModuleKey *k, robj *o) {
-    if (likely(!engineHot.member_ttls) || !o) return o;
-    membersHide(k->db, k->hash, o, lookOf(k));
-    return membersHidden(o) && typeOf(o)->length(o) == 0 ? NULL : o;
+    return likely(!engineHot.member_ttls) ? o : membersToRead(k->db, k->hash, o, lookOf(k));
 }
 
 static robj *peek(const ValkeyModuleKey *k) {
@@ -41,9 +39,8 @@ static robj *peek(const ValkeyModuleKey *k) {
 /* For a change: removes expired members. */
 static robj *findToWrite(ValkeyModuleKey *k) {
     robj *o = dbFind(k->db, keyName(k), k->hash, lookOf(k), &k->at);
-    if (likely(!engineHot.member_ttls) || !o) return o;
-    if (!membersExpire(k->db, keyName(k), k->hash, o, lookOf(k))) return o;
-    return dbFind(k->db, keyName(k), k->hash, lookOf(k), &k->at);
+    if (likely(!engineHot.member_ttls)) return o;
+    return membersToWrite(k->db, keyName(k), k->hash, o, lookOf(k), &k->at);
 }
 
 static robj *findToRead(ValkeyModuleKey *k) {

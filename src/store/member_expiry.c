@@ -135,3 +135,17 @@ bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
     } while (count);
     return true;
 }
+
+/* ------------------------------------------------------------------ after a lookup */
+
+robj *membersToRead(const db *d, uint64_t hash, robj *o, storeLook look) {
+    if (!o) return NULL;
+    membersHide(d, hash, o, look);
+    bool all_expired = membersHidden(o) && typeOf(o)->length(o) == 0;
+    return all_expired ? NULL : o;
+}
+
+robj *membersToWrite(db *d, slice key, uint64_t hash, robj *o, storeLook look, dbPosition *at) {
+    if (!o || !membersExpire(d, key, hash, o, look)) return o;
+    return dbFind(d, key, hash, look, at);
+}

@@ -43,6 +43,12 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look);
  * removed as a whole, and the caller must look it up again. */
 bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look);
 
+/* What a command shall see of a value that was looked up, NULL if nothing was found. For reading,
+ * after membersHide(): NULL if all members are hidden. For writing, after membersExpire(): with
+ * `at` as dbFind() left it, and leaves it again. */
+robj *membersToRead(const db *d, uint64_t hash, robj *o, storeLook look);
+robj *membersToWrite(db *d, slice key, uint64_t hash, robj *o, storeLook look, dbPosition *at);
+
 /* Called after the object of a key with this storeHash() was stored in place of itself, and members
  * may have got their first TTL: active expiry visits the key. */
 void dbNoteItems(db *d, uint64_t hash, const robj *o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * --diff (modes.h): compares two servers key by key, by value and all TTLs. Walks the
- * keys of the first server, then looks for those of the second that the first has not. Keys that
- * differ are compared again before they are reported, as a replica may be a moment behind. */
+ * --diff (modes.h): compares two servers key by key, by value and all TTLs. Walks the keys of the
+ * first server, then looks for those of the second that the first has not. Keys that differ are
+ * compared again before they are reported, as a replica may be a moment behind. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
