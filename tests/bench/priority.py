@@ -9,6 +9,7 @@
 in milliseconds, of each port. SERVER may be another kind of server: then only of its usual port. The processor shall not
 be what the PING waits for: the load has a lower priority than the server, and this program a real-time one, if it may."""
 import argparse
+import contextlib
 import os
 import socket
 import subprocess
@@ -39,11 +40,12 @@ def pings(port, seconds):
 
 def slow_commands(port, over):
     link = socket.create_connection(("127.0.0.1", port))
-    while not over.is_set():
-        link.sendall(request("DEBUG", "SLEEP", "0.2") * 5)
-        left = 5 * len(b"+OK\r\n")
-        while left:
-            left -= len(link.recv(left))
+    with contextlib.suppress(ConnectionError):  # the server may end first
+        while not over.is_set():
+            link.sendall(request("DEBUG", "SLEEP", "0.2") * 5)
+            left = 5 * len(b"+OK\r\n")
+            while left:
+                left -= len(link.recv(left))
 
 
 def main():
