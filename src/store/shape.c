@@ -9,7 +9,11 @@
  * stay valid during a command.
  *
  * The chain is a keyed hash, because clients choose names. It is computed from that of the names
- * before, so a hash that grows by one field finds its next shape in O(1). */
+ * before, so a hash that grows by one field finds its next shape in O(1).
+ *
+ * The signature is a fast hash of three names. It tells that a hash has names that nobody had
+ * before, so that names which are all different cost little; if clients choose names with equal
+ * signatures, their chains are computed, too. */
 #include "store/shape_priv.h"
 
 #include "base/base.h"
@@ -19,7 +23,10 @@
 
 enum {
     CANDIDATES = 4096, /* sequences of names that are counted, a power of two */
-    RECENT = 256,      /* shapes that are tried before the names are hashed, a power of two */
+    SEEN_BITS = 12,    /* 2^12 signatures of names that had no shape are known */
+    HAS_SHAPE_BITS = 16,
+    RECENT_BITS = 8, /* 2^8 shapes are tried before the names are hashed */
+    RECENT = 1 << RECENT_BITS,
     SWEEP_MS = 10000,
     /* A shape is freed after so many sweeps without users, if there is much room and if there is
      * not: programs that set fields one by one use shapes of the first fields again and again. */
@@ -54,6 +61,9 @@ static struct {
     uint64_t made, refused;
     shape *recent[RECENT];
     candidate candidates[CANDIDATES];
+    uint16_t seen[1 << SEEN_BITS]; /* by signature: another part of it, of the last hash */
+    uint64_t
+        has_shape[(1 << HAS_SHAPE_BITS) / 64]; /* a bit for signatures of shapes, also past ones */
 } shapes;
 
 /* ------------------------------------------------------------------ limits */
@@ -73,6 +83,25 @@ static uint64_t chainAfter(uint64_t chain, slice name) {
     enum { TURN = 23 };
     uint64_t hash = hashBytes(name.ptr, name.len);
     return ((chain << TURN | chain >> (64 - TURN)) + 1) * UINT64_C(0x9e3779b97f4a7c15) + hash;
+}
+
+/* A hash of three of `count` names. Schemas with optional fields often have the same first and last
+ * one. All bits of the result are used. */
+static uint64_t signatureOf(slice first, slice middle, slice last, size_t count) {
+    uint64_t x = (uint64_t)hashUnkeyed(first.ptr, first.len) << 32 |
+                 (uint64_t)hashUnkeyed(middle.ptr, middle.len) << 16 |
+                 (uint64_t)hashUnkeyed(last.ptr, last.len);
+    x = (x + (uint64_t)count * UINT64_C(0xd6e8feb86659fd93)) * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 32;
+}
+
+static uint64_t signatureOfNames(const slice *names, size_t count, unsigned stride) {
+    return signatureOf(names[0], names[count / 2 * stride], names[(count - 1) * stride], count);
+}
+
+static uint64_t signatureOfShape(const shape *s) {
+    return signatureOf(shapeName(s, 0), shapeName(s, s->count / 2u), shapeName(s, s->count - 1u),
+                       s->count);
 }
 
 static uint64_t chainOf(const slice *names, size_t count, unsigned stride) {
@@ -147,6 +176,8 @@ static void addShape(shape *s) {
     shapesById[s->id] = s;
     shapes.count++;
     shapes.made++;
+    size_t bit = signatureOfShape(s) >> (64 - HAS_SHAPE_BITS);
+    shapes.has_shape[bit / 64] |= UINT64_C(1) << (bit % 64);
     if (shapes.count > shapes.bucket_count) {
         growTable();
         return;
@@ -171,12 +202,22 @@ static void removeShape(shape *s) {
 
 /* ------------------------------------------------------------------ making */
 
-/* Counts one more hash with names of this chain; true if there are enough now. Frequent ones
- * displace others that share their place. */
-static bool countCandidate(uint64_t chain) {
+/* True if no shape has this signature, and no hash without shape had it lately. */
+static bool isFirst(uint64_t signature) {
+    uint16_t *seen = &shapes.seen[signature & ((1 << SEEN_BITS) - 1)];
+    uint16_t part = (uint16_t)(signature >> SEEN_BITS);
+    size_t bit = signature >> (64 - HAS_SHAPE_BITS);
+    if (*seen == part || shapes.has_shape[bit / 64] >> (bit % 64) & 1) return false;
+    *seen = part;
+    return true;
+}
+
+/* Counts one more hash with names of this chain, before which `uncounted` others had these names;
+ * true if there are enough now. Frequent ones displace others that share their place. */
+static bool countCandidate(uint64_t chain, uint32_t uncounted) {
     candidate *c = &shapes.candidates[chain & (CANDIDATES - 1)];
     uint32_t tag = (uint32_t)(chain >> 32);
-    if (c->count == 0) *c = (candidate){.tag = tag};
+    if (c->count == 0) *c = (candidate){.tag = tag, .count = uncounted};
     if (c->tag != tag) {
         c->count--;
         return false;
@@ -250,8 +291,8 @@ static bool withinLimits(const slice *names, size_t count, unsigned stride) {
 
 /* Counts a hash whose names have no shape; the shape if it is made now. */
 static NO_INLINE shape *considerNames(const slice *names, size_t count, unsigned stride,
-                                      uint64_t chain) {
-    if (!withinLimits(names, count, stride) || !countCandidate(chain)) return NULL;
+                                      uint64_t chain, uint32_t uncounted) {
+    if (!withinLimits(names, count, stride) || !countCandidate(chain, uncounted)) return NULL;
     if (shapes.count >= shapeLimitsNow.shapes) {
         shapes.refused++;
         return NULL;
@@ -271,16 +312,13 @@ static shape *findShape(const slice *names, size_t count, unsigned stride, uint6
     return NULL;
 }
 
-/* Where a shape with these names, the first, middle and last of `count`, is remembered. Schemas
- * with optional fields often have the same first and last one. */
-static shape **recentOf(slice first, slice middle, slice last, size_t count) {
-    size_t at = hashUnkeyed(first.ptr, first.len) * 5 + hashUnkeyed(middle.ptr, middle.len) * 3 +
-                hashUnkeyed(last.ptr, last.len) + count;
-    return &shapes.recent[at & (RECENT - 1)];
+/* Where a shape with names of this signature is remembered. */
+static shape **recentOf(uint64_t signature) {
+    return &shapes.recent[signature >> (64 - RECENT_BITS)];
 }
 
 const shape *shapeGuess(slice first, slice middle, slice last, size_t count) {
-    const shape *s = *recentOf(first, middle, last, count);
+    const shape *s = *recentOf(signatureOf(first, middle, last, count));
     if (likely(!s) || s->count != count || shapeLimitsNow.shapes == 0) return NULL;
     bool same = sliceEqual(shapeName(s, 0), first) && sliceEqual(shapeName(s, s->count - 1u), last);
     return same ? s : NULL;
@@ -289,13 +327,14 @@ const shape *shapeGuess(slice first, slice middle, slice last, size_t count) {
 const shape *shapeFor(const slice *names, size_t count, unsigned stride) {
     hotCheck(threadIsMain());
     if (count == 0 || count > shapeLimitsNow.fields || shapeLimitsNow.shapes == 0) return NULL;
-    shape **recent =
-        recentOf(names[0], names[count / 2 * stride], names[(count - 1) * stride], count);
+    uint64_t signature = signatureOfNames(names, count, stride);
+    shape **recent = recentOf(signature);
     shape *s = *recent;
     if (s && s->count == count && beginsWith(s, names, count, stride)) return s;
+    if (isFirst(signature)) return NULL;
     uint64_t chain = chainOf(names, count, stride);
     s = findShape(names, count, stride, chain);
-    if (!s) s = considerNames(names, count, stride, chain);
+    if (!s) s = considerNames(names, count, stride, chain, 1); /* the first one was not counted */
     if (s) *recent = s;
     return s;
 }
@@ -310,10 +349,10 @@ const shape *shapeAfter(const shape *s, slice name) {
     names[s->count] = name;
     uint64_t chain = chainAfter(s->chain, name);
     shape *found = findShape(names, (size_t)s->count + 1, 1, chain);
-    if (!found) found = considerNames(names, (size_t)s->count + 1, 1, chain);
+    if (!found) found = considerNames(names, (size_t)s->count + 1, 1, chain, 0);
     if (!found) return NULL;
     shapesById[s->id]->successor = found->id;
-    *recentOf(names[0], names[found->count / 2], name, found->count) = found;
+    *recentOf(signatureOfShape(found)) = found;
     return found;
 }
 

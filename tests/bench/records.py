@@ -19,6 +19,7 @@ rounds: HGET of the middle field, HMGET of 6, HGETALL, HSET of one field, HSET o
 seconds of CPU to save the hashes to an RDB file, and to load them. --base: another binary of this project, to compare with. --scale multiplies the number
 of hashes. Needs Python 3.9, nothing else."""
 import argparse
+import os
 import random
 import statistics
 
@@ -175,6 +176,9 @@ def main():
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    for name in ("ours", "peer", "base"):
+        path = getattr(options, name)
+        setattr(options, name, path and os.path.abspath(path))
     for kind in options.only.split(","):
         run_kind(kind, options)
 
