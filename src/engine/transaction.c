@@ -64,6 +64,15 @@ void transactionFail(session *s, uint64_t flag) {
 
 int transactionCount(const session *s) { return s->multi ? s->multi->count : -1; }
 
+int transactionRest(const ctx *c) {
+    const transaction *t = c->who->multi;
+    if (!t || !(c->flags & CTX_IN_MULTI)) return 0;
+    int64_t index = c->request - t->queue;
+    check(index >= 0);
+    check(index < t->count);
+    return t->count - 1 - (int)index;
+}
+
 size_t transactionMemory(const session *s) { return s->multi ? s->multi->memory : 0; }
 
 size_t transactionArgumentBytes(const session *s) {

@@ -23,6 +23,8 @@ void transactionRun(ctx *c);
 
 /* Number of queued commands; -1 for a session that never used MULTI or WATCH. */
 int transactionCount(const session *s);
+/* In a command that EXEC runs the number of those that it runs after that; else 0. */
+int transactionRest(const ctx *c);
 /* Memory of the queue; size of the queued arguments; in bytes. */
 size_t transactionMemory(const session *s);
 size_t transactionArgumentBytes(const session *s);

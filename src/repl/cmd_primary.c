@@ -9,6 +9,7 @@
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "net/net.h"
+#include "repl/ack_hold.h"
 #include "repl/procs.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -160,6 +161,21 @@ static bool setClusterNode(ctx *c, replPeer *peer, slice value) {
     return true;
 }
 
+static bool setHold(ctx *c, replPeer *peer, slice value) {
+    int64_t ms;
+    (void)peer;
+    if (storeIsSlotted() || !replicaIsOn()) {
+        replyError(c, SLICE("ERR HOLD-ACKS is for replicas, and not allowed in cluster mode"));
+        return false;
+    }
+    if (!numberParseInt(value, &ms) || ms < 0 || ms > ACK_HOLD_MAX_MS) {
+        replyError(c, ERR_NOT_INTEGER_TEXT);
+        return false;
+    }
+    ackHoldOrder(c->who, ms);
+    return true;
+}
+
 static const struct {
     const char *name;
     optionProc *set;
@@ -173,6 +189,7 @@ static const struct {
     {"rdb-filter-only", setFilter},
     {"set-rdb-client-id", setDatasetClient},
     {"set-cluster-node-id", setClusterNode},
+    {"hold-acks", setHold},
 };
 
 static void unknownOption(ctx *c, slice name) {

@@ -5,10 +5,15 @@
 #include "config/config.h"
 #include "engine/reply.h"
 #include "net/net.h"
+#include "repl/ack_hold.h"
 #include "repl/procs.h"
 #include "repl/repl_priv.h"
 #include "repl/role.h"
 #include "store/store.h"
+
+static const char hold_has_passed[] =
+    "ERR This connection may not change the role of this replica any more: its REPLCONF HOLD-ACKS "
+    "has passed, or another one was ordered";
 
 static void logRequest(const ctx *c, const char *what) {
     str client = STR_EMPTY;
@@ -39,11 +44,19 @@ void replicaofCommand(ctx *c) {
         return;
     }
     if (ctxArgIs(c, 1, "no") && ctxArgIs(c, 2, "one")) {
+        if (replIsReplica() && !ackHoldAllowsPromotion(c->who)) {
+            replyError(c, sliceOf(hold_has_passed));
+            return;
+        }
         if (replIsReplica()) {
             replPromote();
             logRequest(c, "PRIMARY MODE");
         }
         replyOk(c);
+        return;
+    }
+    if (!ackHoldAllowsFollowing(c->who)) {
+        replyError(c, sliceOf(hold_has_passed));
         return;
     }
     int64_t port;

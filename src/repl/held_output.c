@@ -14,6 +14,7 @@
 #include "engine/hot.h"
 #include "engine/latency.h"
 #include "engine/session_slot.h"
+#include "engine/transaction.h"
 #include "net/net.h"
 #include "repl/server_state.h"
 #include "store/store.h"
@@ -90,8 +91,9 @@ static int heldSlot(void) {
 
 static NO_INLINE heldOutput *addHeld(session *s) {
     heldOutput *h = memNew(heldOutput);
-    /* Commands that have run already were not noted. */
-    *h = (heldOutput){.who = s, .end = s->bytes_out, .commands = 0};
+    /* Commands that have run already were not noted; that matters while their replies are here. */
+    bool is_empty = !sessionOutputPending(s);
+    *h = (heldOutput){.who = s, .end = s->bytes_out, .commands = is_empty ? s->commands : 0};
     sessionSlotSet(s, heldSlot(), h);
     return h;
 }
@@ -114,10 +116,16 @@ static inline bool readsOneKey(const command *cmd) {
            !(cmd->flags & (CMD_MOVABLEKEYS | CMD_BLOCKING | CMD_MODULE));
 }
 
+static const uint64_t telling =
+    CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS;
+
 static inline bool tellsOfKeys(const command *cmd) {
-    const uint64_t telling = CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE |
-                             CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS;
-    return cmd->flags & telling || cmd->first_key;
+    return cmd->flags & (telling | CMD_RUNS_QUEUE) || cmd->first_key;
+}
+
+/* EXEC alone: the orders of Sentinel are transactions without commands about keys. */
+bool heldOutputTellsNothing(const ctx *c) {
+    return c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, telling);
 }
 
 static inline int64_t lastChange(uint64_t key_hash) {
@@ -127,20 +135,29 @@ static inline int64_t lastChange(uint64_t key_hash) {
 
 int64_t heldOutputNeed(const ctx *c) {
     if (readsOneKey(c->cmd)) return lastChange(c->key_hash);
-    return tellsOfKeys(c->cmd) ? output.quorum->written : 0;
+    return tellsOfKeys(c->cmd) && !heldOutputTellsNothing(c) ? output.quorum->written : 0;
 }
+
+/* Its reply, a number of receivers, tells nothing of keys; what receivers get waits. Sentinels send
+ * it to a primary that has no replicas yet, and must get the replies that follow. */
+static bool isPublish(slice name) { return sliceEqualFold(name, SLICE("publish")); }
 
 static bool selectsNoted(const commandSpec *spec) {
     /* Whether they tell of keys is known when they are admitted. */
-    return !(spec->flags & (CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE | CMD_MODULE |
-                            CMD_BLOCKING | CMD_MOVABLEKEYS));
+    if (isPublish(sliceOf(spec->name))) return true;
+    return !(spec->flags &
+             (CMD_WRITE | CMD_MAY_REPLICATE | CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS));
 }
 
 static gateVerdict note(ctx *c) {
     bool reads_one = readsOneKey(c->cmd);
-    if (!reads_one && tellsOfKeys(c->cmd)) return GATE_PASS;
+    bool tells = !reads_one && tellsOfKeys(c->cmd) && !heldOutputTellsNothing(c);
+    if (tells && !(c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name))) return GATE_PASS;
     heldOutput *h = heldOf(c->who);
     h->noted++;
+    /* What EXEC runs is counted, but not asked for here. */
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !(c->who->flags & SESSION_MULTI_POISONED))
+        h->noted += (uint64_t)transactionCount(c->who);
     if (!reads_one) return GATE_PASS;
     int64_t offset = lastChange(c->key_hash);
     if (offset > h->need) h->need = offset;
@@ -173,6 +190,7 @@ void heldOutputNoteAll(void) { output.all = output.quorum->written; }
 static void noteChange(const propagated *p) {
     const ctx *c = engineHot.current;
     int64_t offset = replThis()->history.offset;
+    if (c && c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name)) return;
     quorumWrote(output.quorum, offset);
     if (likely(changesKeyOf(c, p))) {
         output.slots[storeHashSlot(c->key_hash)] = offset;
@@ -234,7 +252,8 @@ static size_t mayLeave(session *s) {
     uint64_t end = s->bytes_out + pending;
     if (end > h->end) {
         /* Only if all that has run was noted. If nothing has, the output is of another origin. */
-        bool known = (h->noted || h->refused) && h->noted == s->commands - h->commands && !h->all;
+        bool known = (h->noted || h->refused || s->flags & SESSION_IN_MULTI) && /* or QUEUED */
+                     h->noted == s->commands - h->commands && !h->all;
         addOutput(h, end, known ? h->need : output.quorum->written);
         h->refused = h->all = false;
         h->noted = 0;
@@ -305,6 +324,16 @@ void heldOutputExpire(int64_t now_ms) {
 
 /* ------------------------------------------------------------------ the mode */
 
+/* The running command and those around it, which are not counted yet, and the rest of a transaction
+ * without commands about keys. */
+static void noteOrder(const ctx *current) {
+    heldOutput *h = heldOf(current->who);
+    h->noted = transactionHas(current->who, telling) ? 0 : (uint64_t)transactionRest(current);
+    for (const ctx *c = current; c && c->who == h->who; c = c->below) h->noted++;
+    h->commands = h->who->commands;
+    h->all = false;
+}
+
 void heldOutputBegin(replQuorum *q) {
     hotCheck(threadIsMain());
     (void)heldSlot(); /* initialises the list */
@@ -312,12 +341,8 @@ void heldOutputBegin(replQuorum *q) {
     if (!output.slots) output.slots = memNewArray(int64_t, SLOT_COUNT);
     heldOutputNoteAll();
     /* The order that has switched the mode on tells nothing of the keyspace. */
-    if (engineHot.current && !(engineHot.current->who->flags & NEVER_HELD)) {
-        heldOutput *h = heldOf(engineHot.current->who);
-        h->noted = 1;
-        h->commands = h->who->commands;
-        h->all = false;
-    }
+    if (engineHot.current && !(engineHot.current->who->flags & NEVER_HELD))
+        noteOrder(engineHot.current);
     netSetHold(mayLeave);
     deliverSetObserver(noteDelivery);
 }

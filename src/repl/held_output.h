@@ -43,6 +43,8 @@ void heldOutputNoteAll(void);
 void heldOutputNoteRefusal(session *s);
 /* The offset on which the reply to the request depends; 0: it tells nothing of the keyspace. */
 int64_t heldOutputNeed(const ctx *c);
+/* True for EXEC of a transaction without commands about keys. */
+bool heldOutputTellsNothing(const ctx *c);
 
 typedef struct heldOutputStats {
     size_t clients, bytes; /* whose output waits */

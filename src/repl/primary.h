@@ -87,6 +87,7 @@ struct replPeer {
     uint32_t filter;
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */
     bool only_dataset, is_dataset_channel;
+    bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
     /* Of a main channel: the id of the connection that gets the dataset. */
     uint64_t dataset_channel;
     /* The synchronisation. */

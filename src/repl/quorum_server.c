@@ -10,11 +10,13 @@
 #include "engine/reply.h"
 #include "engine/session_report.h"
 #include "engine/transaction.h"
+#include "repl/ack_hold.h"
 #include "repl/durable_offset.h"
 #include "repl/held_output.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
+#include "repl/role.h"
 
 static struct {
     replQuorum quorum;
@@ -48,7 +50,8 @@ static gateVerdict admit(ctx *c) {
                       SLICE("NOQUORUM Not enough replicas to confirm writes. Nothing was done."));
     /* What scripts read is a part of their replies, which are held. */
     if (c->origin != ORIGIN_CLIENT ||
-        !(c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE)))
+        !(c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE)) ||
+        heldOutputTellsNothing(c))
         return GATE_PASS;
     if (q->refuses && heldOutputNeed(c) > q->confirmed)
         return refuse(c, SLICE("NOQUORUM Not enough replicas to confirm what would be read."));
@@ -236,6 +239,13 @@ void quorumPrintInfo(str *out) {
                     : q->refuses ? "refusing"
                                  : "ok",
                     (long long)q->confirmed, (long long)missing, held->clients, held->bytes);
+    strAppendFormat(out, "replication_quorum_read_lease:%lld\r\n",
+                    (long long)replConf.replication_read_lease);
+    if (!replicaIsOn()) return;
+    /* For who chooses the next primary. */
+    strAppendFormat(out,
+                    "replication_quorum_caught_up:%d\r\nreplication_quorum_acks_held_ms:%lld\r\n",
+                    replHasCaughtUp() && replOffset() > 0, (long long)ackHoldRestMs());
 }
 
 void quorumPrintStats(str *out) {

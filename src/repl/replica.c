@@ -23,6 +23,7 @@
 #include "io/resolve.h"
 #include "net/net.h"
 #include "persist/sync_load.h"
+#include "repl/ack_hold.h"
 #include "repl/durable_offset.h"
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
@@ -511,6 +512,7 @@ static void follow(slice host, int port, bool related) {
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
+    ackHoldForget();
     replica.has_caught_up = false;
     setAddress(host, port);
     if (!related) {
@@ -546,6 +548,7 @@ void replicaPromote(void) {
     if (!replicaIsOn()) return;
     replHistory *history = &replThis()->history;
     linkStop(&replica.link);
+    ackHoldForget();
     setAddress(SLICE(""), 0);
     if (replica.link.can_continue) {
         historyBranch(history);
@@ -608,6 +611,7 @@ void replicaTick(int64_t budget_us) {
     int64_t now_ms = clockMonoMs();
     sendUnsent();
     rulesTick();
+    ackHoldTick();
     durableOffsetMark();
     if (replica.stream) {
         /* Bytes of an incomplete command count, too. */

@@ -221,16 +221,10 @@ static bool isGood(const sentinelView *v, const sentinelInstance *primary,
            (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
 }
 
-/* One that another leader may have promoted has what clients have written since. */
-static bool isPromotedAlready(const sentinelView *v, const sentinelInstance *i) {
-    hotCheck(i->kind == INSTANCE_REPLICA);
-    return sentinelIsUnfinished(v, i) || (i->is_unsure && i->was_replica);
-}
-
 /* True if `a` is to be preferred. */
 static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
-    bool promoted = isPromotedAlready(v, a);
-    if (promoted != isPromotedAlready(v, b)) return promoted;
+    bool promoted = sentinelMayBePromoted(v, a);
+    if (promoted != sentinelMayBePromoted(v, b)) return promoted;
     if (a->priority != b->priority) return a->priority < b->priority;
     if (a->offset != b->offset) return a->offset > b->offset;
     if (!a->runid.len || !b->runid.len) return a->runid.len > b->runid.len;
@@ -259,6 +253,9 @@ static void clearReconfiguration(sentinelInstance *primary) {
 
 void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary) {
     check(primary->step <= FAILOVER_WAIT_PROMOTION);
+    if (primary->step <= FAILOVER_SELECT_REPLICA) sentinelReleaseHolds(v, primary);
+    primary->sync.is_confirmed = false;
+    primary->sync.waiting_why = NULL;
     /* A primary whose successor does not take over must not wait for it. */
     bool ordered = (primary->flags & INSTANCE_COORDINATED) &&
                    primary->step == FAILOVER_WAIT_PROMOTION && sentinelCanSend(primary);
@@ -273,6 +270,23 @@ void sentinelAbortFailover(sentinelView *v, sentinelInstance *primary) {
     primary->promoted = NULL;
 }
 
+/* Another try is made soon, at a random time. */
+static void retrySoon(sentinelView *v, sentinelInstance *primary) {
+    check(primary->step == FAILOVER_NONE);
+    int64_t window_ms = RETRY_MS << primary->retries;
+    if (primary->retries < RETRIES_MAX) primary->retries++;
+    primary->retry_ms = v->now_ms + 1 + (int64_t)v->env->random(v, (uint64_t)window_ms);
+}
+
+/* With replication-quorum: a replica that is missing may come back any moment. An ordered failover
+ * is not repeated. */
+static void abortUnconfirmed(sentinelView *v, sentinelInstance *primary, const char *why) {
+    bool forced = primary->flags & INSTANCE_FORCED;
+    sentinelEvent(v, LOG_WARNING, "-failover-abort-quorum", primary, " #%s", why);
+    sentinelAbortFailover(v, primary);
+    if (!forced) retrySoon(v, primary);
+}
+
 /* If nobody can win, another epoch begins soon, at a random time, so that one is the first. Who has
  * voted in a later epoch gives up. */
 static bool repeatElection(sentinelView *v, sentinelInstance *primary) {
@@ -283,9 +297,7 @@ static bool repeatElection(sentinelView *v, sentinelInstance *primary) {
     bool repeat = !is_past && !(primary->flags & INSTANCE_COORDINATED);
     sentinelAbortFailover(v, primary);
     if (!repeat) return true;
-    int64_t window_ms = RETRY_MS << primary->retries;
-    if (primary->retries < RETRIES_MAX) primary->retries++;
-    primary->retry_ms = v->now_ms + 1 + (int64_t)v->env->random(v, (uint64_t)window_ms);
+    retrySoon(v, primary);
     return true;
 }
 
@@ -309,10 +321,27 @@ static void waitStart(sentinelView *v, sentinelInstance *primary) {
     sentinelEvent(v, LOG_WARNING, "+failover-state-select-slave", primary, "%s", "");
 }
 
+/* No replica that may be promoted has certainly all that was confirmed. */
+static void awaitConfirmed(sentinelView *v, sentinelInstance *primary) {
+    check(primary->sync.waiting_why);
+    if (!(primary->flags & (INSTANCE_FORCED | INSTANCE_ODOWN))) {
+        abortUnconfirmed(v, primary, "the primary is back");
+    } else if (v->now_ms - primary->failover_changed_ms > primary->failover_timeout_ms) {
+        abortUnconfirmed(v, primary, primary->sync.waiting_why);
+    }
+}
+
 static void selectReplica(sentinelView *v, sentinelInstance *primary) {
     hotCheck(!primary->promoted);
-    sentinelInstance *best = sentinelSelectReplica(v, primary);
-    if (awaitsInfo(v, primary, best != NULL)) return;
+    bool is_confirmed = sentinelNeedsConfirmed(v, primary);
+    sentinelInstance *best =
+        is_confirmed ? sentinelChooseConfirmed(v, primary) : sentinelSelectReplica(v, primary);
+    if (!is_confirmed && awaitsInfo(v, primary, best != NULL)) return;
+    if (is_confirmed && !best) {
+        awaitConfirmed(v, primary);
+        return;
+    }
+    primary->sync.is_confirmed = is_confirmed;
     if (!best) {
         sentinelEvent(v, LOG_WARNING, "-failover-abort-no-good-slave", primary, "%s", "");
         sentinelAbortFailover(v, primary);
@@ -338,6 +367,10 @@ static void sendPromotion(sentinelView *v, sentinelInstance *primary) {
         }
         if (!sendCoordinated(v, primary, rest_ms)) return;
     } else if (!sentinelSendReplicaOf(v, promoted, NULL)) {
+        if (primary->sync.is_confirmed) {
+            abortUnconfirmed(v, primary, "the link to the replica was lost");
+            return;
+        }
         if (rest_ms >= 0) return;
         sentinelEvent(v, LOG_WARNING, "-failover-abort-slave-timeout", primary, "%s", "");
         sentinelAbortFailover(v, primary);
@@ -350,7 +383,12 @@ static void sendPromotion(sentinelView *v, sentinelInstance *primary) {
 /* The end is seen by sentinelPromoted(). */
 static void waitPromotion(sentinelView *v, sentinelInstance *primary) {
     check(primary->promoted);
-    if (v->now_ms - primary->failover_changed_ms <= primary->failover_timeout_ms) return;
+    int64_t elapsed_ms = v->now_ms - primary->failover_changed_ms;
+    if (primary->sync.is_confirmed && elapsed_ms > sentinelPromotionMs()) {
+        abortUnconfirmed(v, primary, "the replica was not promoted in time");
+        return;
+    }
+    if (elapsed_ms <= primary->failover_timeout_ms) return;
     sentinelEvent(v, LOG_WARNING, "-failover-abort-slave-timeout", primary, "%s", "");
     sentinelAbortFailover(v, primary);
 }

@@ -100,7 +100,34 @@ static void takeReplicaLine(sentinelView *v, sentinelInstance *i, slice line) {
         i->offset = (uint64_t)number(value, 0);
     } else if (valueOf(line, "replica_announced:", &value)) {
         i->is_announced = number(value, 1) != 0;
+    } else if (valueOf(line, "replication_quorum_caught_up:", &value)) {
+        i->sync.has_caught_up = number(value, 0) != 0;
+    } else if (valueOf(line, "replication_quorum_acks_held_ms:", &value)) {
+        i->sync.acks_held_ms = number(value, 0);
     }
+}
+
+/* Lines of servers with replication-quorum, of both roles. */
+static bool takeQuorumLine(sentinelInstance *i, slice line) {
+    enum { QUORUM_MAX = 1 << 20 };
+    slice value;
+    if (valueOf(line, "replication_quorum:", &value)) {
+        i->sync.repl_quorum = number(value, 0);
+        if (i->sync.repl_quorum < 0 || i->sync.repl_quorum > QUORUM_MAX) i->sync.repl_quorum = 0;
+    } else if (valueOf(line, "replication_quorum_read_lease:", &value)) {
+        i->sync.repl_lease_ms = number(value, 0);
+        if (i->sync.repl_lease_ms < 0 || i->sync.repl_lease_ms > SENTINEL_TIME_MAX_MS)
+            i->sync.repl_lease_ms = 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void forgetQuorumLines(sentinelInstance *i) {
+    hotCheck(i->kind != INSTANCE_SENTINEL);
+    i->sync.repl_quorum = i->sync.repl_lease_ms = i->sync.acks_held_ms = 0;
+    i->sync.has_caught_up = false;
 }
 
 static void takeLine(sentinelView *v, sentinelInstance *i, slice line, infoFacts *facts) {
@@ -118,6 +145,8 @@ static void takeLine(sentinelView *v, sentinelInstance *i, slice line, infoFacts
     } else if (valueOf(line, "master_failover_state:", &value)) {
         facts->has_failover = true;
         facts->in_failover = !sliceIs(value, "no-failover");
+    } else if (takeQuorumLine(i, line)) {
+        return;
     } else if (facts->is_replica) {
         takeReplicaLine(v, i, line);
     }
@@ -202,12 +231,14 @@ void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
     i->info = strNew(text);
     i->info_ms = v->now_ms;
     bool told_role = false;
+    forgetQuorumLines(i);
     for (slice rest = text; rest.len;) {
         slice line = sliceTrim(cut(&rest, '\n')), role;
         told_role |= valueOf(line, "role:", &role);
         takeLine(v, i, line, &facts);
     }
     if (!told_role) facts.is_replica = true;
+    sentinelNoteHold(v, i);
     i->link_down_ms = facts.link_down_ms;
     i->knows_failover = facts.has_failover;
     if (facts.in_failover && !i->in_failover) i->in_failover_since_ms = v->now_ms;

@@ -14,6 +14,8 @@
  *   RECONF_REPLICAS   the others follow it, or timeout   UPDATE_CONFIG
  *   UPDATE_CONFIG                                        NONE, with the new address
  *   before RECONF     timeout, no good replica           NONE; the next try comes later
+ *
+ * With replication-quorum SELECT_REPLICA goes on until enough replicas are there (quorum_choice.c).
  */
 #ifndef SENTINEL_MACHINE_H
 #define SENTINEL_MACHINE_H
@@ -54,6 +56,8 @@ void sentinelHeard(sentinelView *v, sentinelLink *l);
  * be renamed. False: the link is not open. */
 bool sentinelSend(sentinelView *v, sentinelInstance *i, pendingKind kind, const char *command,
                   int count, const slice *words);
+/* Asks for INFO, unless a reply is pending. */
+void sentinelSendInfo(sentinelView *v, sentinelInstance *i);
 
 /* hello.c: a hello message of another Sentinel. `direct`: it has sent it to this one; else it was
  * published on a server. If Sentinels have a password, only the former count. */
@@ -104,8 +108,24 @@ void sentinelForgetPromotion(sentinelInstance *replica);
  * not know whether a majority has voted: a replica that it knew is not turned back before it knows,
  * or has waited as long as a failover may take. */
 bool sentinelIsUnsure(const sentinelView *v, sentinelInstance *replica);
+/* One that another leader may have promoted has what clients have written since. */
+bool sentinelMayBePromoted(const sentinelView *v, const sentinelInstance *replica);
 /* True if that is so for a replica of this primary. */
 bool sentinelWantsVotes(const sentinelView *v, const sentinelInstance *primary);
+
+/* quorum_choice.c: true if the replica that is to be promoted must have all that the primary has
+ * confirmed: the servers have replication-quorum. */
+bool sentinelNeedsConfirmed(const sentinelView *v, const sentinelInstance *primary);
+/* A step towards that choice, at each tick: makes the replicas acknowledge nothing more, and waits
+ * until enough do so and reads of the old primary have ended. Returns the replica, or NULL while
+ * there is none, with the reason in primary->sync.waiting_why and, if it may last, as an event. */
+sentinelInstance *sentinelChooseConfirmed(sentinelView *v, sentinelInstance *primary);
+/* A promotion that was ordered is refused, or done, within that time. */
+int64_t sentinelPromotionMs(void);
+/* It was not ordered: replicas may acknowledge again. */
+void sentinelReleaseHolds(sentinelView *v, sentinelInstance *primary);
+/* INFO of `i` was replied; `i->sync.acks_held_ms` is from it. */
+void sentinelNoteHold(const sentinelView *v, sentinelInstance *i);
 
 /* failover.c */
 /* Begins an epoch. False if it cannot be saved: after a restart it would be used again. */

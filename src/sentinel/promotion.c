@@ -22,6 +22,11 @@ bool sentinelIsUnfinished(const sentinelView *v, const sentinelInstance *replica
            v->now_ms - replica->role_since_ms <= 2 * primary->failover_timeout_ms;
 }
 
+bool sentinelMayBePromoted(const sentinelView *v, const sentinelInstance *replica) {
+    hotCheck(replica->kind == INSTANCE_REPLICA);
+    return sentinelIsUnfinished(v, replica) || (replica->is_unsure && replica->was_replica);
+}
+
 void sentinelNotePromotion(const sentinelView *v, sentinelInstance *replica) {
     const sentinelInstance *primary = replica->primary;
     check(replica->kind == INSTANCE_REPLICA);

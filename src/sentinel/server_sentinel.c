@@ -33,6 +33,7 @@ bool serverSentinelIsRunning(void) { return is_running; }
 sentinelView *serverViewNow(void) {
     hotCheck(threadIsMain());
     serverView.now_ms = clockWallMs();
+    serverView.mono_ms = clockMonoMs();
     return &serverView;
 }
 

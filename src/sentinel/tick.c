@@ -53,9 +53,13 @@ static void sendPing(sentinelView *v, sentinelInstance *i) {
     if (!l->ping_since_ms) l->ping_since_ms = v->now_ms;
 }
 
-static void sendInfo(sentinelView *v, sentinelInstance *i) {
-    hotCheck(!i->info_pending);
+void sentinelSendInfo(sentinelView *v, sentinelInstance *i) {
+    hotCheck(i->kind != INSTANCE_SENTINEL);
+    if (i->info_pending) return;
     i->info_pending = sentinelSend(v, i, PENDING_INFO, "INFO", 0, NULL);
+    if (!i->info_pending) return;
+    i->sync.info_sent_ms = v->mono_ms;
+    i->sync.info_after_hold = true;
 }
 
 static void sendHello(sentinelView *v, sentinelInstance *i) {
@@ -200,7 +204,7 @@ static void poll(sentinelView *v, sentinelInstance *i) {
     if (ping_ms > v->periods.ping) ping_ms = v->periods.ping;
     if (i->kind != INSTANCE_SENTINEL && !i->info_pending &&
         (!i->info_ms || v->now_ms - i->info_ms > infoPeriod(v, i)))
-        sendInfo(v, i);
+        sentinelSendInfo(v, i);
     if (v->now_ms - l->ping_reply_ms > ping_ms && v->now_ms - l->ping_sent_ms > ping_ms / 2)
         sendPing(v, i);
     if (v->now_ms - i->hello_sent_ms > v->periods.publish && mayHello(i)) sendHello(v, i);

@@ -2,7 +2,7 @@
  *
  * What one Sentinel knows: primaries, their replicas and the other Sentinels that watch them, and
  * the links to them. An instance without sockets, clock or files: the environment (sentinelEnv)
- * does what has to be done, and sets `now_ms` before each call. Main thread only.
+ * does what has to be done, and sets `now_ms` and `mono_ms` before each call. Main thread only.
  *
  * Invariant: every instance has a link; other Sentinels with the same id share one. A pending
  * command refers to an instance that exists, or to none. Strangers are Sentinels that a message has
@@ -21,6 +21,7 @@
 #include "base/slice.h"
 #include "base/str.h"
 #include "ds/list.h"
+#include "sentinel/sync_state.h"
 
 enum {
     SENTINEL_ID_LEN = 40,
@@ -118,18 +119,17 @@ typedef struct sentinelInstance {
     int64_t info_ms; /* the last INFO; 0: none */
     str info;
     bool info_pending, role_is_replica;
+    syncState sync;
     int64_t role_since_ms;
-    int64_t replica_conf_ms; /* when a replica has reported another primary */
-    bool knows_failover;     /* its INFO has master_failover_state */
-    bool in_failover;        /* which is not "no-failover" */
+    int64_t replica_conf_ms;          /* when a replica has reported another primary */
+    bool knows_failover, in_failover; /* INFO has master_failover_state; not "no-failover" */
     int64_t in_failover_since_ms;
 
     /* of primaries */
     list replicas, sentinels, strangers;
     int64_t quorum;
     int64_t down_after_ms, failover_timeout_ms, reboot_down_after_ms, refused_after_ms;
-    int64_t parallel_syncs;
-    int64_t rebooted_since_ms;
+    int64_t parallel_syncs, rebooted_since_ms;
     str notification_script, reconfig_script, auth_user, auth_pass;
     renamedCommand *renamed;
     int renamed_count;
@@ -207,7 +207,7 @@ enum { SIMULATE_ELECTION_CRASH = 1, SIMULATE_PROMOTION_CRASH = 2 };
 struct sentinelView {
     const sentinelEnv *env;
     void *arg;
-    int64_t now_ms;
+    int64_t now_ms, mono_ms; /* the wall clock; one that never jumps */
     char id[SENTINEL_ID_LEN + 1];
     uint64_t current_epoch;
     list primaries;

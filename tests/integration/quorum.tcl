@@ -307,7 +307,7 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         assert_match "*Disconnecting 1 clients whose requests were not confirmed*" [server_log]
         assert_match "*Writes are refused: replication-quorum asks for 1 replicas*" [server_log]
         assert {[info_field replication_quorum_expired_clients] == 1}
-        assert {[info_field replication_quorum_refused_requests] == 5}
+        assert {[info_field replication_quorum_refused_requests] == 4}
         # It was executed, and takes effect later.
         ack_all $s
         info_is replication_quorum_status ok
@@ -347,6 +347,42 @@ start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-
             for {set i 0} {$i < 200} {incr i} {assert_equal OK [r -1 set key:$i $i]}
             # What was answered is here.
             for {set i 0} {$i < 200} {incr i} {assert_equal $i [r get key:$i]}
+        }
+
+        test {REPLCONF HOLD-ACKS: a replica acknowledges nothing more until the order ends} {
+            r config set replication-quorum 1
+            assert_match "*replication_quorum_caught_up:1*replication_quorum_acks_held_ms:0*" [r info replication]
+            assert_equal OK [r replconf hold-acks 600000]
+            set c [connect_to [srv -1 host] [srv -1 port] $::resp_version {}]
+            lappend ::test_clients $c
+            $c -send set key held
+            wait_for_condition 400 20 {[r get key] eq "held"}
+            wait_for_condition 400 20 {[string match "*replication_quorum_held_clients:1*" [r -1 info replication]]}
+            set other [connect]
+            assert_equal OK [$other replconf hold-acks 0] ;# it has ordered nothing
+            assert {![string match "*acks_held_ms:0*" [r info replication]]}
+            assert_match "*replication_quorum_held_clients:1*" [r -1 info replication]
+            assert_equal OK [r replconf hold-acks 0]
+            assert_equal OK [$c -read]
+            assert_match "*acks_held_ms:0*" [r info replication]
+        }
+
+        test {REPLCONF HOLD-ACKS: who has ordered it may promote the replica only in time, others at any} {
+            set first [connect]
+            set second [connect]
+            assert_equal OK [$first replconf hold-acks 600000]
+            assert_equal OK [$second replconf hold-acks 1]
+            assert_error "ERR This connection may not change the role of this replica any more*" {$first replicaof no one}
+            assert_error "ERR This connection may not change the role of this replica any more*" {$second replicaof no one}
+            assert_equal slave [lindex [r role] 0]
+            assert_error "ERR This connection may not change the role*" {$first replicaof 127.0.0.1 1}
+            # The order of the first one lasts.
+            assert {![string match "*acks_held_ms:0*" [r info replication]]}
+            assert_error "ERR value is not an integer or out of range" {r replconf hold-acks -1}
+            assert_error "ERR HOLD-ACKS is for replicas*" {r -1 replconf hold-acks 1}
+            assert_equal OK [$first replconf hold-acks 600000]
+            assert_equal OK [$first replicaof no one]
+            assert_equal master [lindex [r role] 0]
         }
     }
 }

@@ -9,6 +9,9 @@
  * it was; nobody acts in a tilt; who is promoted is the best that may be; after healing there is,
  * within a bound, exactly one primary, which all Sentinels know and all replicas follow.
  *
+ * In half of the runs servers have replication-quorum: who is promoted by choice has all that was
+ * confirmed, an old primary confirms nothing more, and may not be read.
+ *
  * In a part of the runs only the primary ends. Then the failover is over within a bound; if its
  * leader ends right after the promotion, the promoted replica is the primary in the end. In a part
  * an operator orders failovers, sets up Sentinels anew and sends REPLICAOF to servers. */
@@ -38,16 +41,37 @@ enum {
     CASE_MS = 15 * 1000, /* down-after, the election, the order, and some chance */
     CASE_REFUSED_MS = 2500,
     ORDER_MS = 60 * 1000,
+    CHOICE_MS = 500,     /* orders to replicas, and INFO after that */
+    HOLD_MS = 20 * 1000, /* what Sentinels order: REPLCONF HOLD-ACKS */
 };
 static const char end_of_message = '\x02', end_of_word = '\x01';
+
+/* A place in the tree of datasets: each promotion begins a new branch. */
+typedef struct position {
+    uint64_t branch, offset;
+} position;
+
+/* The accepting end of a connection. */
+typedef struct acceptor {
+    str received; /* bytes of an incomplete request */
+    bool ordered_hold;
+} acceptor;
 
 typedef struct simServer {
     bool is_replica;
     int primary;
-    uint64_t offset;
+    uint64_t branch, offset;
     int priority;
     bool link_up;
     char runid[SENTINEL_ID_LEN + 1];
+    /* replication-quorum: of a primary */
+    uint64_t acked[HOSTS]; /* 0: nothing */
+    int64_t heard_ms;      /* a write of then was confirmed at once */
+    /* of a replica */
+    bool has_caught_up;
+    const acceptor *hold_by; /* whose order is the last one; NULL: none */
+    int64_t held_until_ms, others_until_ms, promotes_until_ms;
+    uint64_t held_from;
 } simServer;
 
 typedef struct simSentinel {
@@ -81,9 +105,20 @@ static bool is_case;                 /* only the primary, and perhaps the leader
 static bool leader_dies, dies_early; /* after its order, before it knows that it was obeyed */
 static int promoted;                 /* in a case; -1: none yet */
 static int64_t longest_ms;
+/* replication-quorum, and its lease; 0: none. */
+static int quorum;
+static int64_t lease_ms;
+static uint64_t branches;      /* that there are */
+static position confirmed;     /* the greatest one */
+static int64_t choice_ends_ms; /* until then no other branch than the last confirms anything */
+static struct {
+    int host;
+    int64_t at_ms;
+} chosen; /* by a Sentinel */
 static struct {
     uint64_t elections, failovers, restarts, separations, pauses, jumps, votes, runs, cases;
-    uint64_t orders, gifts, losses; /* of an operator; roles given away; files */
+    uint64_t orders, gifts, losses;     /* of an operator; roles given away; files */
+    uint64_t confirmed, refused, waits; /* promotions; failovers that wait for replicas */
 } counts;
 
 static int hostOf(const char *ip) { return atoi(strrchr(ip, '.') + 1) - 1; }
@@ -177,6 +212,9 @@ static void checkSelected(simSentinel *s, slice text) {
         if (best->flags & INSTANCE_SDOWN) simFail("a replica that is down is selected");
         if (servers[hostOf(best->addr.ip)].priority == 0)
             simFail("a replica with priority 0 is selected");
+        chosen.host = hostOf(best->addr.ip);
+        chosen.at_ms = sim_now_ms;
+        if (primary->sync.is_confirmed) continue; /* see promote() */
         SENTINEL_EACH(i, &primary->replicas) {
             bool good = !(i->flags & INSTANCE_SDOWN) && i->link->command == LINK_OPEN &&
                         i->priority && s->view.now_ms - i->info_ms < 3000 &&
@@ -234,6 +272,7 @@ static void onEvent(sentinelView *v, logLevel level, const char *name, slice tex
     if (!strcmp(name, "+vote-for-leader")) noteVote(s, text);
     if (!strcmp(name, "+elected-leader")) noteLeader(s);
     if (!strcmp(name, "+failover-end")) counts.failovers++;
+    if (!strcmp(name, "+failover-wait-quorum")) counts.waits++;
     if (!strcmp(name, "+selected-slave")) checkSelected(s, text);
     if (!strcmp(name, "+promoted-slave")) notePromotion(s, hostOf(promotedOf(v)->addr.ip));
     if (!strcmp(name, "+switch-master")) checkSwitch(s, text);
@@ -307,6 +346,7 @@ static const sentinelEnv sim_env = {.connect = doConnect,
 
 static sentinelView *viewNow(simSentinel *s) {
     s->view.now_ms = networkClock(s->host);
+    s->view.mono_ms = sim_now_ms;
     return &s->view;
 }
 
@@ -336,10 +376,13 @@ static void startSentinel(simSentinel *s) {
     networkSetUp(s->host, true);
 }
 
-/* What the accepting end keeps: bytes of an incomplete request. */
 static void freeReceived(wire *w) {
-    if (w->state[WIRE_ACCEPTOR]) strFree(w->state[WIRE_ACCEPTOR]);
-    memFree(w->state[WIRE_ACCEPTOR]);
+    acceptor *a = w->state[WIRE_ACCEPTOR];
+    if (!a) return;
+    strFree(&a->received);
+    for (int i = 0; i < SERVERS; i++)
+        if (servers[i].hold_by == a) servers[i].hold_by = NULL;
+    memFree(a);
     w->state[WIRE_ACCEPTOR] = NULL;
 }
 
@@ -386,6 +429,15 @@ static void replyInfo(wire *w, int host) {
         strAppendFormat(&text, "slave%d:ip=10.0.0.%d,port=6379,state=online\r\n", count++, i + 1);
     }
     strAppendText(&text, "master_failover_state:no-failover\r\n");
+    if (quorum) {
+        int64_t held_ms = n->held_until_ms - sim_now_ms;
+        strAppendFormat(&text,
+                        "replication_quorum:%d\r\nreplication_quorum_read_lease:%lld\r\n"
+                        "replication_quorum_caught_up:%d\r\n"
+                        "replication_quorum_acks_held_ms:%lld\r\n",
+                        quorum, (long long)lease_ms, n->has_caught_up,
+                        held_ms > 0 ? (long long)held_ms : 0);
+    }
     replyTo(w, '$', strText(&text));
     strFree(&text);
 }
@@ -419,16 +471,109 @@ static int splitRequest(slice request, slice *words, int max) {
     return count;
 }
 
+/* ------------------------------------------------------------------ replication-quorum */
+
+static void endHold(simServer *n) {
+    n->hold_by = NULL;
+    n->held_until_ms = n->others_until_ms = n->promotes_until_ms = 0;
+}
+
+static void becomePrimary(simServer *n) {
+    n->is_replica = false;
+    n->branch = ++branches;
+    n->heard_ms = 0;
+    memset(n->acked, 0, sizeof(n->acked));
+    endHold(n);
+}
+
+static void becomeReplica(simServer *n, int of) {
+    if (n->is_replica && n->primary == of) return;
+    n->is_replica = true;
+    n->primary = of;
+    n->link_up = n->has_caught_up = false;
+    endHold(n);
+}
+
+/* As src/repl/ack_hold.c has it. */
+static void orderHold(simServer *n, acceptor *by, int64_t ms) {
+    by->ordered_hold = ms > 0;
+    if (!ms) {
+        if (n->hold_by != by) return;
+        n->hold_by = NULL;
+        n->held_until_ms = n->others_until_ms;
+        return;
+    }
+    if (n->held_until_ms <= sim_now_ms) n->held_from = n->offset;
+    if (n->hold_by != by) n->others_until_ms = n->held_until_ms;
+    n->hold_by = by;
+    if (n->held_until_ms < sim_now_ms + ms) n->held_until_ms = sim_now_ms + ms;
+    n->promotes_until_ms = sim_now_ms + ms / 2;
+}
+
+/* By choice of a Sentinel that has ordered to hold acknowledgements. */
+static void promoteConfirmed(int host) {
+    simServer *n = &servers[host];
+    if (n->branch < confirmed.branch ||
+        (n->branch == confirmed.branch && n->offset < confirmed.offset))
+        simFail("server %d is promoted, and lacks what was confirmed", host);
+    for (int i = 0; i < SERVERS; i++) {
+        const simServer *old = &servers[i];
+        if (i == host || old->is_replica || !networkIsUp(i) || !lease_ms) continue;
+        if (old->heard_ms && sim_now_ms - old->heard_ms < lease_ms)
+            simFail("server %d is promoted while %d may be read", host, i);
+    }
+    counts.confirmed++;
+    if (chosen.host == host) choice_ends_ms = chosen.at_ms + HOLD_MS / 2;
+}
+
+/* False: it is refused. */
+static bool promote(int host, const acceptor *by) {
+    simServer *n = &servers[host];
+    if (!n->is_replica) return true;
+    bool in_time = n->hold_by == by && sim_now_ms < n->promotes_until_ms;
+    if (by->ordered_hold && !in_time) {
+        counts.refused++;
+        return false;
+    }
+    if (by->ordered_hold) promoteConfirmed(host);
+    becomePrimary(n);
+    return true;
+}
+
+static void acknowledge(int host) {
+    simServer *n = &servers[host], *primary = &servers[n->primary];
+    uint64_t offset = n->offset;
+    if (n->held_until_ms > sim_now_ms && offset > n->held_from) offset = n->held_from;
+    if (n->branch == primary->branch && offset > primary->acked[host])
+        primary->acked[host] = offset;
+}
+
+/* The greatest offset that enough replicas of a primary have acknowledged. */
+static void confirm(int host) {
+    simServer *n = &servers[host];
+    uint64_t best = 0;
+    for (int i = 0; i < SERVERS; i++) {
+        int count = 0;
+        for (int other = 0; other < SERVERS; other++)
+            count += n->acked[other] && n->acked[other] >= n->acked[i];
+        if (count >= quorum && n->acked[i] > best) best = n->acked[i];
+    }
+    if (best == n->offset) n->heard_ms = sim_now_ms;
+    bool is_new =
+        n->branch > confirmed.branch || (n->branch == confirmed.branch && best > confirmed.offset);
+    if (best && is_new) confirmed = (position){n->branch, best};
+    if (best == n->offset && n->branch < branches && sim_now_ms < choice_ends_ms)
+        simFail("server %d confirms writes, and is replaced", host);
+}
+
 /* FAILOVER TO: the primary waits for the replica, and changes places with it. */
 static void giveRoleAway(int host, int target) {
     simServer *old = &servers[host], *new = &servers[target];
     bool works = !old->is_replica && new->is_replica &&new->primary == host &&new->link_up;
     if (!works) return;
     new->offset = old->offset;
-    new->is_replica = false;
-    old->is_replica = true;
-    old->primary = target;
-    old->link_up = false;
+    becomePrimary(new);
+    becomeReplica(old, target);
     counts.gifts++;
 }
 
@@ -442,12 +587,20 @@ static void serveServer(wire *w, int host, const slice *words, int count) {
         publish(host, words[2]);
         replyTo(w, ':', "1");
     } else if (sliceIs(words[0], "SLAVEOF") && count == 3) {
-        n->is_replica = !sliceIs(words[1], "NO");
-        if (!n->is_replica && dies_early) notePromotion(sentinelAt(w->hosts[WIRE_CONNECTOR]), host);
-        if (n->is_replica) {
+        if (sliceIs(words[1], "NO")) {
+            if (!promote(host, w->state[WIRE_ACCEPTOR])) {
+                replyTo(w, '+', "ERR too late");
+                return;
+            }
+            if (dies_early) notePromotion(sentinelAt(w->hosts[WIRE_CONNECTOR]), host);
+        } else {
+            const acceptor *by = w->state[WIRE_ACCEPTOR];
+            if (by->ordered_hold && n->held_until_ms > sim_now_ms && n->hold_by != by) {
+                replyTo(w, '+', "ERR another one relies on it");
+                return;
+            }
             str ip = strNew(words[1]);
-            n->primary = hostOf(strText(&ip));
-            n->link_up = false;
+            becomeReplica(n, hostOf(strText(&ip)));
             if (is_case && servers[n->primary].is_replica)
                 simFail("server %d is to follow a replica", host);
             strFree(&ip);
@@ -457,6 +610,10 @@ static void serveServer(wire *w, int host, const slice *words, int count) {
         str ip = strNew(words[2]);
         giveRoleAway(host, hostOf(strText(&ip)));
         strFree(&ip);
+        replyTo(w, '+', "OK");
+    } else if (sliceIs(words[0], "REPLCONF") && count == 3) {
+        if (n->is_replica)
+            orderHold(n, w->state[WIRE_ACCEPTOR], (int64_t)sentinelReadNumber(words[2]));
         replyTo(w, '+', "OK");
     } else if (sliceIs(words[0], "CLIENT") && sliceIs(words[1], "KILL")) {
         replyTo(w, '+', "OK");
@@ -495,8 +652,9 @@ static void serveSentinel(wire *w, simSentinel *s, const slice *words, int count
 static void stepAcceptor(wire *w) {
     int host = w->hosts[WIRE_ACCEPTOR];
     if (!w->ends[WIRE_ACCEPTOR] || networkIsPaused(host) || !wireIsEstablished(w)) return;
-    if (!w->state[WIRE_ACCEPTOR]) w->state[WIRE_ACCEPTOR] = memNew(str);
-    str *in = w->state[WIRE_ACCEPTOR], got = wireReceive(w, WIRE_ACCEPTOR);
+    if (!w->state[WIRE_ACCEPTOR]) w->state[WIRE_ACCEPTOR] = memNew(acceptor);
+    str *in = &((acceptor *)w->state[WIRE_ACCEPTOR])->received;
+    str got = wireReceive(w, WIRE_ACCEPTOR);
     strAppendSlice(in, strSlice(&got));
     strFree(&got);
     for (char *end; in->len && (end = memchr(in->ptr, end_of_message, in->len)) != NULL;) {
@@ -589,14 +747,21 @@ static void stepServer(int host) {
     simServer *n = &servers[host];
     if (!networkIsUp(host) || networkIsPaused(host)) return;
     if (!n->is_replica) {
+        if (quorum) confirm(host);
         n->offset++;
         return;
     }
-    const simServer *primary = &servers[n->primary];
+    bool was_up = n->link_up;
+    simServer *primary = &servers[n->primary];
     n->link_up = n->primary != host && networkIsUp(n->primary) && !networkIsPaused(n->primary) &&
                  !networkIsBlocked(n->primary, host) && !networkIsBlocked(host, n->primary) &&
                  !primary->is_replica;
-    if (n->link_up) n->offset = primary->offset;
+    if (n->link_up != was_up) primary->acked[host] = 0;
+    if (!n->link_up) return;
+    n->branch = primary->branch;
+    n->offset = primary->offset;
+    n->has_caught_up = true;
+    acknowledge(host);
 }
 
 /* Nothing is on its way, and nothing has ended. */
@@ -780,10 +945,16 @@ static void begin(void) {
     memset(primaries, 0, sizeof(primaries));
     is_case = leader_dies = dies_early = false;
     promoted = -1;
+    quorum = oneIn(2) ? 1 + (int)randomUniform(SERVERS - 1) : 0;
+    lease_ms = oneIn(2) ? 200 + (int64_t)randomUniform(3000) : 0;
+    branches = 0;
+    confirmed = (position){0};
+    choice_ends_ms = 0;
     bool is_fast = oneIn(2); /* refused connections are noticed */
     for (int i = 0; i < SERVERS; i++) {
-        servers[i] = (simServer){.is_replica = i > 0, .priority = 100};
-        if (i == SERVERS - 1 && oneIn(2)) servers[i].priority = 0;
+        servers[i] = (simServer){.is_replica = i > 0, .priority = 100, .offset = 1};
+        /* One with the most data would be waited for. */
+        if (i == SERVERS - 1 && !quorum && oneIn(2)) servers[i].priority = 0;
         randomHex(servers[i].runid, SENTINEL_ID_LEN);
         networkSetUp(i, true);
     }
@@ -870,6 +1041,7 @@ static void endWithoutLeader(void) {
 /* Only the primary ends, and perhaps the leader. */
 static void runCase(void) {
     int64_t began_ms = sim_now_ms, most_ms = is_quick ? CASE_REFUSED_MS : CASE_MS;
+    if (quorum) most_ms += lease_ms + lease_ms / 10 + CHOICE_MS;
     bool dies = oneIn(2);
     is_case = true;
     leader_dies = dies;
@@ -926,12 +1098,8 @@ static void loseFile(simSentinel *s) {
 static void moveByHand(void) {
     int host = (former + 1 + (int)randomUniform(SERVERS - 1)) % SERVERS;
     bool alone = oneIn(2);
-    servers[host].is_replica = false;
-    if (!alone) {
-        servers[former].is_replica = true;
-        servers[former].primary = host;
-        servers[former].link_up = false;
-    }
+    becomePrimary(&servers[host]);
+    if (!alone) becomeReplica(&servers[former], host);
     for (int64_t until = sim_now_ms + 5000; sim_now_ms < until;) step();
     stepUntil(sim_now_ms + HEALED_MS, isCalm, "agreement after REPLICAOF:");
     if (alone && onlyPrimary() != former) simFail("a replica becomes the primary by REPLICAOF");
@@ -981,14 +1149,16 @@ static void report(void) {
     printf(
         "%llu runs, %llu elections, %llu failovers, %llu votes; %llu restarts, %llu "
         "separations, %llu pauses, %llu jumps of clocks; %llu orders, %llu coordinated, %llu lost "
-        "files; %llu times only the primary ends, replaced after at most %lld ms if refused "
+        "files; with a quorum %llu promotions, %llu refused, %llu waits; %llu times only the primary ends, replaced after at most %lld ms if refused "
         "connections count\n",
         (unsigned long long)counts.runs, (unsigned long long)counts.elections,
         (unsigned long long)counts.failovers, (unsigned long long)counts.votes,
         (unsigned long long)counts.restarts, (unsigned long long)counts.separations,
         (unsigned long long)counts.pauses, (unsigned long long)counts.jumps,
         (unsigned long long)counts.orders, (unsigned long long)counts.gifts,
-        (unsigned long long)counts.losses, (unsigned long long)counts.cases, (long long)longest_ms);
+        (unsigned long long)counts.losses, (unsigned long long)counts.confirmed,
+        (unsigned long long)counts.refused, (unsigned long long)counts.waits,
+        (unsigned long long)counts.cases, (long long)longest_ms);
 }
 
 const simScenario sentinelScenario = {.name = "sentinel", .run = runOnce, .report = report};
