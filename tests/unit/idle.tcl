@@ -16,6 +16,45 @@ proc rests {} {
     return [expr {[sleeps] - $before <= 2}]
 }
 
+# The same of the main thread and the I/O threads together, and the processor time of the server, in 1/100 s.
+proc sleeps_of_all {} {
+    set sum 0
+    foreach task [glob /proc/[srv pid]/task/*] {
+        if {[file tail $task] != [srv pid] && ![string match io_thd* [file_text $task/comm]]} continue
+        regexp {voluntary_ctxt_switches:\s+([0-9]+)} [file_text $task/status] all count
+        incr sum $count
+    }
+    return $sum
+}
+proc processor_time {} {
+    set fields [split [lindex [split [file_text /proc/[srv pid]/stat] )] end]]
+    return [expr {[lindex $fields 12] + [lindex $fields 13]}]
+}
+
+# True if within a second they have been woken at most twice, and none of them was busy with waiting.
+proc all_rest {} {
+    set before [sleeps_of_all]
+    set time [processor_time]
+    after 1000
+    return [expr {[sleeps_of_all] - $before <= 2 && [processor_time] - $time < 30}]
+}
+
+start_server {tags {idle needs:process needs:config} overrides {save {} io-threads 4 io-threads-always-active yes}} {
+    test {I/O threads of an idle server are not woken, also after they were busy} {
+        wait_for_condition 60 1 {[all_rest]} else {fail "they are woken or busy before the first request"}
+        set socks {}
+        for {set i 0} {$i < 12} {incr i} {lappend socks [raw_connect]}
+        for {set round 0} {$round < [scaled 500]} {incr round} {
+            foreach s $socks {raw_send $s "PING\r\n"}
+            foreach s $socks {assert_equal +PONG [raw_line $s]}
+        }
+        assert {[info_field io_threaded_reads_processed] > 0}
+        wait_for_condition 60 1 {[all_rest]} else {fail "they are woken or busy after the last request"}
+        foreach s $socks {raw_send $s "PING\r\n"}
+        foreach s $socks {assert_equal +PONG [raw_line $s]}
+    }
+}
+
 start_server {tags {idle needs:process} overrides {save {} notify-keyspace-events Ex}} {
     test {an idle server is woken about once per second, and at the next request everything is up to date} {
         r set k v
