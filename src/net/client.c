@@ -57,7 +57,9 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
     cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
     if (priority) netSetConnPriority(&cl->conn, true);
-    status st = type == &connTls ? netTlsBegin(cl) : readerStart(cl);
+    bool is_given = type != &connTls && !priority && netThreadsAreActive();
+    status st = OK;
+    if (!is_given) st = type == &connTls ? netTlsBegin(cl) : readerStart(cl);
     if (st != OK) {
         connClose(&cl->conn);
         memFree(cl);
@@ -68,6 +70,7 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
     sessionInit(&cl->session, &clientCarrier, flags);
     listAppend(all, &cl->all);
     signalClient(cl, true);
+    if (unlikely(is_given)) ioThreadsTakeNew(cl);
     return cl;
 }
 

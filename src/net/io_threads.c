@@ -3,11 +3,11 @@
  * The main thread's side of I/O threads (io_threads.h): which clients they get, and what happens
  * when these come with requests.
  *
- * A client begins in the loop of the main thread. When it becomes readable, one of the active
- * threads gets it (conn.thread), and watches it from then on. It comes to the main thread in a
- * batch with its requests, or alone when there is something to decide, and is given back when these
- * have run: with the job to write its output, or to watch it. What others send to it meanwhile is
- * written by a job, too.
+ * One of the active threads gets a client when it is accepted (conn.thread), or, if it was in the
+ * loop of the main thread, when it becomes readable; the thread watches it from then on. It comes
+ * to the main thread in a batch with its requests, or alone when there is something to decide, and
+ * is given back when these have run: with the job to write its output, or to watch it. What others
+ * send to it meanwhile is written by a job, too.
  *
  * The main thread's loop serves, as without threads: links to a primary and replicas, connections
  * with priority, blocked and paused clients. A client that becomes one of these is released by its
@@ -245,6 +245,16 @@ static void giveNew(client *cl) {
     connDetach(&cl->conn);
     if (writes) cl->conn.on_write = writerWritable;
     giveTo(smallestThread(), cl);
+}
+
+void ioThreadsTakeNew(client *cl) {
+    hotCheck(threadIsMain());
+    if (mayBeGiven(cl)) {
+        connDetach(&cl->conn);
+        giveTo(smallestThread(), cl);
+    } else if (readerStart(cl) != OK) { /* who was told of it closes it */
+        clientCloseLater(cl);
+    }
 }
 
 bool ioThreadsHandshake(conn *c) {

@@ -19,6 +19,8 @@ void ioThreadsStop(void);
 /* True if threads have clients, or may get some. False for good with `io-threads 1`. */
 bool ioThreadsInUse(void);
 
+/* A new client that no loop watches, while threads are active: one of them gets it. */
+void ioThreadsTakeNew(client *cl);
 /* A client that a thread watches is to be read: gives it to this thread, or to the main thread's
  * loop if that has to serve it now. No effect while its requests run, or if its output is going to
  * be written in this turn. */
