@@ -171,7 +171,7 @@ link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof test-modules modules gate bench-gate bench-report trial screens docs install deb tarball clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof quorum-proof test-modules modules gate bench-gate bench-report trial screens docs install deb tarball clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -319,7 +319,7 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 sim_program := $(out)/tests/sim/sim
 sim_machines := $(addprefix repl/,backlog failover_state history link link_dual primary primary_sync quorum) \
                 $(patsubst src/%.c,%,$(wildcard src/cluster/map*.c src/cluster/message*.c)) \
-                $(addprefix cluster/,bus bus_clock bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot slot_job slot_moves slot_ranges slot_source slot_target topology valid) \
+                $(addprefix cluster/,bus bus_clock bus_hold bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot slot_job slot_moves slot_ranges slot_source slot_target topology valid) \
                 $(addprefix sentinel/,down failover hello info lines promotion quorum_choice tick view vote)
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
                 $(call objects_of,base ds resp io config) $(out)/build_info.o
@@ -327,7 +327,7 @@ $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machi
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 # The same with faults that are switched on one by one, in changed copies of the machines (tests/sim/faults.py).
 sim_faulty := $(out)/tests/sim/faulty
-sim_changed := $(filter cluster/% sentinel/% repl/primary repl/quorum,$(sim_machines))
+sim_changed := $(filter cluster/% sentinel/% repl/link repl/primary repl/quorum,$(sim_machines))
 $(out)/faults/%.c: src/%.c tests/sim/faults.py
 	@mkdir -p $(@D)
 	@tests/sim/faults.py --write $*.c > $@
@@ -455,6 +455,16 @@ modules: $(module_objects)
 test-modules:
 	+@$(MAKE) --no-print-directory BUILD=release build
 	@tests/proofs/other_modules.py --server build/release/valkey-server $(ARGS)
+
+# The clocks of servers are moved by clock.so.
+clock_shim := $(out)/tests/proofs/clock.so
+$(clock_shim): tests/proofs/clock.c
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) -O1 -Wall -Wextra $(WERROR) -shared -fPIC -o $@ $<
+quorum-proof:
+	+@$(MAKE) --no-print-directory BUILD=release build build/release/tests/proofs/clock.so
+	@tests/proofs/quorum.py $(ARGS)
 
 cluster-proof:
 	+@$(MAKE) --no-print-directory BUILD=release build

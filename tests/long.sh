@@ -7,6 +7,8 @@
 #
 #   FUZZ_SECONDS=300    per fuzzer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
+#   QUORUM_SEEDS=100000 the same with replication-quorum
+#   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 . tests/phases.sh
@@ -17,7 +19,11 @@ snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$
 soak() { made "$1" build && tests/soak/io_threads.py --server "build/$1/valkey-server" --seconds "$2"; }
 sim() {
     sim=build/release/tests/sim/sim
-    made release $sim && $sim --scenario "$1" --seeds "${SIM_SEEDS:-1000000}" --jobs "$(nproc)"
+    made release $sim && $sim --scenario "$1" --seeds "$2" --jobs "$(nproc)"
+}
+quorum_proof() {
+    made release build build/release/tests/proofs/clock.so &&
+        tests/proofs/quorum.py --runs "${QUORUM_RUNS:-100}" --seconds 60 --jobs 2
 }
 arm64() { MAKE=$make tests/arm64.sh; }
 
@@ -28,8 +34,10 @@ phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-ser
 phase "clients of changing I/O threads, asan" soak asan 1800
 phase "clients of changing I/O threads, tsan" soak tsan 600
 phase arm64 arm64
-phase "simulation of a cluster" sim cluster
-phase "simulation of slot migration" sim slots
+phase "simulation of a cluster" sim cluster "${SIM_SEEDS:-1000000}"
+phase "simulation of slot migration" sim slots "${SIM_SEEDS:-1000000}"
+phase "simulation of replication-quorum" sim quorum "${QUORUM_SEEDS:-100000}"
+phase "replication-quorum in real clusters" quorum_proof
 phase fuzz fuzz
 phase "durability, long" durability
 phase "snapshots, hostile" snapshots hostile

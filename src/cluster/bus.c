@@ -90,25 +90,11 @@ void busTakeOffset(clusterBus *b) {
     check(b->map->myself->offset >= 0);
 }
 
-/* What this replica tells of its primary may count for an election for a while. */
-static void holdAcks(clusterBus *b, int64_t timeout_ms) {
-    const clusterNode *myself = b->map->myself, *primary = myself->primary;
-    bool told = myself->flags & NODE_PRIMARY_FAILED;
-    if (!b->procs->holdAcks || !b->rules.quorum) return;
-    bool same = primary && memcmp(b->told_failed, primary->id, NODE_ID_LEN) == 0;
-    if (told) {
-        b->holds_acks_until_ms = b->now_ms + electionHoldMs(timeout_ms);
-        memcpy(b->told_failed, primary->id, NODE_ID_LEN);
-    }
-    if (!same) b->procs->holdAcks(b->arg, false); /* it was for another one */
-    b->procs->holdAcks(b->arg, told || (same && b->now_ms < b->holds_acks_until_ms));
-}
-
 static void tickElection(clusterBus *b) {
     busTakeOffset(b); /* acknowledgements end here: no message may have an older offset */
     electionRules rules = electionRulesOf(b);
     electionActs acts = electionTick(&b->election, b->map, &rules, b->now_ms);
-    holdAcks(b, rules.timeout_ms);
+    busHoldAcks(b, electionHoldMs(rules.timeout_ms));
     busActOnElection(b, acts);
 }
 
@@ -133,8 +119,26 @@ static void becomePrimary(clusterBus *b) {
     busTellAll(b, b->now_ms);
 }
 
+/* With a quorum a pause is in the file as long as it lasts: the replica may be elected although
+ * this node starts again. */
+static void notePause(clusterBus *b) {
+    const manualFailover *f = &b->manual;
+    bool paused = b->rules.quorum && f->step == MANUAL_PAUSED;
+    clusterMapSetPause(b->map, paused ? f->peer_id : NULL, paused ? f->began_epoch : 0);
+}
+
+static void resumePause(clusterBus *b) {
+    if (b->has_begun) return;
+    b->has_begun = true;
+    if (!b->rules.quorum || !b->map->paused_for[0]) return;
+    manualActs acts =
+        manualFailoverResume(&b->manual, b->map, b->rules.manual_timeout_ms, b->now_ms);
+    busActOnManual(b, &acts);
+}
+
 void busActOnManual(clusterBus *b, const manualActs *acts) {
     const clusterMap *m = b->map;
+    if (acts->pause_ms) notePause(b);
     if (acts->pause_ms) b->procs->pauseWrites(b->arg, b->now_ms + acts->pause_ms);
     if (acts->resume) b->procs->pauseWrites(b->arg, 0);
     if (acts->ask_primary) {
@@ -220,6 +224,7 @@ static void tickManual(clusterBus *b) {
         acts = (manualActs){.pause_ms = timeout_ms, .ping = peer};
     }
     busActOnManual(b, &acts);
+    notePause(b);
 }
 
 void busStep(clusterBus *b, int64_t now_ms) {
@@ -228,6 +233,7 @@ void busStep(clusterBus *b, int64_t now_ms) {
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
     busTakeOffset(b);
+    resumePause(b);
     tickManual(b);
     tickElection(b);
     clusterStateUpdate(b->state, b->map, &state, now_ms);

@@ -95,7 +95,17 @@ typedef struct nodeLinks {
     bool wants_full;
     int64_t asked_full_ms, full_until_ms;
     uint64_t pings; /* number of those sent to it; the answers on a link are in their order */
+    /* The last one that it has answered, and its current epoch then. */
+    uint64_t answered, answered_epoch;
+    uint64_t asked; /* an answer to a later one counts: bus_hold.c */
 } nodeLinks;
+
+/* With a quorum: when a replica acknowledges again (bus_hold.c). */
+typedef struct busHold {
+    int64_t until_ms; /* elections that count what it has told are over by then; 0: not known */
+    int64_t asked_ms; /* others were asked what has come of them; 0: not so far */
+    int64_t complained_ms;
+} busHold;
 
 /* What the owner decides; all of it can change at any time between two calls. */
 typedef struct busRules {
@@ -176,9 +186,8 @@ typedef struct clusterBus {
     /* Private. */
     list links; /* busLink.all */
     int64_t now_ms, started_ms, ticked_ms, pinged_ms;
-    /* With a quorum: what this replica has told has failed, and until when holdAcks() is on. */
-    char told_failed[NODE_ID_LEN];
-    int64_t holds_acks_until_ms;
+    busHold hold;
+    bool has_begun;             /* it has stepped since its start */
     int64_t self_complained_ms; /* when another server with the id of this one was last told of */
     list closed;
 } clusterBus;

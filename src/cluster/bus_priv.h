@@ -65,6 +65,12 @@ void busLoseAddress(clusterBus *b, clusterNode *n);
 void busProbeOpened(clusterBus *b, busLink *l);
 void busTakeProbed(clusterBus *b, busLink *l, clusterNode *sender, const message *m);
 
+/* ---- bus_hold.c ---- */
+
+/* In each step, before anything is sent: whether this replica acknowledges. What it tells of its
+ * primary may count for an election until `hold_ms` later. */
+void busHoldAcks(clusterBus *b, int64_t hold_ms);
+
 /* ---- bus_send.c ---- */
 
 void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes);

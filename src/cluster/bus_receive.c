@@ -126,6 +126,12 @@ static manualReply replyOf(const busLink *l, const message *m) {
     return (manualReply){.ping = l->answered_ping, .link_began = l->first_ping};
 }
 
+static void noteAnswer(clusterNode *sender, manualReply reply, const messageHeader *h) {
+    if (!reply.ping) return;
+    busLinksOf(sender)->answered = reply.ping;
+    busLinksOf(sender)->answered_epoch = h->current_epoch;
+}
+
 static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
     topologyRules rules = busTopologyRules(b);
     failureRules failure = busFailureRules(b);
@@ -133,6 +139,7 @@ static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const mes
     gossipReadFlags(b->map, sender, &m->header);
     topologyActs acts = topologyHeader(b->map, sender, &m->header, &rules);
     if (acts.is_stale) return;
+    noteAnswer(sender, replyOf(l, m), &m->header);
     if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
     if (acts.update) busUpdate(b, sender, acts.update);
     busApplyTopology(b, &acts);

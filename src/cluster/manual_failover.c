@@ -89,6 +89,19 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
     return (manualActs){.pause_ms = PAUSE_FACTOR * timeout_ms, .ping = from};
 }
 
+manualActs manualFailoverResume(manualFailover *f, const clusterMap *m, int64_t timeout_ms,
+                                int64_t now_ms) {
+    clusterNode *peer = clusterMapFind(m, sliceMake(m->paused_for, NODE_ID_LEN));
+    if (!peer || m->myself->flags & NODE_REPLICA || f->step != MANUAL_IDLE) return (manualActs){0};
+    logNotice("Writes stay paused: replica %s had an order to replace this primary before its "
+              "restart.",
+              clusterNodeLabel(peer).text);
+    begin(f, MANUAL_PAUSED, peer, now_ms + timeout_ms);
+    f->pinged_ms = now_ms;
+    f->began_epoch = m->paused_epoch;
+    return (manualActs){.pause_ms = PAUSE_FACTOR * timeout_ms, .ping = peer};
+}
+
 void manualFailoverAsked(manualFailover *f, uint64_t ping) {
     check(f->step == MANUAL_ASKED);
     check(ping > 0);

@@ -101,6 +101,9 @@ const char *manualFailoverRefusal(const clusterMap *m, manualOrder order);
 /* An order, which is not refused. `who` ordered it: a client as in logs. `timeout_ms`: M. */
 manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, manualOrder order,
                                slice who, int64_t timeout_ms, int64_t now_ms);
+/* This node has started again as a primary that had paused writes (clusterMap.paused_for). */
+manualActs manualFailoverResume(manualFailover *f, const clusterMap *m, int64_t timeout_ms,
+                                int64_t now_ms);
 /* The primary was asked, and then sent the PING of this number on the same link. */
 void manualFailoverAsked(manualFailover *f, uint64_t ping);
 /* A MANUAL_FAILOVER. `timeout_ms`: M. */

@@ -227,6 +227,8 @@ void clusterMapReset(clusterMap *m, bool hard) {
     check(m->slots_assigned == 0);
     clusterMapMakePrimary(m, m->myself);
     clusterMapForbidNone(m);
+    clusterMapSetHold(m, NULL, 0);
+    clusterMapSetPause(m, NULL, 0);
     randomHex(text, NODE_ID_LEN);
     clusterMapSetShard(m, m->myself, text);
     if (hard) {

@@ -113,6 +113,13 @@ typedef struct clusterMap {
      * although the own one may be greater; may be NULL. */
     bool (*is_granted)(const void *arg, const clusterNode *to, int slot, uint64_t epoch);
     const void *is_granted_arg;
+    /* With replication-quorum: this replica has told that this primary has failed, and what the
+     * current epoch was when it began to (bus_hold.c). Zeros: nothing is held. */
+    char held_for[NODE_ID_LEN];
+    uint64_t held_epoch;
+    /* The same of a primary that has paused writes, as this replica has the order to replace it. */
+    char paused_for[NODE_ID_LEN];
+    uint64_t paused_epoch;
     /* Called before a node is removed; may be NULL. */
     void (*on_remove)(void *arg, clusterNode *n);
     void *on_remove_arg;
@@ -224,6 +231,10 @@ uint64_t clusterMapNextEpoch(const clusterMap *m);
 uint64_t clusterMapGreatestEpoch(const clusterMap *m);
 /* Gives this node an epoch greater than all others. False if it already had the greatest. */
 bool clusterMapBumpEpoch(clusterMap *m);
+
+/* `id` NULL: nothing is held, writes are not paused. */
+void clusterMapSetHold(clusterMap *m, const char *id, uint64_t epoch);
+void clusterMapSetPause(clusterMap *m, const char *id, uint64_t epoch);
 
 /* ---- map_reports.c: who reported a node as failing ---- */
 

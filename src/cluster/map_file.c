@@ -20,14 +20,23 @@ typedef struct reading {
 
 /* ------------------------------------------------------------------ writing */
 
+static void printWithEpoch(str *out, const char *name, const char *id, uint64_t epoch) {
+    if (id[0])
+        strAppendFormat(out, " %sFor %.*s %sEpoch %llu", name, NODE_ID_LEN, id, name,
+                        (unsigned long long)epoch);
+}
+
 void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
     for (int i = 0; i < m->node_count; i++) {
         if (m->nodes[i]->flags & NODE_HANDSHAKE) continue;
         clusterNodePrint(out, m, m->nodes[i], tls);
         strAppendByte(out, '\n');
     }
-    strAppendFormat(out, "vars currentEpoch %llu lastVoteEpoch %llu\n",
+    strAppendFormat(out, "vars currentEpoch %llu lastVoteEpoch %llu",
                     (unsigned long long)m->current_epoch, (unsigned long long)m->vote_epoch);
+    printWithEpoch(out, "held", m->held_for, m->held_epoch);
+    printWithEpoch(out, "paused", m->paused_for, m->paused_epoch);
+    strAppendByte(out, '\n');
 }
 
 /* ------------------------------------------------------------------ words */
@@ -206,19 +215,30 @@ static bool parseFields(reading *r, slice rest, slice address, uint32_t flags, c
 /* ------------------------------------------------------------------ lines */
 
 static bool parseVars(reading *r, slice line) {
-    uint64_t current = 0, vote = 0;
+    enum { CURRENT, VOTE, HELD, PAUSED, EPOCHS };
+    static const char *const names[EPOCHS] = {"currentEpoch", "lastVoteEpoch", "heldEpoch",
+                                              "pausedEpoch"};
+    uint64_t epochs[EPOCHS] = {0};
+    slice ids[2] = {SLICE(""), SLICE("")};
     while (line.len) {
         slice name = takeUntil(&line, ' '), value = takeUntil(&line, ' ');
-        if (sliceIs(name, "currentEpoch")) {
-            if (!numberParseUint(value, &current)) return false;
-        } else if (sliceIs(name, "lastVoteEpoch")) {
-            if (!numberParseUint(value, &vote)) return false;
+        int i = 0;
+        while (i < EPOCHS && !sliceIs(name, names[i])) i++;
+        if (i < EPOCHS) {
+            if (!numberParseUint(value, &epochs[i])) return false;
+        } else if (sliceIs(name, "heldFor") || sliceIs(name, "pausedFor")) {
+            if (!validIsId(value)) return false;
+            ids[sliceIs(name, "pausedFor")] = value;
         } else if (!sliceIs(name, "crc64")) { /* file_choice.h has checked it */
             logNotice("Skipping unknown cluster config variable '%.*s'", (int)name.len, name.ptr);
         }
     }
-    if (current < r->map->current_epoch || vote < r->map->vote_epoch) return false;
-    clusterMapSetEpochs(r->map, current, vote);
+    uint64_t current = epochs[CURRENT];
+    if (current < r->map->current_epoch || epochs[VOTE] < r->map->vote_epoch) return false;
+    if (epochs[HELD] > current || epochs[PAUSED] > current) return false;
+    clusterMapSetEpochs(r->map, current, epochs[VOTE]);
+    if (ids[0].len) clusterMapSetHold(r->map, ids[0].ptr, epochs[HELD]);
+    if (ids[1].len) clusterMapSetPause(r->map, ids[1].ptr, epochs[PAUSED]);
     return true;
 }
 

@@ -176,6 +176,25 @@ void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
 }
 
+static void setWithEpoch(clusterMap *m, char to[NODE_ID_LEN], uint64_t *to_epoch, const char *id,
+                         uint64_t epoch) {
+    char none[NODE_ID_LEN] = {0};
+    check(epoch <= m->current_epoch);
+    if (!id) id = none;
+    if (memcmp(to, id, NODE_ID_LEN) == 0 && *to_epoch == epoch) return;
+    memmove(to, id, NODE_ID_LEN);
+    *to_epoch = epoch;
+    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
+}
+
+void clusterMapSetHold(clusterMap *m, const char *id, uint64_t epoch) {
+    setWithEpoch(m, m->held_for, &m->held_epoch, id, epoch);
+}
+
+void clusterMapSetPause(clusterMap *m, const char *id, uint64_t epoch) {
+    setWithEpoch(m, m->paused_for, &m->paused_epoch, id, epoch);
+}
+
 void clusterMapSetNodeEpoch(clusterMap *m, clusterNode *n, uint64_t epoch) {
     if (n->epoch == epoch) return;
     n->epoch = epoch;

@@ -83,8 +83,8 @@ def run(*command):
 
 
 class Node:
-    def __init__(self, lab, number, binary):
-        self.lab, self.number, self.binary = lab, number, binary
+    def __init__(self, lab, number, binary, environment):
+        self.lab, self.number, self.binary, self.environment = lab, number, binary, environment
         self.folder = os.path.join(lab.folder, str(number))
         os.mkdir(self.folder)
         self.process = None
@@ -122,7 +122,7 @@ class Node:
                      "--cluster-node-timeout", str(self.lab.timeout_ms), "--dir", self.folder,
                      "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
                      "--cluster-replica-validity-factor", "0", *self.lab.options],
-            stdout=log, stderr=log, cwd=self.folder)
+            stdout=log, stderr=log, cwd=self.folder, env=dict(os.environ, **self.environment))
         log.close()
         self.lab.wait(lambda: self.call("PING") == "PONG", 20, f"start of node {self.number}")
 
@@ -186,8 +186,8 @@ class Lab:
         self.last_ip += 1
         return f"{self.net}.{self.last_ip}"
 
-    def add(self, binary):
-        node = Node(self, len(self.nodes), binary)
+    def add(self, binary, environment=None):
+        node = Node(self, len(self.nodes), binary, environment or {})
         self.nodes.append(node)
         node.start()
         return node

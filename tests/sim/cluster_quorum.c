@@ -8,7 +8,13 @@
  * A value of a key is the version that has written it, and versions form a tree (cluster_data.h),
  * so a history is linearizable if and only if the replies of a key are on one path from the root,
  * and none is before one that had been given when its request was sent. Without a lease reads may
- * be old, but not of another path. A node that is elected has each acknowledged write. */
+ * be old, but not of another path. A node that is elected has each acknowledged write, and whatever
+ * a reply tells of, so many replicas have acknowledged.
+ *
+ * What random faults seldom lead to happens more often than by chance: the bus of a primary is cut
+ * off while its clients and streams are not, streams stall and replicas restart right after they
+ * have told of a failure, replicas connect again, and winners are lost before anybody hears of
+ * them. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -29,6 +35,7 @@ enum {
     TIMEOUT_MS = 1000, /* replication-quorum-timeout */
     ACK_DELAY_MAX_MS = 150,
     PROBES_PER_LEASE = 4,
+    T_MS = SIM_NODE_TIMEOUT_MS,
 };
 
 /* A connection of a replica, as its primary sees it. */
@@ -49,7 +56,14 @@ typedef struct quorumNode {
     replQuorum quorum;
     int64_t all; /* what was there when it became one */
     connection connections[CONNECTIONS_MAX];
-    int source; /* the host that it is linked to as a replica; -1: none */
+    int64_t acks_stalled_until_ms; /* those on the way to it */
+    int source;                    /* the host that it is linked to as a replica; -1: none */
+    int acked;                     /* the last version that it has acknowledged */
+    bool has_told;                 /* that its primary has failed */
+    int64_t restarts_ms;           /* when it starts again; 0: it was not stopped for that */
+    /* Messages of the bus are stalled, in either direction; with clients that only read. */
+    int64_t mute_from_ms, mute_until_ms, deaf_from_ms, deaf_until_ms;
+    bool only_reads;
 } quorumNode;
 
 typedef struct request {
@@ -69,9 +83,14 @@ static struct {
     request requests[REQUESTS_MAX];
     int request_count;
     bool is_quiet; /* no leases are renewed, so that the streams end */
+    bool has_faults;
+    int64_t ends_ms;
 } run;
 
-static struct { uint64_t replies, writes, reads, refused, expired, lost_data, stalls; } counts;
+static struct {
+    uint64_t replies, writes, reads, refused, expired, lost_data, stalls, cut_off, reconnected,
+        lost_winners, quick_restarts;
+} counts;
 
 static quorumNode *quorumOf(const simNode *n) { return &run.nodes[n->host]; }
 
@@ -83,10 +102,22 @@ static int valueOf(int version, int key) {
     return version;
 }
 
+/* So many replicas have had the value. */
+static int countAcked(const request *r) {
+    int count = 0;
+    for (int i = 0; i < sim_node_count; i++)
+        count += i != r->host && run.shard_of[i] == run.shard_of[r->host] &&
+                 dataIncludes(run.nodes[i].acked, r->value);
+    return count;
+}
+
 static void replied(const request *r) {
     int shard = run.shard_of[r->host], *last = &run.last[shard][r->key];
     const char *what = r->is_write ? "a write" : "a read";
     counts.replies++;
+    if (r->value != VERSION_EMPTY && countAcked(r) < sim_quorum)
+        simFail("node %d replies to %s of key %d, and %d replicas have acknowledged that", r->host,
+                what, r->key, countAcked(r));
     if (!dataIncludes(r->value, *last) && !dataIncludes(*last, r->value))
         simFail("node %d replies to %s of key %d of shard %d, and an acknowledged write is lost",
                 r->host, what, r->key, shard);
@@ -173,6 +204,10 @@ static void acknowledge(const simNode *n) {
     if (offset <= c->sent || n->data.version == VERSION_NONE) return;
     if (c->ack_count == ACKS_MAX) c->ack_count--; /* with the next one */
     int i = c->ack_count++;
+    /* An earlier one is below: data that it has lost since. */
+    int version = n->data.version;
+    while (dataOffsetOf(version) > offset) version = dataParent(version);
+    if (!dataIncludes(q->acked, version)) q->acked = version;
     c->sent = c->offsets[i] = offset;
     c->at_ms[i] = sim_now_ms + (int64_t)randomUniform(ACK_DELAY_MAX_MS);
     if (i && c->at_ms[i] < c->at_ms[i - 1]) c->at_ms[i] = c->at_ms[i - 1];
@@ -180,6 +215,7 @@ static void acknowledge(const simNode *n) {
 
 /* Acknowledgements arrive, and ends of connections after them. */
 static void receive(const simNode *n, quorumNode *q) {
+    if (sim_now_ms < q->acks_stalled_until_ms) return;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         connection *c = &q->connections[i];
         if (!c->is_open || networkIsBlocked(c->replica, n->host)) continue;
@@ -245,8 +281,23 @@ static void stepPrimary(simNode *n) {
         quorumProbe(&q->quorum, dataOffset(n), now_ms);
 }
 
+static bool isCutOff(const quorumNode *q) {
+    return sim_now_ms < q->mute_until_ms || sim_now_ms < q->deaf_until_ms;
+}
+
+/* A replica tells that its primary has failed: what it acknowledges from then on matters. */
+static void noteReport(simNode *n) {
+    quorumNode *q = quorumOf(n);
+    bool tells = n->map.myself->flags & NODE_PRIMARY_FAILED, began = tells && !q->has_told;
+    q->has_told = tells;
+    if (!began || !run.has_faults) return;
+    if (oneIn(3)) n->data.stalled_until_ms = sim_now_ms + (int64_t)randomUniform(2 * T_MS);
+    if (oneIn(8)) q->restarts_ms = sim_now_ms + 1 + (int64_t)randomUniform(3 * T_MS);
+}
+
 static void step(simNode *n) {
     bool is_primary = n->map.myself->flags & NODE_PRIMARY;
+    noteReport(n);
     if (!is_primary) acknowledge(n);
     if (is_primary && n->data.version == VERSION_NONE) return;
     if (is_primary != quorumOf(n)->is_primary) begin(n, is_primary);
@@ -257,7 +308,8 @@ static void step(simNode *n) {
 static void requestOf(simNode *n) {
     quorumNode *q = quorumOf(n);
     int64_t now_ms = simNodeClock(n);
-    bool is_write = oneIn(2), is_paused = now_ms < n->paused_until_ms;
+    bool is_paused = now_ms < n->paused_until_ms;
+    bool is_write = !(isCutOff(q) && q->only_reads) && oneIn(2);
     if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok || !q->is_primary)
         return;
     if (is_paused && (is_write || sim_read_lease_ms)) return;
@@ -295,6 +347,13 @@ static void promoted(simNode *n) {
     logNotice("node %d is promoted at %lld ms, by order: %d", n->host, (long long)sim_now_ms,
               n->ordered_from);
     checkHas(n, "is elected");
+    if (!run.has_faults || n->ordered_from >= 0 || !oneIn(4)) return;
+    /* It is lost before anybody hears of that, and comes back. */
+    for (wire *w = wireFirst(); w; w = w->next)
+        if (w->hosts[0] == n->host || w->hosts[1] == n->host) wireCut(w);
+    networkPause(n->host, sim_now_ms + (int64_t)randomUniform(12 * T_MS));
+    if (run.ends_ms < sim_now_ms + 13 * T_MS) run.ends_ms = sim_now_ms + 13 * T_MS;
+    counts.lost_winners++;
 }
 
 /* A replica has what is in its file: all, less, or nothing. A primary has everything, as a change
@@ -303,7 +362,7 @@ static void started(simNode *n) {
     quorumNode *q = quorumOf(n);
     closeAll(q);
     leave(n);
-    q->is_primary = false;
+    q->is_primary = q->has_told = false;
     dropRequests(n);
     if (!(n->map.myself->flags & NODE_REPLICA) || n->data.version == VERSION_NONE || oneIn(2))
         return;
@@ -346,6 +405,61 @@ static void stall(simNode *n) {
     counts.stalls++;
 }
 
+/* Clients and replicas still reach a node, and its bus is cut off: for long enough that it is
+ * marked as failed, and perhaps not in both directions at once. */
+static void cutOff(const simNode *n) {
+    quorumNode *q = quorumOf(n);
+    if (!simNodeActs(n) || isCutOff(q) || !n->map.myself->replica_count) return;
+    q->mute_from_ms = sim_now_ms;
+    q->mute_until_ms = sim_now_ms + 3 * T_MS / 2 + (int64_t)randomUniform(3 * T_MS / 2);
+    q->deaf_from_ms = sim_now_ms + T_MS / 2 + (int64_t)randomUniform(3 * T_MS / 2);
+    q->deaf_until_ms = q->mute_until_ms + (int64_t)randomUniform(T_MS);
+    q->only_reads = oneIn(2);
+    counts.cut_off++;
+}
+
+static void stallIfCutOff(wire *w, wireSide from) {
+    const quorumNode *q = &run.nodes[w->hosts[from]], *to = &run.nodes[w->hosts[!from]];
+    bool stalled = (q->mute_from_ms <= sim_now_ms && sim_now_ms < q->mute_until_ms) ||
+                   (to->deaf_from_ms <= sim_now_ms && sim_now_ms < to->deaf_until_ms);
+    if (stalled) w->stalled_until_ms[!from] = sim_now_ms + 2 * SIM_NODE_STEP_MS;
+}
+
+static void stallWires(void) {
+    bool any = false;
+    for (int i = 0; i < sim_node_count; i++) any |= isCutOff(&run.nodes[i]);
+    for (wire *w = any ? wireFirst() : NULL; w; w = w->next) {
+        stallIfCutOff(w, WIRE_CONNECTOR);
+        stallIfCutOff(w, WIRE_ACCEPTOR);
+    }
+}
+
+/* Its process ends and is started again at once. */
+static void restartQuickly(simNode *n) {
+    quorumNode *q = quorumOf(n);
+    if (!q->restarts_ms || sim_now_ms < q->restarts_ms) return;
+    q->restarts_ms = 0;
+    if (!simNodeActs(n)) return;
+    simNodeStop(n);
+    simNodeStart(n, SIM_FILE);
+    counts.quick_restarts++;
+}
+
+static void injectFaults(void) {
+    clusterInjectFaults();
+    if (oneIn(200)) stall(operatorAnyNode());
+    if (oneIn(100)) cutOff(operatorAnyNode());
+    if (oneIn(300))
+        quorumOf(operatorAnyNode())->acks_stalled_until_ms =
+            sim_now_ms + (int64_t)randomUniform(2 * T_MS);
+    if (oneIn(200)) {
+        dataDisconnect(operatorAnyNode()); /* and connects again */
+        counts.reconnected++;
+    }
+    for (int i = 0; i < sim_node_count; i++) restartQuickly(&sim_nodes[i]);
+    stallWires();
+}
+
 static void giveOrders(void) {
     if (oneIn(250)) operatorFailover(operatorAnyNode(), MANUAL_PLAIN);
     if (oneIn(100)) operatorFailover(operatorAnyNode(), MANUAL_FORCE);
@@ -381,18 +495,18 @@ static void runQuorum(void) {
     sim_full_percent = oneIn(2) ? 0 : 30;
     sim_refused_timeout_ms = oneIn(4) ? 300 : 0;
     form();
-    bool faults = !oneIn(8);
-    int steps = 300 + (int)randomUniform(3000);
-    for (int i = 0; i < steps; i++) {
-        if (faults) clusterInjectFaults();
-        if (faults && oneIn(200)) stall(operatorAnyNode());
+    run.has_faults = !oneIn(8);
+    run.ends_ms = sim_now_ms + 3000 + (int64_t)randomUniform(30000);
+    while (sim_now_ms < run.ends_ms) {
+        if (run.has_faults) injectFaults();
         giveOrders();
         for (int k = 0; k < sim_node_count; k++)
             if (oneIn(8)) requestOf(&sim_nodes[k]);
         clusterStep();
-        if (i % 500 == 0) clusterVerify();
     }
+    clusterVerify();
     run.is_quiet = true;
+    run.has_faults = false;
     clusterHeal();
     for (int i = 0; i < sim_node_count; i++)
         if (clusterNodeVotes(sim_nodes[i].map.myself)) checkHas(&sim_nodes[i], "is the primary");
@@ -421,6 +535,10 @@ static void report(void) {
     print("with less data", counts.lost_data);
     print("separations", node_counts.separations);
     print("stalled streams", counts.stalls);
+    print("buses cut off", counts.cut_off);
+    print("lost winners", counts.lost_winners);
+    print("quick restarts", counts.quick_restarts);
+    print("connections renewed", counts.reconnected);
     print("synchronisations", node_counts.syncs);
     printf("\n");
 }

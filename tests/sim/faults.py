@@ -37,8 +37,8 @@ CLUSTER = [
           "    if (FAULT && current == m->current_epoch && vote != m->vote_epoch) {\n"
           "        m->vote_epoch = vote;\n        return;\n    }"),
     Fault("the vote is not read at the start", "map_file.c",
-          "clusterMapSetEpochs(r->map, current, vote)",
-          "clusterMapSetEpochs(r->map, current, FAULT ? 0 : vote)"),
+          "clusterMapSetEpochs(r->map, current, epochs[VOTE])",
+          "clusterMapSetEpochs(r->map, current, FAULT ? 0 : epochs[VOTE])"),
     Fault("one vote wins", "election.c",
           "static int quorumOf(const clusterMap *m) { return ",
           "static int quorumOf(const clusterMap *m) { return FAULT ? 1 : "),
@@ -119,7 +119,8 @@ CLUSTER = [
           "(uint64_t)offset != f->primary_offset)",
           "((uint64_t)offset != f->primary_offset && !FAULT))"),
     Fault("the primary does not pause writes", "manual_failover.c",
-          ".pause_ms = PAUSE_FACTOR * timeout_ms", ".pause_ms = FAULT ? 0 : PAUSE_FACTOR * timeout_ms"),
+          ".pause_ms = PAUSE_FACTOR * timeout_ms, .ping = from",
+          ".pause_ms = FAULT ? 0 : PAUSE_FACTOR * timeout_ms, .ping = from"),
     Fault("the primary resumes writes early", "manual_failover.c",
           "begin(f, MANUAL_PAUSED, from, now_ms + timeout_ms);",
           "begin(f, MANUAL_PAUSED, from, FAULT ? now_ms : now_ms + timeout_ms);"),
@@ -344,6 +345,10 @@ QUORUM_CLUSTER = [
           "((FAULT || r->flags & NODE_PRIMARY_FAILED) && now_ms - r->heard_ms <= rules->timeout_ms);"),
     Fault("what a replica had before counts", "bus.c",
           "bool counts = !b->rules.quorum ||", "bool counts = FAULT || !b->rules.quorum ||"),
+    Fault("the lease is not waited for", "election.c",
+          "return now_ms - e->agreed_ms >= rules->lease_ms", "return FAULT || now_ms - e->agreed_ms >= rules->lease_ms"),
+    Fault("a replica acknowledges after it has told of the failure", "bus_hold.c",
+          "b->procs->holdAcks(b->arg, is_held &&", "b->procs->holdAcks(b->arg, !FAULT && is_held &&"),
 ]
 QUORUM_REPL = [
     Fault("one acknowledgement too few", "primary.c",
@@ -351,9 +356,18 @@ QUORUM_REPL = [
     Fault("everything counts as confirmed", "quorum.c",
           "bool more = offset > q->confirmed;",
           "if (FAULT && offset) offset = q->written;\n    bool more = offset > q->confirmed;"),
+    Fault("former connections count", "primary.c",
+          "if (!peerConfirms(peer)) continue;", "if (!peerConfirms(peer) && !(FAULT && peer->is_former)) continue;"),
+    Fault("what a new primary has counts as confirmed", "quorum.c",
+          ".written = offset,", ".written = offset,\n                      .confirmed = FAULT ? offset : 0,"),
+]
+REPLICATION = [
+    Fault("a replica acknowledges what it has not applied", "link.c",
+          "    limitAck(link, &offset);", "    if (FAULT) offset += 14;\n    limitAck(link, &offset);"),
 ]
 # The scenario that has to find the faults of a table, and the folder of its files.
 TABLES = [("cluster", "cluster", CLUSTER), ("quorum", "cluster", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
+          ("replication", "repl", REPLICATION),
           ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]

@@ -253,6 +253,24 @@ static void primary_pauses_and_tells_its_replica(void **state) {
     assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1002 + M).resume);
 }
 
+/* That replica may have been elected, and not be heard so far. */
+static void pause_goes_on_after_a_restart(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    assert_int_equal(manualFailoverResume(&f, &map, M, 1000).pause_ms, 0); /* nothing was paused */
+    clusterMapSetEpochs(&map, 5, 0);
+    clusterMapSetPause(&map, replica->id, 5);
+    manualActs acts = manualFailoverResume(&f, &map, M, 1000);
+    assert_int_equal(acts.pause_ms, 2 * M);
+    assert_ptr_equal(acts.ping, replica);
+    assert_int_equal(f.began_epoch, 5);
+    clusterMapSetEpochs(&map, 6, 0); /* an election has begun */
+    assert_true(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + M));
+    assert_true(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + 10 * M));
+    const messageHeader h = {.sender = replica->id, .primary = map.myself->id};
+    const manualReply reply = {.ping = 2};
+    assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
+}
+
 static void primary_does_not_pause_while_it_hands_slots_over(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     clusterMapSetOwner(&map, 7, map.myself);
@@ -322,6 +340,7 @@ int test_manual_failover(void) {
         CASE(it_ends_when_another_primary_is_followed),
         CASE(it_ends_when_the_primary_was_replaced_and_is_back),
         CASE(primary_pauses_and_tells_its_replica),
+        CASE(pause_goes_on_after_a_restart),
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(it_ends_when_a_synchronisation_begins),

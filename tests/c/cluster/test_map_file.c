@@ -63,6 +63,35 @@ static void file_of_a_released_node_is_read_and_written_unchanged(void **state) 
     clusterMapClear(&m);
 }
 
+static void what_a_restart_must_not_end_is_in_the_file(void **state) {
+    static const char *const vars[] = {
+        "vars currentEpoch 6 lastVoteEpoch 6 heldFor " A " heldEpoch 5\n",
+        "vars currentEpoch 6 lastVoteEpoch 6 pausedFor " C " pausedEpoch 6\n",
+    };
+    for (size_t i = 0; i < COUNT_OF(vars); i++) {
+        clusterMap m;
+        reason why;
+        str text = STR_EMPTY, again = STR_EMPTY;
+        strAppendFormat(&text, "%s%s", LINE_B LINE_D LINE_A LINE_C, vars[i]);
+        assert_int_equal(parse(&m, strText(&text), &why), OK);
+        assert_memory_equal(i ? m.paused_for : m.held_for, i ? C : A, NODE_ID_LEN);
+        assert_int_equal(i ? m.paused_epoch : m.held_epoch, 5 + i);
+        for (int k = 1; k < m.node_count; k++) m.nodes[k]->is_connected = true;
+        clusterMapPrint(&m, false, &again);
+        assert_string_equal(strText(&again), strText(&text));
+        m.changed = 0;
+        clusterMapSetHold(&m, NULL, 0);
+        clusterMapSetPause(&m, NULL, 0);
+        assert_true(m.changed & CLUSTER_MAP_SYNC);
+        strClear(&again);
+        clusterMapPrint(&m, false, &again);
+        assert_string_equal(strText(&again), WHOLE);
+        strFree(&again);
+        strFree(&text);
+        clusterMapClear(&m);
+    }
+}
+
 static void older_forms_are_read(void **state) {
     clusterMap m;
     reason why;
@@ -144,6 +173,8 @@ static void damaged_lines_are_named(void **state) {
         "Z" B " 127.0.0.1:1@2 master - 0 0 1 connected",
         "vars currentEpoch x",
         "vars currentEpoch",
+        "vars currentEpoch 6 heldFor " A " heldEpoch 7",
+        "vars currentEpoch 6 pausedFor x pausedEpoch 6",
     };
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         clusterMap m;
@@ -195,6 +226,7 @@ int test_map_file(void);
 int test_map_file(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_of_a_released_node_is_read_and_written_unchanged),
+        cmocka_unit_test(what_a_restart_must_not_end_is_in_the_file),
         cmocka_unit_test(older_forms_are_read),
         cmocka_unit_test(with_tls_cluster_the_first_port_is_that_of_tls),
         cmocka_unit_test(replica_gets_the_shard_of_its_primary),
