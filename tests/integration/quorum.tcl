@@ -41,6 +41,27 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         assert_equal 0 [info_field replication_quorum_unconfirmed_bytes]
     }
 
+    test {replies that tell nothing of keys do not wait: PUBLISH, QUEUED, EXEC without commands about keys} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        assert_equal 0 [r publish channel text]
+        assert_equal PONG [r ping]
+        assert_equal OK [r multi]
+        assert_equal QUEUED [r client id]
+        assert_equal 1 [llength [r exec]]
+        held_is 1
+        set other [connect]
+        assert_equal OK [$other multi]
+        assert_equal QUEUED [$other get key]
+        $other -send exec
+        held_is 2
+        confirmed $s $c OK
+        assert_equal value [$other -read]
+    }
+
     test {the stream tells replicas to acknowledge each turn, once} {
         set s [dict get [replica_sync $capable] socket]
         ack_all $s
