@@ -144,8 +144,11 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
 /* Whether both nodes still have the roles with which it began. */
 static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     const clusterNode *peer = manualFailoverPeer(f, m);
-    /* A replica that was forgotten meanwhile may be elected nevertheless. */
-    if (f->step == MANUAL_PAUSED) return !peer || peer->primary == m->myself;
+    /* A replica that was forgotten meanwhile may be elected nevertheless; one that follows another
+     * node of the shard was, and has been replaced in turn. */
+    if (f->step == MANUAL_PAUSED)
+        return !peer || peer->primary == m->myself ||
+               (peer->primary && clusterNodesShareShard(peer, m->myself));
     if (!peer) return false;
     /* A synchronisation has begun since: a promotion would lose all keys. */
     if (f->has_data && !m->myself->offset) return false;

@@ -253,6 +253,16 @@ static void primary_pauses_and_tells_its_replica(void **state) {
     assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1002 + M).resume);
 }
 
+/* It was elected unseen by this node, and has been replaced by another one, which will be heard. */
+static void pause_goes_on_if_the_replica_follows_another_node_of_the_shard(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapSetShard(&map, other, map.myself->shard_id);
+    clusterMapSetPrimary(&map, replica, other);
+    assert_false(manualFailoverTick(&f, &map, 0, 1001).resume);
+    assert_true(manualFailoverTick(&f, &map, 0, 1001 + M).resume);
+}
+
 /* That replica may have been elected, and not be heard so far. */
 static void pause_goes_on_after_a_restart(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
@@ -340,6 +350,7 @@ int test_manual_failover(void) {
         CASE(it_ends_when_another_primary_is_followed),
         CASE(it_ends_when_the_primary_was_replaced_and_is_back),
         CASE(primary_pauses_and_tells_its_replica),
+        CASE(pause_goes_on_if_the_replica_follows_another_node_of_the_shard),
         CASE(pause_goes_on_after_a_restart),
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
