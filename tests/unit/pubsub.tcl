@@ -158,6 +158,7 @@ start_server {tags {pubsub}} {
     }
 
     test {RESET and the end of the connection drop all subscriptions} {
+        wait_for_condition 100 20 {[r pubsub channels] eq {}} ;# connections of the tests before have ended
         set c [connect]
         confirmed $c 2 subscribe a b
         confirmed $c 1 psubscribe p*
