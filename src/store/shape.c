@@ -131,6 +131,21 @@ static bool extends(const shape *s, const shape *first, slice name) {
            memcmp(s->text, first->text, first->start[first->count]) == 0;
 }
 
+/* A shape, perhaps one that was freed, has this signature. */
+static bool mayHaveShape(uint64_t signature) {
+    size_t bit = signature >> (64 - HAS_SHAPE_BITS);
+    return shapes.has_shape[bit / 64] >> (bit % 64) & 1;
+}
+
+static uint16_t *seenOf(uint64_t signature) {
+    return &shapes.seen[signature & ((1 << SEEN_BITS) - 1)];
+}
+
+static uint16_t seenPart(uint64_t signature) { return (uint16_t)(signature >> SEEN_BITS); }
+
+/* A hash whose names had no shape had this signature lately, and was not counted. */
+static bool wasSeen(uint64_t signature) { return *seenOf(signature) == seenPart(signature); }
+
 /* ------------------------------------------------------------------ the table */
 
 static shape **bucketOf(uint64_t chain) {
@@ -176,8 +191,10 @@ static void addShape(shape *s) {
     shapesById[s->id] = s;
     shapes.count++;
     shapes.made++;
-    size_t bit = signatureOfShape(s) >> (64 - HAS_SHAPE_BITS);
+    uint64_t signature = signatureOfShape(s);
+    size_t bit = signature >> (64 - HAS_SHAPE_BITS);
     shapes.has_shape[bit / 64] |= UINT64_C(1) << (bit % 64);
+    *seenOf(signature) = (uint16_t)~seenPart(signature); /* all of its hashes have been counted */
     if (shapes.count > shapes.bucket_count) {
         growTable();
         return;
@@ -201,16 +218,6 @@ static void removeShape(shape *s) {
 }
 
 /* ------------------------------------------------------------------ making */
-
-/* True if no shape has this signature, and no hash without shape had it lately. */
-static bool isFirst(uint64_t signature) {
-    uint16_t *seen = &shapes.seen[signature & ((1 << SEEN_BITS) - 1)];
-    uint16_t part = (uint16_t)(signature >> SEEN_BITS);
-    size_t bit = signature >> (64 - HAS_SHAPE_BITS);
-    if (*seen == part || shapes.has_shape[bit / 64] >> (bit % 64) & 1) return false;
-    *seen = part;
-    return true;
-}
 
 /* Counts one more hash with names of this chain, before which `uncounted` others had these names;
  * true if there are enough now. Frequent ones displace others that share their place. */
@@ -331,10 +338,14 @@ const shape *shapeFor(const slice *names, size_t count, unsigned stride) {
     shape **recent = recentOf(signature);
     shape *s = *recent;
     if (s && s->count == count && beginsWith(s, names, count, stride)) return s;
-    if (isFirst(signature)) return NULL;
+    bool seen = wasSeen(signature);
+    if (!seen && !mayHaveShape(signature)) {
+        *seenOf(signature) = seenPart(signature);
+        return NULL;
+    }
     uint64_t chain = chainOf(names, count, stride);
     s = findShape(names, count, stride, chain);
-    if (!s) s = considerNames(names, count, stride, chain, 1); /* the first one was not counted */
+    if (!s) s = considerNames(names, count, stride, chain, seen ? 1 : 0);
     if (s) *recent = s;
     return s;
 }

@@ -22,7 +22,7 @@ from collections import namedtuple
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-RUN_SECONDS = 240
+RUN_SECONDS = 900
 
 Fault = namedtuple("Fault", "name file old new scenario", defaults=[None])
 
