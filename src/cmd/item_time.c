@@ -159,8 +159,6 @@ void itemCommandPropagate(itemCommand *w, ctx *c) {
     memFree(w->words);
 }
 
-/* Propagates: name key [time, and the arguments [first, end)] FIELDS n field ..., for the given
- * fields. */
 void itemsPropagateRemoved(ctx *c, slice name, const slice *items, int64_t count) {
     hotCheck(count > 0);
     if (!engineHot.sinks) return;

@@ -62,8 +62,7 @@ static struct {
     shape *recent[RECENT];
     candidate candidates[CANDIDATES];
     uint16_t seen[1 << SEEN_BITS]; /* by signature: another part of it, of the last hash */
-    uint64_t
-        has_shape[(1 << HAS_SHAPE_BITS) / 64]; /* a bit for signatures of shapes, also past ones */
+    uint64_t has_shape[(1 << HAS_SHAPE_BITS) / 64]; /* by signature: a bit, also of past shapes */
 } shapes;
 
 /* ------------------------------------------------------------------ limits */
