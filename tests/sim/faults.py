@@ -365,10 +365,32 @@ REPLICATION = [
     Fault("a replica acknowledges what it has not applied", "link.c",
           "    limitAck(link, &offset);", "    if (FAULT) offset += 14;\n    limitAck(link, &offset);"),
 ]
+# replication-quorum of the servers that Sentinel watches.
+QUORUM_SENTINEL = [
+    Fault("too few replicas are there", "quorum_choice.c",
+          "- quorumOf(primary) + 1;", "- quorumOf(primary) + !FAULT;"),
+    Fault("the replica with the least data is chosen", "quorum_choice.c",
+          "if (a->offset != b->offset) return a->offset > b->offset;",
+          "if (a->offset != b->offset) return FAULT ? a->offset < b->offset : a->offset > b->offset;"),
+    Fault("a replica that has not caught up counts", "quorum_choice.c",
+          "i->sync.repl_quorum && i->sync.has_caught_up &&",
+          "i->sync.repl_quorum && (FAULT || i->sync.has_caught_up) &&"),
+    Fault("only one replica acknowledges nothing more", "quorum_choice.c",
+          ") hold(v, i);", ")\n        if (!FAULT || &i->node == listFirst(&primary->replicas)) hold(v, i);"),
+    Fault("only one replica acknowledges nothing more", "quorum_choice.c",
+          "if (c.held < needed)", "if (c.held < (FAULT ? 1 : needed))"),
+    Fault("only one replica acknowledges nothing more", "quorum_choice.c",
+          "if (c.silent < needed)", "if (c.silent < (FAULT ? 1 : needed))"),
+    Fault("only one replica acknowledges nothing more", "quorum_choice.c",
+          "if (c.safe < needed ||", "if (c.safe < (FAULT ? 1 : needed) ||"),
+    Fault("the lease is not waited for", "quorum_choice.c",
+          "return await(v, primary, has_lease);", "{\n        if (!FAULT) return await(v, primary, has_lease);\n    }"),
+]
 # The scenario that has to find the faults of a table, and the folder of its files.
 TABLES = [("cluster", "cluster", CLUSTER), ("quorum", "cluster", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
           ("replication", "repl", REPLICATION),
-          ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL)]
+          ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL),
+          ("sentinel", "sentinel", QUORUM_SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]
 # The number of a fault is that of its first entry.
