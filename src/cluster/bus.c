@@ -87,6 +87,7 @@ void busTakeOffset(clusterBus *b) {
     const busProcs *procs = b->procs;
     bool counts = !b->rules.quorum || !procs->hasCaughtUp || procs->hasCaughtUp(b->arg);
     b->map->myself->offset = counts ? procs->offset(b->arg) : 0;
+    b->map->myself->stream = b->rules.quorum ? procs->stream(b->arg) : 0;
     check(b->map->myself->offset >= 0);
 }
 

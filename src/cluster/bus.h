@@ -142,6 +142,8 @@ typedef struct busProcs {
      * it never was. */
     int64_t (*offset)(void *arg);
     int64_t (*dataAge)(void *arg);
+    /* With a quorum: a number for the stream of that position. */
+    uint64_t (*stream)(void *arg);
     /* With a quorum: from now on, before any message says that its primary has failed, this replica
      * acknowledges nothing more to it; or it does again. NULL: it never acknowledges. */
     void (*holdAcks)(void *arg, bool on);

@@ -227,7 +227,9 @@ static int countReplicas(const clusterMap *m, const clusterNode *primary) {
     return count;
 }
 
-/* Whatever was acknowledged by `quorum` replicas is here. */
+/* Whatever was acknowledged by `quorum` replicas is here: one of any (replicas - quorum + 1) has
+ * acknowledged it, in the present stream or in an earlier one, and has that much of the data of the
+ * present one. */
 static bool hasAllConfirmed(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     const clusterNode *myself = m->myself, *primary = myself->primary;
     int needed = countReplicas(m, primary) - rules->quorum + 1, count = 0;
@@ -237,6 +239,8 @@ static bool hasAllConfirmed(const clusterMap *m, const electionRules *rules, int
         bool agrees = r == myself ||
                       (r->flags & NODE_PRIMARY_FAILED && now_ms - r->heard_ms <= rules->timeout_ms);
         if (!agrees || !r->offset) continue; /* 0: its dataset is incomplete */
+        /* The primary has begun another stream since one of the two was linked to it. */
+        if (r->stream != myself->stream) continue;
         if (r->offset > myself->offset) return false;
         count++;
     }

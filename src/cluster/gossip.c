@@ -38,6 +38,7 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
                            .current_epoch = m->current_epoch,
                            .epoch = primary->epoch,
                            .offset = (uint64_t)n->offset,
+                           .stream = n->stream,
                            .sender = n->id,
                            .primary = n->primary ? n->primary->id : NULL,
                            .slots = (const uint8_t *)slots,

@@ -41,6 +41,7 @@ struct clusterNode {
     uint64_t epoch;     /* of its slots */
     uint64_t ack_epoch; /* of the last election in which it has voted for this node */
     int64_t offset;     /* in the stream of replication */
+    uint64_t stream;    /* a number for its id; 0: not told, as it has no quorum of replication */
     bool unclaims;      /* it does not claim slots that it has granted */
     bool has_told;      /* which slots it claims, since this node has started */
     int stale_count;    /* messages in a row that were older than what is known of its role */

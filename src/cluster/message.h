@@ -91,6 +91,7 @@ typedef struct messageHeader {
     uint64_t current_epoch;
     uint64_t epoch;       /* of the slots: a replica sends its primary's epoch and slots */
     uint64_t offset;      /* of replication */
+    uint64_t stream;      /* of that offset, a number for its id; 0: not told. Valkey ignores it */
     const char *sender;   /* NODE_ID_LEN bytes */
     const char *primary;  /* the same; NULL: the sender is a primary */
     const uint8_t *slots; /* SLOT_BYTES; NULL in a message of the short form */

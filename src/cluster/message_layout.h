@@ -27,6 +27,7 @@ enum {
     AT_PRIMARY = 2128,
     AT_IP = 2168,
     AT_EXTENSIONS = 2214, /* their number */
+    AT_STREAM = 2216,
     AT_OTHER_PORT = 2246,
     AT_BUS_PORT = 2248,
     AT_NODE_FLAGS = 2250,

@@ -60,6 +60,7 @@ static void readHeader(const char *from, bool is_short, messageHeader *h) {
     h->current_epoch = loadBig64(from + AT_CURRENT_EPOCH);
     h->epoch = loadBig64(from + AT_EPOCH);
     h->offset = loadBig64(from + AT_OFFSET);
+    h->stream = loadBig64(tail + (AT_STREAM - before));
     h->sender = from + AT_SENDER;
     h->primary = memcmp(tail, none, NODE_ID_LEN) ? tail : NULL;
     h->slots = is_short ? NULL : (const uint8_t *)from + AT_SLOTS;

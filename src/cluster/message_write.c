@@ -36,6 +36,7 @@ static void putHeader(char *to, const messageHeader *h, bool is_short) {
     storeBig64(to + AT_CURRENT_EPOCH, h->current_epoch);
     storeBig64(to + AT_EPOCH, h->epoch);
     storeBig64(to + AT_OFFSET, h->offset);
+    storeBig64(tail + (AT_STREAM - before), h->stream);
     memcpy(to + AT_SENDER, h->sender, NODE_ID_LEN);
     if (h->primary) memcpy(tail, h->primary, NODE_ID_LEN);
     if (is_short) {

@@ -456,6 +456,11 @@ static int64_t offsetNow(void *arg) {
     return replOffset();
 }
 
+static uint64_t streamNow(void *arg) {
+    (void)arg; /* there is one bus */
+    return replStreamNumber();
+}
+
 static void holdAcks(void *arg, bool on) {
     (void)arg; /* there is one bus */
     replHoldAcks(on);
@@ -524,6 +529,7 @@ static const busProcs procs = {.connect = connectTo,
                                .close = closeLink,
                                .offset = offsetNow,
                                .dataAge = dataAge,
+                               .stream = streamNow,
                                .holdAcks = holdAcks,
                                .hasCaughtUp = hasCaughtUp,
                                .isLinked = isLinked,

@@ -284,6 +284,7 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
     }
     if (h->epoch > sender->epoch) clusterMapSetNodeEpoch(m, sender, h->epoch);
     sender->offset = (int64_t)h->offset;
+    sender->stream = h->stream;
     if (m->myself->flags & NODE_REPLICA) leaveSubReplica(m, &acts);
     check(sender->epoch >= h->epoch);
     check(m->current_epoch >= h->current_epoch);

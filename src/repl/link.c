@@ -553,6 +553,7 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
         historyRenew(link->history);
     }
     link->env->history_changed(link->arg, LINK_HISTORY_REPLACED);
+    link->held_from = 0; /* an offset of another stream */
     bool dual = link->second != SECOND_NONE;
     link->second = SECOND_NONE;
     if (dual) logDebug("Dual channel replication: Psync established after rdb load");

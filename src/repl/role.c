@@ -5,6 +5,7 @@
 #include "repl/role.h"
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "engine/hot.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
@@ -55,6 +56,12 @@ int64_t replTimeoutMs(void) { return (int64_t)replConf.repl_timeout * 1000; }
 int64_t replPingMs(void) { return (int64_t)replConf.repl_ping_replica_period * 1000; }
 
 const char *replId(void) { return replThis()->history.id; }
+
+uint64_t replStreamNumber(void) {
+    static const uint8_t key[16] = "id of a stream"; /* the same on all servers */
+    return hashSip13(replId(), REPL_ID_LEN, key);
+}
+
 const char *replSecondId(void) { return replThis()->history.id2; }
 int64_t replSecondOffset(void) { return replThis()->history.second_offset; }
 

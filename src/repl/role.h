@@ -36,6 +36,8 @@ int64_t replOffset(void);
 /* The stream's id, and the one that it had up to before replSecondOffset(): 40 characters; offset
  * -1: none. */
 const char *replId(void);
+/* A number for that id. Two streams have the same one only by chance, for which there is none. */
+uint64_t replStreamNumber(void);
 const char *replSecondId(void);
 int64_t replSecondOffset(void);
 /* A primary passes on bytes of a stream that it applies (stream.h) to its replicas, unchanged:

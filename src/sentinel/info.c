@@ -3,6 +3,7 @@
  * The reply to INFO: replicas of a primary, roles, links; and what is done when an instance has not
  * the role that it should have. */
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "sentinel/machine.h"
 
@@ -102,6 +103,8 @@ static void takeReplicaLine(sentinelView *v, sentinelInstance *i, slice line) {
         i->is_announced = number(value, 1) != 0;
     } else if (valueOf(line, "replication_quorum_caught_up:", &value)) {
         i->sync.has_caught_up = number(value, 0) != 0;
+    } else if (valueOf(line, "master_replid:", &value)) {
+        i->sync.stream = hashBytes(value.ptr, value.len);
     } else if (valueOf(line, "replication_quorum_acks_held_ms:", &value)) {
         i->sync.acks_held_ms = number(value, 0);
     }
@@ -128,6 +131,7 @@ static void forgetQuorumLines(sentinelInstance *i) {
     hotCheck(i->kind != INSTANCE_SENTINEL);
     i->sync.repl_quorum = i->sync.repl_lease_ms = i->sync.acks_held_ms = 0;
     i->sync.has_caught_up = false;
+    i->sync.stream = 0;
 }
 
 static void takeLine(sentinelView *v, sentinelInstance *i, slice line, infoFacts *facts) {

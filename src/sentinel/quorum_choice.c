@@ -3,8 +3,9 @@
  * The replica to promote if the servers have replication-quorum n: one that has all that the
  * primary has confirmed. Of its R replicas n have each such change, so one of any R - n + 1 does
  * that acknowledge nothing more to it: the one with the greatest offset has them all. Replicas say
- * in INFO whether their data counts (not in a full synchronisation, nor after a restart), and how
- * long they hold acknowledgements back.
+ * in INFO whether their data counts (not in a full synchronisation, nor after a restart), in which
+ * stream their offset is (all that are compared must have the same one), and how long they hold
+ * acknowledgements back.
  *
  * A promotion must not happen after the others acknowledge again. So each is ordered to hold its
  * acknowledgements for HOLD_MS, by REPLCONF HOLD-ACKS, and a replica refuses REPLICAOF NO ONE of
@@ -109,14 +110,40 @@ void sentinelReleaseHolds(sentinelView *v, sentinelInstance *primary) {
 
 /* ------------------------------------------------------------------ the choice */
 
-/* Its offset counts once it holds its acknowledgements. */
-static bool mayCount(sentinelView *v, const sentinelInstance *primary, const sentinelInstance *i) {
+/* Its offset may count once it holds its acknowledgements. */
+static bool isUsable(sentinelView *v, const sentinelInstance *primary, const sentinelInstance *i) {
     hotCheck(i->kind == INSTANCE_REPLICA);
     return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
            v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->info_ms &&
            v->now_ms - i->info_ms <= v->periods.ping * INFO_PERIODS && i->role_is_replica &&
            i->sync.repl_quorum && i->sync.has_caught_up &&
            sentinelAddrIs(v, &primary->addr, strSlice(&i->reported_host), i->reported_port);
+}
+
+static int64_t countUsable(sentinelView *v, const sentinelInstance *primary, uint64_t stream) {
+    int64_t count = 0;
+    SENTINEL_EACH(i, &primary->replicas)
+    count += isUsable(v, primary, i) && i->sync.stream == stream;
+    return count;
+}
+
+/* That of most replicas. A primary that restarts begins another one, in which offsets are smaller,
+ * and a replica that was not linked to it since has one of the former stream. */
+static uint64_t streamOf(sentinelView *v, const sentinelInstance *primary) {
+    uint64_t stream = 0;
+    int64_t most = 0;
+    SENTINEL_EACH(i, &primary->replicas) {
+        int64_t count = isUsable(v, primary, i) ? countUsable(v, primary, i->sync.stream) : 0;
+        if (count <= most) continue;
+        most = count;
+        stream = i->sync.stream;
+    }
+    return stream;
+}
+
+static bool mayCount(sentinelView *v, const sentinelInstance *primary, const sentinelInstance *i,
+                     uint64_t stream) {
+    return i->sync.stream == stream && isUsable(v, primary, i);
 }
 
 static bool isBetter(const sentinelInstance *a, const sentinelInstance *b) {
@@ -150,11 +177,11 @@ typedef struct choice {
     sentinelInstance *best;
 } choice;
 
-static choice look(sentinelView *v, sentinelInstance *primary) {
+static choice look(sentinelView *v, sentinelInstance *primary, uint64_t stream) {
     choice c = {0};
     int64_t lease_ms = leaseOf(primary);
     SENTINEL_EACH(i, &primary->replicas) {
-        if (!mayCount(v, primary, i)) continue;
+        if (!mayCount(v, primary, i, stream)) continue;
         c.ready++;
         checkLink(i);
         if (i->sync.held_until_ms <= v->mono_ms) continue;
@@ -187,11 +214,12 @@ sentinelInstance *sentinelChooseConfirmed(sentinelView *v, sentinelInstance *pri
     sentinelInstance *successor = successorOf(v, primary);
     if (successor) return successor;
     if (needed < 1) needed = 1;
-    choice c = look(v, primary);
+    uint64_t stream = streamOf(v, primary);
+    choice c = look(v, primary, stream);
     /* Those that are there may be the ones that the primary works with: they go on. */
     if (c.ready < needed) return await(v, primary, are_missing);
     SENTINEL_EACH(i, &primary->replicas)
-    if (mayCount(v, primary, i)) hold(v, i);
+    if (mayCount(v, primary, i, stream)) hold(v, i);
     if (c.held < needed) return await(v, primary, is_telling);
     if (!c.best->priority) return await(v, primary, is_unwilling);
     if (c.silent < needed) return await(v, primary, has_lease);

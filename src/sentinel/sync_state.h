@@ -15,6 +15,7 @@ typedef struct syncState {
 
     /* Of a replica. */
     bool has_caught_up;    /* its data counts */
+    uint64_t stream;       /* a number for the id of the stream of its offset; 0: not told */
     int64_t acks_held_ms;  /* as INFO has said */
     int64_t hold_sent_ms;  /* the last order to hold acknowledgements; 0: none */
     int64_t hold_link_ms;  /* since when the link is open on which it was sent */

@@ -29,3 +29,29 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
         cluster_wait_role 0 slave
     }
 }
+
+lappend settings appendonly yes enable-debug-command yes
+start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
+    test {a primary restarts before it fails: offsets of the former stream do not count} {
+        r -4 cluster replicate [cluster_id 0]
+        cluster_wait_role 4 slave
+        wait_for_condition 400 50 {[string match "*replication_quorum_reachable:2*" [r info replication]]}
+        assert_equal OK [r set "key:{06S}" [string repeat x 100000]]
+        wait_for_condition 400 50 {[info_field slave_repl_offset [srv -4 client]] > 100000}
+        # Node 4 is not linked to the primary after its restart, and has the greater offset.
+        send_signal STOP [srv -4 pid]
+        catch {r debug restart}
+        drop_clients
+        wait_for_condition 600 50 {![catch {r set "key:{06S}" confirmed} reply] && $reply eq "OK"}
+        regexp {slave_repl_offset:(\d+)} [r -3 info replication] -> offset
+        assert {$offset < 100000}
+        send_signal STOP [srv pid]
+        send_signal CONT [srv -4 pid]
+        foreach i {3 4} {
+            wait_for_condition 600 50 {[string match "*Waiting for replicas: enough of them*Waiting for replicas: enough of them*" [server_log -$i]]}
+        }
+        assert_equal {slave slave} [list [lindex [r -3 role] 0] [lindex [r -4 role] 0]]
+        send_signal CONT [srv pid]
+        wait_for_condition 600 50 {![catch {r get "key:{06S}"} reply] && $reply eq "confirmed"}
+    }
+}

@@ -9,16 +9,18 @@ enum { WRITE_BYTES = 30, SYNC_MAX_MS = 1500 };
 static struct {
     int parent[VERSIONS_MAX];
     int64_t offset[VERSIONS_MAX];
+    int start[VERSIONS_MAX]; /* the version with which its stream has begun */
     int count;
 } versions;
 
-static uint64_t last_keys_id;
+static uint64_t last_keys_id, last_stream;
 
 void dataReset(void) {
     versions.count = 1;
     versions.parent[VERSION_EMPTY] = VERSION_NONE;
-    versions.offset[VERSION_EMPTY] = 1; /* that of a stream that has begun */
-    last_keys_id = 0;
+    versions.offset[VERSION_EMPTY] = 10001; /* of a stream that is older than later ones become */
+    versions.start[VERSION_EMPTY] = VERSION_EMPTY;
+    last_keys_id = last_stream = 0;
 }
 
 int dataParent(int version) {
@@ -34,7 +36,22 @@ bool dataIncludes(int later, int earlier) {
 }
 
 void dataInit(simNode *n) {
-    n->data = (simData){.version = VERSION_EMPTY, .confirmed = VERSION_NONE, .source = -1};
+    n->data = (simData){
+        .version = VERSION_EMPTY, .confirmed = VERSION_NONE, .source = -1, .stream = ++last_stream};
+}
+
+bool dataIsOneStream(int version, int other) {
+    return versions.start[version] == versions.start[other];
+}
+
+void dataNewId(simNode *n) { n->data.stream = ++last_stream; }
+
+void dataRestartStream(simNode *n, bool anew) {
+    dataNewId(n);
+    if (!anew) return;
+    int version = dataAppend(n); /* the same data */
+    versions.start[version] = version;
+    versions.offset[version] = 1;
 }
 
 void dataDisconnect(simNode *n) {
@@ -106,7 +123,8 @@ static simNode *sourceOf(const simNode *n) {
 
 bool dataIsLinked(const simNode *n) {
     const simNode *from = sourceOf(n);
-    return from && n->data.source == from->host && !n->data.syncs_ms;
+    return from && n->data.source == from->host && n->data.source_stream == from->data.stream &&
+           !n->data.syncs_ms;
 }
 
 static void synchronise(simNode *n, const simNode *from) {
@@ -117,6 +135,8 @@ static void synchronise(simNode *n, const simNode *from) {
         node_counts.syncs++;
     } else if (sim_now_ms >= d->syncs_ms) {
         d->version = from->data.version;
+        d->stream = d->source_stream;
+        d->held_from = 0;
         d->confirmed = VERSION_NONE;
         d->syncs_ms = 0;
         if (sim_node_parts) sim_node_parts->copied(n, from);
@@ -131,6 +151,11 @@ static int arrived(int has, int end) {
     for (int skipped = (int)randomUniform((uint64_t)more + 1); skipped; skipped--)
         end = versions.parent[end];
     return end;
+}
+
+static bool canContinue(const simData *d, const simData *from) {
+    return d->version != VERSION_NONE && dataIsOneStream(from->version, d->version) &&
+           dataIncludes(from->version, d->version);
 }
 
 void dataStep(simNode *n) {
@@ -149,15 +174,18 @@ void dataStep(simNode *n) {
         return;
     }
     if (sim_now_ms < d->stalled_until_ms) return;
+    if (d->source == from->host && d->source_stream != from->data.stream) dataDisconnect(n);
     if (d->source != from->host) {
         if (!oneIn(10)) return; /* it connects */
         dataDisconnect(n);
         d->source = from->host;
+        d->source_stream = from->data.stream;
         d->end_at_link = versions.offset[from->data.version];
     }
-    if (d->version == VERSION_NONE || !dataIncludes(from->data.version, d->version)) {
+    if (!canContinue(d, &from->data)) {
         synchronise(n, from);
     } else if (d->version == from->data.version || oneIn(3)) {
+        d->stream = d->source_stream;
         d->version = arrived(d->version, from->data.version);
         if (sim_node_parts) sim_node_parts->advanced(n, d->version);
         if (oneIn(3)) d->confirmed = d->version; /* what WAIT counts */
@@ -174,6 +202,7 @@ int dataAppend(simNode *n) {
     int version = versions.count++;
     versions.parent[version] = n->data.version;
     versions.offset[version] = versions.offset[n->data.version] + WRITE_BYTES;
+    versions.start[version] = versions.start[n->data.version];
     return n->data.version = version;
 }
 

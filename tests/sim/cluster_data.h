@@ -15,6 +15,13 @@ enum { VERSION_EMPTY = 0, VERSION_NONE = -1, VERSIONS_MAX = 1 << 16 };
 void dataReset(void);
 /* The empty dataset. */
 void dataInit(simNode *n);
+/* A primary has started with its data: its replicas get a stream that begins anew, in which
+ * offsets are small, or the one that was saved, under another id. */
+void dataRestartStream(simNode *n, bool anew);
+/* A node is promoted: what follows has another id. */
+void dataNewId(simNode *n);
+/* True if offsets of both versions are of one stream, or of its continuation under another id. */
+bool dataIsOneStream(int version, int other);
 /* The stream of its primary ends. */
 void dataDisconnect(simNode *n);
 /* Replication in a step of the clock. */

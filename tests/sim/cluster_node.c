@@ -129,6 +129,8 @@ static void stepEnd(simNode *n, wire *w, wireSide side) {
 
 static int64_t offsetOf(void *arg) { return dataOffset(arg); }
 
+static uint64_t streamOf(void *arg) { return ((const simNode *)arg)->data.stream; }
+
 static int64_t ageOf(void *arg) { return dataAge(arg); }
 
 static bool isLinked(void *arg) { return dataIsLinked(arg); }
@@ -157,6 +159,7 @@ static void promoted(void *arg) {
     if (!n->map.myself->slot_count) return; /* it is not that of an election */
     if (!n->by_takeover) rulesWon(n, n->map.myself->epoch);
     dataPromoted(n);
+    dataNewId(n);
     n->by_takeover = false;
     if (sim_node_parts) sim_node_parts->promoted(n);
 }
@@ -196,6 +199,7 @@ static const busProcs procs = {.connect = connectLink,
                                .close = closeLink,
                                .offset = offsetOf,
                                .dataAge = ageOf,
+                               .stream = streamOf,
                                .isLinked = isLinked,
                                .holdAcks = holdAcks,
                                .hasCaughtUp = hasCaughtUp,

@@ -20,9 +20,11 @@ enum {
 
 /* The dataset of a node: cluster_data.c. */
 typedef struct simData {
-    int version;         /* -1: none, as its first synchronisation is under way */
-    int confirmed;       /* the last version that the primary knows this replica has; -1: none */
-    int source;          /* the host whose stream arrives; -1: none */
+    int version;            /* -1: none, as its first synchronisation is under way */
+    int confirmed;          /* the last version that the primary knows this replica has; -1: none */
+    int source;             /* the host whose stream arrives; -1: none */
+    uint64_t stream;        /* the id of the stream in which `version` has its offset */
+    uint64_t source_stream; /* that of `source` when they were linked */
     int64_t syncs_ms;    /* a full synchronisation with `source` ends then; 0: none is under way */
     int64_t same_ms;     /* by the node's clock: when it last had the primary's data */
     int64_t end_at_link; /* of the primary's stream when they were linked */

@@ -35,6 +35,7 @@ enum {
     TIMEOUT_MS = 1000, /* replication-quorum-timeout */
     ACK_DELAY_MAX_MS = 150,
     PROBES_PER_LEASE = 4,
+    RESTARTED_MAX = 2, /* each makes the run longer */
     T_MS = SIM_NODE_TIMEOUT_MS,
 };
 
@@ -59,8 +60,10 @@ typedef struct quorumNode {
     int64_t acks_stalled_until_ms; /* those on the way to it */
     int source;                    /* the host that it is linked to as a replica; -1: none */
     int acked;                     /* the last version that it has acknowledged */
+    uint64_t stream;               /* the id of its stream, which its replicas know */
     bool has_told;                 /* that its primary has failed */
-    int64_t restarts_ms;           /* when it starts again; 0: it was not stopped for that */
+    int64_t restarts_ms;           /* when it is stopped and started again; 0: it is not */
+    int64_t hangs_ms;              /* when it hangs after that; 0: it does not */
     /* Messages of the bus are stalled, in either direction; with clients that only read. */
     int64_t mute_from_ms, mute_until_ms, deaf_from_ms, deaf_until_ms;
     bool only_reads;
@@ -84,12 +87,14 @@ static struct {
     int request_count;
     bool is_quiet; /* no leases are renewed, so that the streams end */
     bool has_faults;
+    int restarted_primaries;
+    int64_t calm_until_ms; /* no other faults begin until then */
     int64_t ends_ms;
 } run;
 
 static struct {
     uint64_t replies, writes, reads, refused, expired, lost_data, stalls, cut_off, reconnected,
-        lost_winners, quick_restarts;
+        lost_winners, quick_restarts, restarted_primaries;
 } counts;
 
 static quorumNode *quorumOf(const simNode *n) { return &run.nodes[n->host]; }
@@ -296,11 +301,14 @@ static void noteReport(simNode *n) {
 }
 
 static void step(simNode *n) {
+    quorumNode *q = quorumOf(n);
     bool is_primary = n->map.myself->flags & NODE_PRIMARY;
     noteReport(n);
+    if (n->data.stream != q->stream) closeAll(q);
+    q->stream = n->data.stream;
     if (!is_primary) acknowledge(n);
     if (is_primary && n->data.version == VERSION_NONE) return;
-    if (is_primary != quorumOf(n)->is_primary) begin(n, is_primary);
+    if (is_primary != q->is_primary) begin(n, is_primary);
     if (is_primary) stepPrimary(n);
 }
 
@@ -318,7 +326,9 @@ static void requestOf(simNode *n) {
         .host = n->host, .key = (int)randomUniform(KEYS), .is_write = is_write, .sent_ms = now_ms};
     r.floor = run.last[run.shard_of[n->host]][r.key];
     r.value = valueOf(n->data.version, r.key);
-    r.need = dataOffsetOf(r.value) > q->all ? dataOffsetOf(r.value) : q->all;
+    /* What was there when the stream began is in `all`. */
+    bool is_later = dataIsOneStream(r.value, n->data.version) && dataOffsetOf(r.value) > q->all;
+    r.need = is_later ? dataOffsetOf(r.value) : q->all;
     bool refused = q->quorum.refuses && (is_write || r.need > q->quorum.confirmed);
     if (refused || !quorumMayRead(&q->quorum, now_ms)) {
         counts.refused++;
@@ -356,14 +366,25 @@ static void promoted(simNode *n) {
     counts.lost_winners++;
 }
 
-/* A replica has what is in its file: all, less, or nothing. A primary has everything, as a change
- * is written to the append only file before its reply. */
+/* A primary has everything, as a change is written to the append only file before its reply. Its
+ * stream has another id, and most often begins anew. */
+static void startedAsPrimary(simNode *n) {
+    if (n->data.version <= VERSION_EMPTY) return;
+    bool anew = !oneIn(4);
+    dataRestartStream(n, anew);
+    if (anew) run.key_of[n->data.version] = NO_KEY;
+    for (int i = 0; i < sim_node_count; i++)
+        if (sim_nodes[i].data.source == n->host) dataDisconnect(&sim_nodes[i]);
+}
+
+/* A replica has what is in its file: all, less, or nothing. */
 static void started(simNode *n) {
     quorumNode *q = quorumOf(n);
     closeAll(q);
     leave(n);
     q->is_primary = q->has_told = false;
     dropRequests(n);
+    if (n->map.myself->flags & NODE_PRIMARY) startedAsPrimary(n);
     if (!(n->map.myself->flags & NODE_REPLICA) || n->data.version == VERSION_NONE || oneIn(2))
         return;
     counts.lost_data++;
@@ -445,7 +466,39 @@ static void restartQuickly(simNode *n) {
     counts.quick_restarts++;
 }
 
+/* It starts again before it is replaced, works with a part of its replicas for a while, and is
+ * replaced then. */
+static void restartPrimary(simNode *n) {
+    quorumNode *q = quorumOf(n);
+    const clusterNode *myself = n->map.myself;
+    if (!simNodeActs(n) || !clusterNodeVotes(myself) || !myself->replica_count) return;
+    if (run.restarted_primaries == RESTARTED_MAX) return;
+    run.restarted_primaries++;
+    uint64_t chosen = randomUniform((uint64_t)myself->replica_count);
+    simNode *replica = simNodeOf(myself->replicas[chosen]);
+    q->restarts_ms = sim_now_ms + 1;
+    q->hangs_ms = sim_now_ms + 2 * T_MS + (int64_t)randomUniform(2 * T_MS);
+    run.calm_until_ms = q->hangs_ms + (oneIn(2) ? T_MS + sim_read_lease_ms : 0);
+    if (replica) replica->data.stalled_until_ms = q->hangs_ms + (int64_t)randomUniform(4 * T_MS);
+    if (run.ends_ms < sim_now_ms + 10 * T_MS) run.ends_ms = sim_now_ms + 10 * T_MS;
+    counts.restarted_primaries++;
+}
+
+static void hang(const simNode *n) {
+    quorumNode *q = quorumOf(n);
+    if (!q->hangs_ms || sim_now_ms < q->hangs_ms) return;
+    q->hangs_ms = 0;
+    if (simNodeActs(n))
+        networkPause(n->host, sim_now_ms + 2 * T_MS + (int64_t)randomUniform(4 * T_MS));
+}
+
 static void injectFaults(void) {
+    for (int i = 0; i < sim_node_count; i++) {
+        restartQuickly(&sim_nodes[i]);
+        hang(&sim_nodes[i]);
+    }
+    stallWires();
+    if (sim_now_ms < run.calm_until_ms) return;
     clusterInjectFaults();
     if (oneIn(200)) stall(operatorAnyNode());
     if (oneIn(100)) cutOff(operatorAnyNode());
@@ -456,8 +509,7 @@ static void injectFaults(void) {
         dataDisconnect(operatorAnyNode()); /* and connects again */
         counts.reconnected++;
     }
-    for (int i = 0; i < sim_node_count; i++) restartQuickly(&sim_nodes[i]);
-    stallWires();
+    if (oneIn(100)) restartPrimary(operatorAnyNode());
 }
 
 static void giveOrders(void) {
@@ -538,6 +590,7 @@ static void report(void) {
     print("buses cut off", counts.cut_off);
     print("lost winners", counts.lost_winners);
     print("quick restarts", counts.quick_restarts);
+    print("restarted primaries", counts.restarted_primaries);
     print("connections renewed", counts.reconnected);
     print("synchronisations", node_counts.syncs);
     printf("\n");

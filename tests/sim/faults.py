@@ -343,6 +343,8 @@ QUORUM_CLUSTER = [
     Fault("replicas count that do not know of the failure", "election.c",
           "(r->flags & NODE_PRIMARY_FAILED && now_ms - r->heard_ms <= rules->timeout_ms);",
           "((FAULT || r->flags & NODE_PRIMARY_FAILED) && now_ms - r->heard_ms <= rules->timeout_ms);"),
+    Fault("offsets of two streams are compared", "election.c",
+          "if (r->stream != myself->stream) continue;", "if (!FAULT && r->stream != myself->stream) continue;"),
     Fault("what a replica had before counts", "bus.c",
           "bool counts = !b->rules.quorum ||", "bool counts = FAULT || !b->rules.quorum ||"),
     Fault("the lease is not waited for", "election.c",

@@ -243,6 +243,33 @@ static void with_a_quorum_enough_replicas_must_agree_and_none_have_more(void **s
     assert_true(tick(200000 + T).ask);
 }
 
+/* The primary has started again before it failed: it has begun another stream, in which offsets are
+ * smaller, and one replica was not linked to it since. */
+static void with_a_quorum_offsets_of_two_streams_are_not_compared(void **state) {
+    clusterNode *last = addNode(&map, 6);
+    clusterMapSetPrimary(&map, last, failed);
+    map.myself->offset = last->offset = 70;
+    map.myself->stream = last->stream = 2;
+    fellow->offset = 9000;
+    fellow->stream = 1;
+    fellow->heard_ms = last->heard_ms = 100000;
+    clusterMapSetFlags(&map, fellow, NODE_PRIMARY_FAILED, 0);
+    rules.quorum = 2; /* of three: two must agree */
+    (void)tick(100000);
+    assert_false(tick(100000 + T).ask);
+    clusterMapSetFlags(&map, last, NODE_PRIMARY_FAILED, 0);
+    assert_true(tick(100000 + T).ask);
+    /* This one has the former stream. */
+    memset(&e, 0, sizeof(e));
+    map.myself->offset = 9000;
+    map.myself->stream = 1;
+    fellow->heard_ms = last->heard_ms = 200000;
+    fellow->stream = 2;
+    (void)tick(200000);
+    assert_false(tick(200000 + T).ask);
+    assert_false(electionMayForce(&map, 2, T, 200000));
+}
+
 static void with_a_lease_the_election_begins_after_it(void **state) {
     map.myself->offset = fellow->offset = 70;
     fellow->flags |= NODE_PRIMARY_FAILED;
@@ -463,6 +490,7 @@ int test_election(void) {
         CASE(best_replica_that_all_agree_with_does_not_wait),
         CASE(flag_of_a_failed_primary_ends_with_the_role),
         CASE(with_a_quorum_enough_replicas_must_agree_and_none_have_more),
+        CASE(with_a_quorum_offsets_of_two_streams_are_not_compared),
         CASE(with_a_quorum_a_former_primary_of_the_shard_is_one_of_the_replicas),
         CASE(with_a_quorum_an_order_by_force_waits_as_an_election_does),
         CASE(with_a_lease_the_election_begins_after_it),

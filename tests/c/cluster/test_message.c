@@ -23,6 +23,7 @@ static messageHeader headerOf(void) {
                            .current_epoch = 7,
                            .epoch = 6,
                            .offset = 1234567890123,
+                           .stream = UINT64_C(0x8877665544332211),
                            .sender = sender.text,
                            .slots = slots,
                            .ip = SLICE("10.0.0.1")};
@@ -178,6 +179,7 @@ static void header_is_read_as_written(void **state) {
     assert_int_equal(m.header.current_epoch, 7);
     assert_int_equal(m.header.epoch, 6);
     assert_int_equal(m.header.offset, 1234567890123);
+    assert_int_equal(m.header.stream, UINT64_C(0x8877665544332211));
     assert_memory_equal(m.header.sender, sender.text, NODE_ID_LEN);
     assert_memory_equal(m.header.primary, other.text, NODE_ID_LEN);
     assert_memory_equal(m.header.slots, slots, SLOT_BYTES);
@@ -344,6 +346,7 @@ static str shortMessage(void) {
                        .current_epoch = 9,
                        .epoch = 8,
                        .offset = 12345,
+                       .stream = UINT64_C(0x8877665544332211),
                        .slots_hash = UINT64_C(0x1122334455667788),
                        .ip = SLICE("10.0.0.1")};
     const gossipEntry with = {.id = other.text,
@@ -384,6 +387,7 @@ static void the_short_form_is_read_as_written(void **state) {
     assert_int_equal(m.header.bus_port, 17000);
     assert_int_equal(m.header.other_port, 7001);
     assert_int_equal(m.header.offset, 12345);
+    assert_int_equal(m.header.stream, UINT64_C(0x8877665544332211));
     assert_int_equal(m.header.state, 1);
     assert_true(sliceEqual(m.header.ip, SLICE("10.0.0.1")));
     assert_int_equal(m.gossip_count, 3);

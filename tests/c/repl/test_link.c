@@ -259,6 +259,23 @@ static void a_full_synchronisation_replaces_the_history(void **state) {
     expect("REPLCONF_ACK_55_FACK_50");
 }
 
+/* The offset from which on nothing is acknowledged was one of the former stream. */
+static void in_a_new_stream_nothing_is_acknowledged_while_it_is_held(void **state) {
+    (void)state;
+    linkHoldAcks(&l, true, 100);
+    toPsync();
+    receive("+FULLRESYNC " ID2 " 55\r\n$6\r\n");
+    strClear(&done);
+    linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
+    expect("replaced stream(,1) REPLCONF_ACK_0");
+    linkHoldAcks(&l, true, 55);
+    linkTick(&l, now_ms += 1000);
+    expect("REPLCONF_ACK_0");
+    linkHoldAcks(&l, false, 0);
+    linkTick(&l, now_ms += 1000);
+    expect("REPLCONF_ACK_55");
+}
+
 static void a_primary_without_psync_is_asked_by_sync_and_gets_no_acknowledgements(void **state) {
     (void)state;
     toPsync();
@@ -446,6 +463,8 @@ int test_link(void) {
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_synchronisation_replaces_the_history, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(in_a_new_stream_nothing_is_acknowledged_while_it_is_held,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_primary_without_psync_is_asked_by_sync_and_gets_no_acknowledgements, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_transfers_are_repeated_more_and_more_slowly, setup,

@@ -11,6 +11,7 @@ enum { LEASE_MS = 3000 };
 typedef struct simpleReplica {
     sentinelInstance *of;
     int offset, priority, held_ms, quorum, caught_up, answers;
+    const char *replid;
 } simpleReplica;
 
 static sentinelInstance *primary;
@@ -24,7 +25,12 @@ static int setup(void **state) {
     primary = addPrimary();
     primary->down_after_ms = 5000;
     primary->failover_timeout_ms = 10000;
-    a = (simpleReplica){.offset = 100, .priority = 100, .quorum = 1, .caught_up = 1, .answers = 1};
+    a = (simpleReplica){.offset = 100,
+                        .priority = 100,
+                        .quorum = 1,
+                        .caught_up = 1,
+                        .answers = 1,
+                        .replid = "2222222222222222222222222222222222222222"};
     b = a;
     b.offset = 200;
     assert_int_equal(sentinelAddReplica(&view, primary, SLICE("10.0.0.3"), 6380, &a.of), OK);
@@ -45,8 +51,9 @@ static void serve(const simpleReplica *r) {
     if (!r->answers) return;
     strAppendFormat(&info,
                     "role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6379\r\n"
-                    "master_link_status:down\r\nslave_priority:%d\r\nslave_repl_offset:%d\r\n",
-                    r->priority, r->offset);
+                    "master_link_status:down\r\nslave_priority:%d\r\nslave_repl_offset:%d\r\n"
+                    "master_replid:%s\r\n",
+                    r->priority, r->offset, r->replid);
     if (r->quorum)
         strAppendFormat(&info,
                         "replication_quorum:%d\r\nreplication_quorum_read_lease:%d\r\n"
@@ -154,6 +161,23 @@ static void nobody_is_promoted_while_a_replica_has_not_caught_up(void **state) {
     assert_int_equal(primary->step, FAILOVER_NONE);
 }
 
+/* The primary has begun another stream before it was lost, and one was not linked to it since. */
+static void offsets_of_two_streams_are_not_compared(void **state) {
+    (void)state;
+    b.offset = 9000;
+    b.replid = "1111111111111111111111111111111111111111";
+    order();
+    a.held_ms = b.held_ms = 19000;
+    pass(9000);
+    assert_null(primary->promoted);
+    assert_false(wasSent("REPLCONF"));
+    assert_true(wasTold("not enough replicas are reachable and have caught up"));
+    b.replid = a.replid;
+    b.offset = 90;
+    pass(1500);
+    assert_true(wasSent("REPLCONF HOLD-ACKS"));
+}
+
 static void one_that_must_not_be_promoted_but_has_the_most_data_is_waited_for(void **state) {
     (void)state;
     b.priority = 0;
@@ -218,6 +242,7 @@ int test_quorum_choice(void) {
         TEST(a_replica_that_is_missing_is_waited_for),
         TEST(two_of_three_members_suffice_if_each_write_is_on_both_replicas),
         TEST(nobody_is_promoted_while_a_replica_has_not_caught_up),
+        TEST(offsets_of_two_streams_are_not_compared),
         TEST(one_that_must_not_be_promoted_but_has_the_most_data_is_waited_for),
         TEST(what_another_sentinel_has_ordered_does_not_count),
         TEST(after_the_loss_of_a_link_it_is_ordered_again),
