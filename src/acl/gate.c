@@ -140,6 +140,7 @@ static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
         replyRefusedInExec(c, verdict);
     } else {
         replyRefused(c, verdict);
+        c->who->flags |= SESSION_REFUSED;
     }
     return GATE_REFUSED;
 }

@@ -235,8 +235,8 @@ static uint64_t gatesToCheck(const ctx *c, uint64_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
-/* Admission; the order of the checks determines which error is replied. */
-static gateVerdict admit(ctx *c, uint64_t armed) {
+/* What no gate is asked about. False: the error is replied, or the session closed. */
+static bool isAcceptable(ctx *c) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
         logWarning(
@@ -244,21 +244,23 @@ static gateVerdict admit(ctx *c, uint64_t armed) {
             "Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
             "compromise your Valkey instance. Connection aborted.");
         sessionCloseNow(c->who);
-        return GATE_REFUSED;
-    }
-    if (!sessionIsAuthenticated(c->who) && !(cmd->flags & CMD_NO_AUTH)) {
+    } else if (!sessionIsAuthenticated(c->who) && !(cmd->flags & CMD_NO_AUTH)) {
         replyError(c, SLICE("NOAUTH Authentication required."));
-        return GATE_REFUSED;
-    }
-    if (cmd == &unknown_command) {
+    } else if (cmd == &unknown_command) {
         replyUnknown(c);
-        return GATE_REFUSED;
-    }
-    if (!commandArityFits(cmd, c->argc)) {
+    } else if (!commandArityFits(cmd, c->argc)) {
         replyErrorArity(c);
-        return GATE_REFUSED;
+    } else {
+        return true;
     }
-    return gatesAdmit(c, gatesToCheck(c, armed));
+    return false;
+}
+
+/* Admission; the order of the checks determines which error is replied. */
+static gateVerdict admit(ctx *c, uint64_t armed) {
+    if (isAcceptable(c)) return gatesAdmit(c, gatesToCheck(c, armed));
+    c->who->flags |= SESSION_REFUSED;
+    return GATE_REFUSED;
 }
 
 static bool isObserved(const ctx *c) { return engineHot.command_observers || c->who->observed; }

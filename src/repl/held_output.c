@@ -252,9 +252,11 @@ static size_t mayLeave(session *s) {
     uint64_t end = s->bytes_out + pending;
     if (end > h->end) {
         /* Only if all that has run was noted. If nothing has, the output is of another origin. */
-        bool known = (h->noted || h->refused || s->flags & SESSION_IN_MULTI) && /* or QUEUED */
+        uint64_t telling_nothing = s->flags & (SESSION_REFUSED | SESSION_IN_MULTI); /* or QUEUED */
+        bool known = (h->noted || h->refused || telling_nothing) &&
                      h->noted == s->commands - h->commands && !h->all;
         addOutput(h, end, known ? h->need : output.quorum->written);
+        s->flags &= ~SESSION_REFUSED;
         h->refused = h->all = false;
         h->noted = 0;
         h->need = 0;

@@ -62,6 +62,32 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         assert_equal value [$other -read]
     }
 
+    test {replies to requests that are refused for their name, arguments or user do not wait} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        r acl setuser limited on nopass ~a* +get +set +ping
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        assert_error "ERR unknown command*" {r nonsense}
+        assert_error "ERR wrong number of arguments*" {r set key}
+        set other [connect]
+        assert_error "ERR unknown command*" {$other nonsense key}
+        assert_equal OK [$other auth limited any]
+        assert_error "NOPERM*" {$other del key}
+        assert_error "NOPERM*" {$other get key}
+        held_is 1
+        # What is sent with them waits.
+        $other -send set a:refused 1
+        $other -send nonsense
+        held_is 2
+        confirmed $s $c OK
+        assert_equal OK [$other -read]
+        assert_error "ERR unknown command*" {$other -read}
+        r acl deluser limited
+        ack_all $s
+    }
+
     test {the stream tells replicas to acknowledge each turn, once} {
         set s [dict get [replica_sync $capable] socket]
         ack_all $s
