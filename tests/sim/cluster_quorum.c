@@ -67,6 +67,7 @@ typedef struct quorumNode {
     /* Messages of the bus are stalled, in either direction; with clients that only read. */
     int64_t mute_from_ms, mute_until_ms, deaf_from_ms, deaf_until_ms;
     bool only_reads;
+    bool unaware; /* it will be deaf from soon after its failure was told on */
 } quorumNode;
 
 typedef struct request {
@@ -88,7 +89,8 @@ static struct {
     bool is_quiet; /* no leases are renewed, so that the streams end */
     bool has_faults;
     int restarted_primaries;
-    int64_t calm_until_ms; /* no other faults begin until then */
+    int64_t lost_until_ms[SIM_NODES_MAX]; /* by shard: a winner that was lost is back by then */
+    int64_t calm_until_ms;                /* no other faults begin until then */
     int64_t ends_ms;
 } run;
 
@@ -290,12 +292,24 @@ static bool isCutOff(const quorumNode *q) {
     return sim_now_ms < q->mute_until_ms || sim_now_ms < q->deaf_until_ms;
 }
 
+/* A primary that is mute works until the end of its lease, and longer if that is wrong, before it
+ * notices that it is cut off. Perhaps what confirms its lease arrives late. */
+static void keepUnaware(quorumNode *q) {
+    if (!q->unaware || !isCutOff(q)) return;
+    q->unaware = false;
+    q->deaf_from_ms = sim_now_ms + sim_read_lease_ms * 3 / 4; /* before the election */
+    q->mute_until_ms = q->deaf_until_ms = q->deaf_from_ms + 2 * T_MS;
+    if (oneIn(2)) q->acks_stalled_until_ms = sim_now_ms + (int64_t)randomUniform(T_MS);
+}
+
 /* A replica tells that its primary has failed: what it acknowledges from then on matters. */
 static void noteReport(simNode *n) {
     quorumNode *q = quorumOf(n);
     bool tells = n->map.myself->flags & NODE_PRIMARY_FAILED, began = tells && !q->has_told;
     q->has_told = tells;
     if (!began || !run.has_faults) return;
+    simNode *primary = n->map.myself->primary ? simNodeOf(n->map.myself->primary) : NULL;
+    if (primary) keepUnaware(quorumOf(primary));
     if (oneIn(3)) n->data.stalled_until_ms = sim_now_ms + (int64_t)randomUniform(2 * T_MS);
     if (oneIn(8)) q->restarts_ms = sim_now_ms + 1 + (int64_t)randomUniform(3 * T_MS);
 }
@@ -357,8 +371,11 @@ static void promoted(simNode *n) {
     logNotice("node %d is promoted at %lld ms, by order: %d", n->host, (long long)sim_now_ms,
               n->ordered_from);
     checkHas(n, "is elected");
+    int64_t *lost_until_ms = &run.lost_until_ms[run.shard_of[n->host]];
     if (!run.has_faults || n->ordered_from >= 0 || !oneIn(4)) return;
+    if (sim_now_ms < *lost_until_ms) return; /* a second one: docs/durability.md */
     /* It is lost before anybody hears of that, and comes back. */
+    *lost_until_ms = sim_now_ms + 13 * T_MS;
     for (wire *w = wireFirst(); w; w = w->next)
         if (w->hosts[0] == n->host || w->hosts[1] == n->host) wireCut(w);
     networkPause(n->host, sim_now_ms + (int64_t)randomUniform(12 * T_MS));
@@ -436,7 +453,22 @@ static void cutOff(const simNode *n) {
     q->deaf_from_ms = sim_now_ms + T_MS / 2 + (int64_t)randomUniform(3 * T_MS / 2);
     q->deaf_until_ms = q->mute_until_ms + (int64_t)randomUniform(T_MS);
     q->only_reads = oneIn(2);
+    bool works = n->state.ok && q->is_primary && quorumMayRead(&q->quorum, simNodeClock(n));
+    q->unaware = works && oneIn(2);
+    if (q->unaware) {
+        run.calm_until_ms = sim_now_ms + 4 * T_MS;
+        q->mute_until_ms = sim_now_ms + 4 * T_MS;
+        q->deaf_from_ms = q->deaf_until_ms = 0;
+    }
     counts.cut_off++;
+}
+
+/* Clients ask the nodes of a shard more often while one is cut off: it and its successor may both
+ * reply. */
+static bool isBusy(const simNode *n) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (run.shard_of[i] == run.shard_of[n->host] && isCutOff(&run.nodes[i])) return true;
+    return false;
 }
 
 static void stallIfCutOff(wire *w, wireSide from) {
@@ -553,7 +585,7 @@ static void runQuorum(void) {
         if (run.has_faults) injectFaults();
         giveOrders();
         for (int k = 0; k < sim_node_count; k++)
-            if (oneIn(8)) requestOf(&sim_nodes[k]);
+            if (oneIn(isBusy(&sim_nodes[k]) ? 2 : 8)) requestOf(&sim_nodes[k]);
         clusterStep();
     }
     clusterVerify();

@@ -360,6 +360,10 @@ QUORUM_REPL = [
           "if (FAULT && offset) offset = q->written;\n    bool more = offset > q->confirmed;"),
     Fault("former connections count", "primary.c",
           "if (!peerConfirms(peer)) continue;", "if (!peerConfirms(peer) && !(FAULT && peer->is_former)) continue;"),
+    Fault("the lease is too long", "quorum.c",
+          "    hotCheck(!q->refuses);", "    if (FAULT) q->settings.lease_ms *= 2;\n    hotCheck(!q->refuses);"),
+    Fault("the lease is counted from the confirmation", "quorum.c",
+          "q->heard_ms = q->probe_ms;", "q->heard_ms = FAULT ? now_ms : q->probe_ms;"),
     Fault("what a new primary has counts as confirmed", "quorum.c",
           ".written = offset,", ".written = offset,\n                      .confirmed = FAULT ? offset : 0,"),
 ]
