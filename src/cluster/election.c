@@ -433,6 +433,14 @@ static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
     return -1;
 }
 
+/* With a quorum: a replica that was ordered to replace this primary may have won an election that
+ * has begun since, and votes in its place in all later ones. Of the first one no election is
+ * later. */
+static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
+    if (!m->paused_for[0] || m->current_epoch <= m->paused_epoch + 1) return false;
+    return memcmp(m->paused_for, candidate->id, NODE_ID_LEN) != 0;
+}
+
 electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
                                 int64_t started_ms, int64_t now_ms) {
     if (!clusterNodeVotes(m->myself)) return (electionVerdict){0};
@@ -451,6 +459,8 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         return deny(candidate, " for epoch %llu: I don't know its primary", asked);
     if (!(candidate->primary->flags & NODE_FAILED) && !(h->flags & MESSAGE_FORCE_ACK))
         return deny(candidate, " for epoch %llu: its primary is up", asked);
+    if (hasSuccessor(m, candidate))
+        return deny(candidate, ": another replica may have replaced this primary by order");
     int slot = outdatedSlot(m, h);
     if (slot >= 0) {
         clusterNode *owner = clusterMapOwner(m, slot);

@@ -254,7 +254,10 @@ void simNodesStep(void) {
         if (!simNodeActs(n)) continue;
         dataStep(n);
         if (sim_node_parts) sim_node_parts->step(n);
-        if (busAwaitsOffset(&n->bus)) busStep(&n->bus, simNodeClock(n));
+        if (busAwaitsOffset(&n->bus)) {
+            busStep(&n->bus, simNodeClock(n));
+            simNodeFinish(n);
+        }
         if (sim_now_ms < n->next_tick_ms) continue;
         n->next_tick_ms = sim_now_ms + BUS_TICK_MS;
         busTick(&n->bus, simNodeClock(n));

@@ -95,6 +95,8 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     if (rules.strict && rules.winner_of[epoch] == voter->host + 1)
         simFail("node %d votes in epoch %llu, which it has won", voter->host,
                 (unsigned long long)epoch);
+    logNotice("node %d votes for node %d in epoch %llu", voter->host,
+              candidate ? candidate->host : -1, (unsigned long long)epoch);
     *vote = candidate ? (uint8_t)(candidate->host + 1) : UINT8_MAX;
     if (candidate) checkVote(voter, candidate, epoch);
     node_counts.votes++;

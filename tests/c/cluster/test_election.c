@@ -446,6 +446,22 @@ static void one_vote_in_each_epoch(void **state) {
     assert_true(request(8, 3, 0, 5000).granted);
 }
 
+/* With a quorum: its replica with an order may have been elected by others meanwhile, and votes in
+ * its place. */
+static void no_vote_of_a_primary_that_may_have_been_replaced_by_order(void **state) {
+    becomeVoter();
+    clusterMapSetPause(&map, other->id, 6);
+    assert_true(request(7, 3, 0, 5000).granted); /* no earlier one than that of the order */
+    assert_false(request(8, 3, 0, 5000).granted);
+    assert_int_equal(map.vote_epoch, 7);
+    clusterMapSetPause(&map, fellow->id, 6); /* who asks has the order */
+    assert_true(request(9, 3, MESSAGE_FORCE_ACK, 5000).granted);
+    clusterMapSetPause(&map, other->id, 6);
+    assert_false(request(10, 3, 0, 5000).granted);
+    clusterMapSetPause(&map, NULL, 0);
+    assert_true(request(10, 3, 0, 5000).granted);
+}
+
 static void no_vote_while_the_primary_is_up_unless_forced(void **state) {
     becomeVoter();
     clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
@@ -503,6 +519,7 @@ int test_election(void) {
         CASE(there_is_no_election_after_the_greatest_epoch),
         CASE(epoch_that_cannot_be_right_gets_no_vote),
         CASE(one_vote_in_each_epoch),
+        CASE(no_vote_of_a_primary_that_may_have_been_replaced_by_order),
         CASE(no_vote_while_the_primary_is_up_unless_forced),
         CASE(older_claim_gets_an_update_instead_of_a_vote),
     };
