@@ -16,6 +16,7 @@
 #include "engine/session_slot.h"
 #include "engine/transaction.h"
 #include "net/net.h"
+#include "repl/replicas.h"
 #include "repl/server_state.h"
 #include "store/store.h"
 
@@ -27,6 +28,7 @@ typedef struct outputMark {
 
 typedef struct heldOutput {
     session *who;
+    uint64_t period; /* when output.period was that */
     /* Since the last evaluation: how many commands were noted, and the greatest offset on which
      * their replies depend; whether requests were refused for lack of replicas, whose replies
      * depend on nothing; whether other output depends on the end of the stream. */
@@ -44,6 +46,7 @@ typedef struct heldOutput {
 
 static struct {
     replQuorum *quorum; /* NULL: the mode is off */
+    uint64_t period;    /* how many times it was switched on */
     list held;
     int64_t all;    /* the last change of unknown keys ends here */
     int64_t *slots; /* SLOT_COUNT: the last change of a key of the slot */
@@ -89,18 +92,24 @@ static int heldSlot(void) {
     return index;
 }
 
-static NO_INLINE heldOutput *addHeld(session *s) {
-    heldOutput *h = memNew(heldOutput);
+/* A session that has no state yet, or that of another period. */
+static NO_INLINE heldOutput *beginHeld(session *s, heldOutput *h) {
+    if (!h) {
+        h = memNew(heldOutput);
+        sessionSlotSet(s, heldSlot(), h);
+    }
     /* Commands that have run already were not noted; that matters while their replies are here. */
     bool is_empty = !sessionOutputPending(s);
-    *h = (heldOutput){.who = s, .end = s->bytes_out, .commands = is_empty ? s->commands : 0};
-    sessionSlotSet(s, heldSlot(), h);
+    *h = (heldOutput){.who = s,
+                      .period = output.period,
+                      .end = s->bytes_out,
+                      .commands = is_empty ? s->commands : 0};
     return h;
 }
 
 static inline heldOutput *heldOf(session *s) {
     heldOutput *h = sessionSlotGet(s, heldSlot());
-    return likely(h != NULL) ? h : addHeld(s);
+    return likely(h != NULL) && likely(h->period == output.period) ? h : beginHeld(s, h);
 }
 
 bool heldOutputIsHeld(const session *s) {
@@ -177,9 +186,10 @@ static void noteDelivery(session *s) {
 
 /* True if what is propagated has only changed the key of the running command: it is the command
  * itself, or another one whose first argument is that key. */
-static bool changesKeyOf(const ctx *c, const propagated *p) {
-    if (!c || c->cmd->first_key != 1 || c->cmd->last_key != 1 || p->argc < 2) return false;
+static inline bool changesKeyOf(const ctx *c, const propagated *p) {
+    if (c->cmd->first_key != 1 || c->cmd->last_key != 1 || p->argc < 2) return false;
     if (c->cmd->flags & (CMD_MOVABLEKEYS | CMD_MODULE)) return false;
+    if (likely(p->argv == c->argv)) return true;
     slice key = p->argv[1];
     if (c->argc > 1 && key.ptr == c->argv[1].ptr && key.len == c->argv[1].len) return true;
     return storeHash(key) == c->key_hash;
@@ -187,12 +197,10 @@ static bool changesKeyOf(const ctx *c, const propagated *p) {
 
 void heldOutputNoteAll(void) { output.all = output.quorum->written; }
 
-static void noteChange(const propagated *p) {
-    const ctx *c = engineHot.current;
-    int64_t offset = replThis()->history.offset;
+static NO_INLINE void noteUnusual(const ctx *c, const propagated *p, int64_t offset) {
     if (c && c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name)) return;
     quorumWrote(output.quorum, offset);
-    if (likely(changesKeyOf(c, p))) {
+    if (c && changesKeyOf(c, p)) {
         output.slots[storeHashSlot(c->key_hash)] = offset;
     } else {
         output.all = offset;
@@ -202,8 +210,18 @@ static void noteChange(const propagated *p) {
         heldOf(c->who)->all = true;
 }
 
-const sink heldOutputSink = {
-    .name = "held output", .take = noteChange, .targets = PROPAGATE_REPLICAS};
+static void take(const propagated *p) {
+    int64_t offset = replicasTake(p);
+    const ctx *c = engineHot.current;
+    if (unlikely(!c) || unlikely(!(c->cmd->flags & CMD_WRITE)) || unlikely(!changesKeyOf(c, p))) {
+        noteUnusual(c, p, offset);
+        return;
+    }
+    quorumWrote(output.quorum, offset);
+    output.slots[storeHashSlot(c->key_hash)] = offset;
+}
+
+const sink heldOutputSink = {.name = "held output", .take = take, .targets = PROPAGATE_REPLICAS};
 
 /* ------------------------------------------------------------------ waiting */
 
@@ -340,6 +358,7 @@ void heldOutputBegin(replQuorum *q) {
     hotCheck(threadIsMain());
     (void)heldSlot(); /* initialises the list */
     output.quorum = q;
+    output.period++;
     if (!output.slots) output.slots = memNewArray(int64_t, SLOT_COUNT);
     heldOutputNoteAll();
     /* The order that has switched the mode on tells nothing of the keyspace. */

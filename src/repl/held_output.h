@@ -23,7 +23,7 @@
 /* After all other gates, armed while the mode is on: notes what the output of a read depends on.
  * Refuses nothing. */
 extern const gate heldOutputGate;
-/* After replicasSink. */
+/* In place of replicasSink while the mode is on: adds to the stream, and notes what has changed. */
 extern const sink heldOutputSink;
 
 /* The mode begins: what is in the keyspace waits for the offset q->written. `q` is borrowed. */

@@ -31,6 +31,7 @@ int minReplicasGood(void) { return good_count; }
 
 void minReplicasUpdate(const replPrimary *p) {
     hotCheck(threadIsMain());
+    if (!minReplicasIsOn() && !gateIsArmed(&minReplicasGate)) return;
     good_count = primaryCountGood(p, replConf.min_replicas_max_lag, engineHot.now_ms);
     bool refuses =
         minReplicasIsOn() && !p->is_replica && good_count < replConf.min_replicas_to_write;

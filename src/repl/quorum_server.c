@@ -127,6 +127,8 @@ void quorumServerTick(int64_t budget_us) {
     if (renews && primaryPing(replicasThis())) quorumProbe(q, replThis()->history.offset, now_ms);
 }
 
+bool quorumHas(int64_t offset) { return !mode.quorum.is_on || offset <= mode.quorum.confirmed; }
+
 bool quorumIsBusy(void) { return mode.quorum.is_on; }
 
 void quorumNoteForwarded(void) {
@@ -139,12 +141,6 @@ void quorumNoteForwarded(void) {
 
 static const stageJob stages[] = {{STAGE_REPLICATE, endTurn}, {0, NULL}};
 static const feature running = {.name = "replication quorum", .stages = stages};
-
-void quorumRearm(void) {
-    if (!mode.quorum.is_on) return;
-    sinkArm(&heldOutputSink, false);
-    sinkArm(&heldOutputSink, true);
-}
 
 static void setStage(bool on) {
     if (on == mode.has_stage) return;
@@ -159,7 +155,7 @@ static void setStage(bool on) {
 static void stop(bool is_primary) {
     if (!mode.quorum.is_on) return;
     mode.quorum.is_on = false;
-    sinkArm(&heldOutputSink, false);
+    replicasArmSink();
     gateArm(&heldOutputGate, false);
     setStage(false);
     if (is_primary) {
@@ -178,7 +174,7 @@ static void start(const quorumSettings *settings) {
     heldOutputBegin(&mode.quorum);
     gateArm(&heldOutputGate, true);
     setStage(true);
-    quorumRearm();
+    replicasArmSink();
 }
 
 static quorumSettings settingsOfDirectives(void) {

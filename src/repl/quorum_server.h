@@ -18,12 +18,13 @@ status quorumApply(reason *why);
 void quorumBegin(void);
 /* The role has changed: what is here was not confirmed. */
 void quorumNoteRole(void);
-/* The sink of the stream was armed: that of the mode comes after it. */
-void quorumRearm(void);
 /* Acknowledgements have come, or replicas have come or gone. */
 void quorumNoteReplicas(const replPrimary *p);
 /* What was propagated without the sinks has changed unknown keys. */
 void quorumNoteForwarded(void);
+
+/* True if the stream up to `offset` is confirmed, or the mode is off. */
+bool quorumHas(int64_t offset);
 
 /* Fields of INFO; nothing without the directive. */
 void quorumPrintInfo(str *out);

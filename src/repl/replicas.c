@@ -20,6 +20,7 @@
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
 #include "net/net.h"
+#include "repl/held_output.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
 #include "repl/repl.h"
@@ -288,8 +289,14 @@ static void envBacklogChanged(replPrimary *p) {
         }
         loopLimitSleep(engineLoop(), 0); /* the stage runs from the next turn on */
     }
-    sinkArm(&replicasSink, has && !p->is_replica);
-    quorumRearm();
+    replicasArmSink();
+}
+
+void replicasArmSink(void) {
+    const replPrimary *p = &replicas.primary;
+    bool streams = p->stream->has_backlog && !p->is_replica, holds = quorumIsBusy();
+    sinkArm(&replicasSink, streams && !holds);
+    sinkArm(&heldOutputSink, streams && holds);
 }
 
 void replicasSetRole(bool is_replica, bool link_is_up) {
@@ -334,12 +341,15 @@ int64_t replicasOffsetOf(const session *s) {
     return (int64_t)(intptr_t)sessionSlotGet(s, offsetSlot());
 }
 
-static void take(const propagated *p) {
+int64_t replicasTake(const propagated *p) {
     hotCheck(p->span_count > 0);
     primarySelect(&replicas.primary, p->db_id);
     primaryAppend(&replicas.primary, p->spans, p->span_count);
     if (engineHot.current) replNoteOffset(engineHot.current->who);
+    return replicas.primary.stream->history.offset;
 }
+
+static void take(const propagated *p) { (void)replicasTake(p); /* the end is not needed */ }
 
 void replNoteOffset(session *s) {
     if (!replicas.primary.stream) return;

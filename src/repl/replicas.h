@@ -53,7 +53,12 @@ bool replicasAreBusy(void);
 /* Applies changes of directives. */
 status replicasApplySettings(reason *why);
 
+/* The stream. While replication-quorum is on heldOutputSink is armed in place of it. */
 extern const sink replicasSink;
+/* Adds a change to the stream; returns its new end. */
+int64_t replicasTake(const propagated *p);
+/* There is a stream now or no more, or the mode has changed. */
+void replicasArmSink(void);
 extern const gate replicaKeyspaceGate;
 extern const commandObserver replicaReplyObserver;
 

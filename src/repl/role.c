@@ -75,6 +75,7 @@ void replForward(int db_id, const slice *spans, int count, int db_after) {
     quorumNoteForwarded();
 }
 
+bool replIsConfirmed(int64_t offset) { return quorumHas(offset); }
 int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
 bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }

@@ -55,6 +55,8 @@ void replCredentials(slice *user_name, slice *password);
 int64_t replTimeoutMs(void);
 /* repl-ping-replica-period in ms. */
 int64_t replPingMs(void);
+/* True if the stream up to `offset` is confirmed as replication-quorum asks, or it is off. */
+bool replIsConfirmed(int64_t offset);
 /* replication-quorum; replication-read-lease in ms. */
 int replQuorumSize(void);
 int64_t replReadLeaseMs(void);

@@ -85,6 +85,20 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         assert_equal OK [$other -read]
         assert_error "ERR unknown command*" {$other -read}
         r acl deluser limited
+    }
+
+    test {requests about the server do not wait when the mode is on again on their connection} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        assert_equal PONG [$c ping]
+        set other [connect]
+        assert_equal OK [$c config set replication-quorum 0]
+        # Not noted.
+        foreach i {1 2 3} {assert_equal PONG [$c ping]}
+        assert_equal OK [$other config set replication-quorum 1]
+        assert_equal PONG [$c ping]
+        assert_equal master [lindex [$c role] 0]
         ack_all $s
     }
 
