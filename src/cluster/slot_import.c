@@ -210,6 +210,11 @@ bool slotImportIsBehind(void *arg, const slotJob *job) {
     return c.behind > 0;
 }
 
+bool slotImportLacksQuorum(void *arg, const slotJob *job) {
+    (void)arg; /* there is one server */
+    return !replIsConfirmed(job->run.stream_at);
+}
+
 /* ------------------------------------------------------------------ the link */
 
 static void applied(session *s, int db_id, const slice *spans, int count) {

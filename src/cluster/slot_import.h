@@ -38,6 +38,7 @@ void slotImportTellAll(void *arg);
 bool slotImportIsStill(void *arg);
 void slotImportMark(void *arg, slotJob *job);
 bool slotImportIsBehind(void *arg, const slotJob *job);
+bool slotImportLacksQuorum(void *arg, const slotJob *job);
 uint64_t slotImportKeys(void *arg, int slot);
 bool slotImportDeletes(void *arg);
 

@@ -137,6 +137,7 @@ static const slotMovesProcs procs = {.send = send,
                                      .isStill = slotImportIsStill,
                                      .markStream = slotImportMark,
                                      .isBehind = slotImportIsBehind,
+                                     .lacksQuorum = slotImportLacksQuorum,
                                      .keys = slotImportKeys,
                                      .deletes = slotImportDeletes};
 

@@ -8,7 +8,8 @@
  * What nobody may do, whatever fails in which order:
  *
  * - The target takes the slots only if the source has granted them, it has applied everything that
- *   precedes the grant, and its replicas have it, too.
+ *   precedes the grant, and its replicas have it, too; slow ones are not waited for if there are
+ *   enough others for replication-quorum.
  * - From the grant on the source accepts no write until it knows who owns the slots. A grant ends
  *   SLOT_LEASE_MS after the target has asked for it. So the source, which measures that from a
  *   later moment, knows that slots that have not been taken until then never will be.
@@ -94,6 +95,8 @@ typedef struct slotMovesProcs {
      * part has not confirmed it so far. */
     void (*markStream)(void *arg, slotJob *job);
     bool (*isBehind)(void *arg, const slotJob *job);
+    /* With replication-quorum: too few replicas have confirmed up to that mark. */
+    bool (*lacksQuorum)(void *arg, const slotJob *job);
     /* Keys of the slot here. */
     uint64_t (*keys)(void *arg, int slot);
     /* Keys of slots of others are being deleted. */

@@ -5,9 +5,13 @@
 
 enum {
     ACK_MS = 1000,
-    /* Replicas that are so long behind the end of the snapshot are not waited for. */
+    /* Replicas that are so long behind the end of the snapshot are not waited for, if there are
+     * enough others for replication-quorum. */
     REPLICAS_MS = 5000,
 };
+
+static const char no_quorum_text[] =
+    "Not enough replicas of the target have confirmed the keys in time (replication-quorum)";
 
 static slotJob *next(const slotMoves *m, const slotJob *after) {
     return slotLogNext(&m->log, after, true);
@@ -172,8 +176,12 @@ void slotTargetOn(slotMoves *m, slotJob *job, slotJobEvent event) {
 static void askForPause(slotMoves *m, slotJob *job) {
     check(job->state == JOB_WAITING_PAUSED);
     if (job->run.has_asked) return;
-    bool waits = m->now_ms - job->run.since_ms < REPLICAS_MS;
-    if (waits && m->procs->isBehind(m->arg, job)) return;
+    int64_t waited_ms = m->now_ms - job->run.since_ms;
+    if (m->procs->lacksQuorum(m->arg, job)) {
+        if (waited_ms > m->rules.silence_ms) slotTargetFail(m, job, no_quorum_text);
+        return;
+    }
+    if (waited_ms < REPLICAS_MS && m->procs->isBehind(m->arg, job)) return;
     job->run.has_asked = true;
     m->procs->send(m->arg, job, JOB_ACT_SEND_REQUEST_PAUSE);
 }
@@ -202,7 +210,8 @@ static bool isGiven(const slotMoves *m, const slotJob *job, const clusterNode *s
     return true;
 }
 
-/* A write that a replica of the source has confirmed must not get lost with this node, either. */
+/* A write that a replica of the source has confirmed must not get lost with this node, either. With
+ * replication-quorum it rather does not take the slots: the grant ends. */
 static void takeOver(slotMoves *m, slotJob *job) {
     check(job->state == JOB_TAKING);
     const clusterNode *source = slotMovesPeer(m, job);
@@ -214,9 +223,12 @@ static void takeOver(slotMoves *m, slotJob *job) {
     if (!source || !slotRangesAreOf(&job->ranges, m->map, source)) {
         slotTargetFail(m, job, "Slots are no longer owned by source node");
     } else if (waited_ms >= lease_ms) {
-        slotTargetFail(m, job, "The grant of the source came too late");
+        bool lacks = m->procs->lacksQuorum(m->arg, job);
+        slotTargetFail(m, job, lacks ? no_quorum_text : "The grant of the source came too late");
     } else if (!isGiven(m, job, source)) {
         return; /* it is told */
+    } else if (m->procs->lacksQuorum(m->arg, job)) {
+        return; /* it is confirmed, or the grant ends */
     } else if (waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)) {
         takeSlots(m, job);
     }

@@ -100,6 +100,7 @@ static NO_INLINE heldOutput *beginHeld(session *s, heldOutput *h) {
     }
     /* Commands that have run already were not noted; that matters while their replies are here. */
     bool is_empty = !sessionOutputPending(s);
+    if (is_empty) s->flags &= ~SESSION_REFUSED;
     *h = (heldOutput){.who = s,
                       .period = output.period,
                       .end = s->bytes_out,

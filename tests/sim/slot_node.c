@@ -359,6 +359,11 @@ static bool isBehind(void *arg, const slotJob *job) {
     return false;
 }
 
+static bool lacksQuorum(void *arg, const slotJob *job) {
+    (void)arg, (void)job; /* it is off here */
+    return false;
+}
+
 /* A node that takes slots has waited for its replicas, if the grant has left time for that. */
 static void checkReplicas(simSlots *s, const slotJob *job) {
     int64_t waited_ms = s->moves.now_ms - job->run.since_ms;
@@ -405,6 +410,7 @@ static const slotMovesProcs procs = {.send = sendActs,
                                      .isStill = isStill,
                                      .markStream = markStream,
                                      .isBehind = isBehind,
+                                     .lacksQuorum = lacksQuorum,
                                      .keys = keysOf,
                                      .deletes = deletes};
 

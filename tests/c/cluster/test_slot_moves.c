@@ -15,7 +15,7 @@ static clusterNode *other, *third;
 static slotMoves moves;
 /* What was asked for, and what the owner says. */
 static uint32_t sent;
-static bool is_behind, is_still, finished;
+static bool is_behind, is_still, lacks_quorum, finished;
 static int hidden; /* calls that hide slots */
 
 static void sendActs(void *arg, slotJob *job, uint32_t acts) { sent |= acts; }
@@ -30,6 +30,7 @@ static bool cleanSome(void *arg, slotJob *job) { return false; }
 static void finishJob(void *arg, const slotJob *job) { finished = true; }
 static bool isStill(void *arg) { return is_still; }
 static bool isBehind(void *arg, const slotJob *job) { return is_behind; }
+static bool lacksQuorum(void *arg, const slotJob *job) { return lacks_quorum; }
 static uint64_t noKeys(void *arg, int slot) { return 0; }
 static bool deletesNone(void *arg) { return false; }
 
@@ -53,6 +54,7 @@ static const slotMovesProcs procs = {.send = sendActs,
                                      .isStill = isStill,
                                      .markStream = ignoreJob,
                                      .isBehind = isBehind,
+                                     .lacksQuorum = lacksQuorum,
                                      .keys = noKeys,
                                      .deletes = deletesNone};
 
@@ -74,7 +76,7 @@ static int setup(void **state) {
                                    .node_timeout_ms = NODE_TIMEOUT_MS,
                                    .silence_ms = SILENCE_MS};
     sent = 0;
-    is_behind = is_still = finished = false;
+    is_behind = is_still = lacks_quorum = finished = false;
     hidden = 0;
     return 0;
 }
@@ -323,6 +325,45 @@ static void target_asks_for_the_pause_when_its_replicas_have_the_snapshot(void *
     assert_true(sent & JOB_ACT_SEND_REQUEST_PAUSE);
 }
 
+static void target_asks_for_the_pause_when_the_quorum_has_the_snapshot(void **state) {
+    lacks_quorum = true;
+    (void)import();
+    pass(SILENCE_MS);
+    assert_false(sent & JOB_ACT_SEND_REQUEST_PAUSE);
+    lacks_quorum = false;
+    pass(100);
+    assert_true(sent & JOB_ACT_SEND_REQUEST_PAUSE);
+}
+
+static void import_fails_without_a_quorum_before_writes_wait(void **state) {
+    lacks_quorum = true;
+    slotJob *job = import();
+    pass(SILENCE_MS + 1);
+    assert_int_equal(job->state, JOB_CLEANING);
+    assert_false(sent & JOB_ACT_SEND_REQUEST_PAUSE);
+    assert_string_equal(strText(&job->message),
+                        "Not enough replicas of the target have confirmed the keys in time "
+                        "(replication-quorum)");
+}
+
+static void target_takes_slots_only_with_a_quorum(void **state) {
+    slotJob *job = getGrant(true);
+    lacks_quorum = true;
+    pass(SLOT_LEASE_MS - 1);
+    assert_int_equal(job->state, JOB_TAKING);
+    lacks_quorum = false;
+    slotMovesStep(&moves);
+    assert_int_equal(job->state, JOB_SUCCESS);
+}
+
+static void grant_ends_without_a_quorum(void **state) {
+    slotJob *job = getGrant(true);
+    lacks_quorum = true;
+    pass(SLOT_LEASE_MS);
+    assert_int_equal(job->state, JOB_CLEANING);
+    assert_ptr_equal(clusterMapOwner(&map, 10), other);
+}
+
 static void new_replica_ends_a_job_with_its_primary(void **state) {
     slotJob *job = import();
     is_still = true; /* it was paused for the failover */
@@ -366,6 +407,10 @@ int test_slot_moves(void) {
         T(target_asks_again_whether_the_source_owns_the_slots),
         T(target_waits_for_its_replicas_for_half_of_the_lease),
         T(target_asks_for_the_pause_when_its_replicas_have_the_snapshot),
+        T(target_asks_for_the_pause_when_the_quorum_has_the_snapshot),
+        T(import_fails_without_a_quorum_before_writes_wait),
+        T(target_takes_slots_only_with_a_quorum),
+        T(grant_ends_without_a_quorum),
         T(new_replica_ends_a_job_with_its_primary),
         T(end_of_a_job_reaches_a_replica_before_it_knows_its_role),
         T(slots_of_this_node_are_shown_while_a_failed_job_is_cleaned_up),
