@@ -6,7 +6,7 @@
 
 void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes) {
     check(type < MESSAGE_TYPES);
-    if (!l->is_open || l->is_closed) return;
+    if (!l->is_open || l->is_closed || b->rules.is_silent) return;
     b->counts.sent[type]++;
     b->procs->send(b->arg, l, bytes);
 }
@@ -50,6 +50,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
 
 static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
     str bytes = STR_EMPTY;
+    if (b->rules.is_silent) return; /* no answer is awaited */
     if (to->links && to->links->to) {
         write(b, &bytes, to->links->to, type, to);
         if (to->links->to->is_open) to->links->pings++;

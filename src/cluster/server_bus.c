@@ -566,6 +566,7 @@ void serverBusTakeRules(void) {
                    .repl_ping_ms = replPingMs(),
                    .quorum = replQuorumSize(),
                    .read_lease_ms = replReadLeaseMs(),
+                   .is_silent = replIsBehind(),
                    .manual_timeout_ms = c->cluster_manual_failover_timeout,
                    .forget_ms = forgetMs(),
                    .seeds = &clusterConf.cluster_seeds};

@@ -49,6 +49,10 @@ static status loadSnapshot(bool is_replica, reason *why) {
     return st;
 }
 
+static bool loaded_aof;
+
+bool persistLoadedAof(void) { return loaded_aof; }
+
 /* Loads the append only file, and opens or creates the files to append to. */
 static status startAof(reason *why) {
     hotCheck(aofStateNow() == AOF_IS_OFF);
@@ -62,6 +66,7 @@ static status startAof(reason *why) {
     int64_t began_us = clockMonoUs(), size = aofFilesSize(), base_size = aofFilesBaseSize();
     st = aofLoad();
     if (st != OK && st != ERR_NOT_FOUND) return st;
+    loaded_aof = st == OK;
     if (st == OK && size > 0)
         logNotice("DB loaded from append only file: %.3f seconds",
                   (double)(clockMonoUs() - began_us) / 1e6);

@@ -72,6 +72,9 @@ typedef struct persistOrigin {
     int db; /* selected in the stream; -1: unknown */
 } persistOrigin;
 persistOrigin persistLoadedOrigin(void);
+/* True if the dataset of the start was that of an append only file: unless the machine has failed
+ * it has each change that was replied to. */
+bool persistLoadedAof(void);
 /* `found` is called while such a file is loaded, before a first change (an expired key that is
  * dropped) is propagated. */
 void persistSetOriginProc(void (*found)(void));

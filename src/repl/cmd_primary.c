@@ -11,6 +11,7 @@
 #include "net/net.h"
 #include "repl/ack_hold.h"
 #include "repl/procs.h"
+#include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
@@ -54,6 +55,8 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_CAN_ACK_TURNS;
     } else if (sliceIs(value, "member-ttls")) {
         peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
+    } else if (sliceIs(value, "confirmed-data")) {
+        peer->capabilities |= PEER_HAS_CONFIRMED;
     } else if (sliceIs(value, "dual-channel") && replConf.dual_channel_replication_enabled) {
         if (replConf.repl_diskless_sync) {
             peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -264,6 +267,13 @@ static bool admits(ctx *c, const replPeer *peer) {
     return false;
 }
 
+/* `id`, `from`: what the replica asks for. */
+static bool refusesSync(ctx *c, const replPeer *peer, slice id, int64_t from) {
+    if (likely(!quorumRefusesSync(peer, id, from))) return false;
+    replyError(c, SLICE("NOMASTERLINK Can't SYNC: data that replicas have would be lost"));
+    return true;
+}
+
 static void enlist(session *s) {
     replicasEnlist(s);
     replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
@@ -301,6 +311,7 @@ void psyncCommand(ctx *c) {
     if (c->argc > 3 && ctxArgIs(c, 3, "failover") && !takeOver(c)) return;
     if (!admits(c, peer)) return;
     if (!ctxArgInt(c, 2, &from)) return;
+    if (refusesSync(c, peer, c->argv[1], from)) return;
     enlist(c->who);
     primaryPsync(replicasThis(), peer, c->argv[1], from, c->now_ms);
     replicasSettle(c->who);
@@ -310,7 +321,7 @@ void psyncCommand(ctx *c) {
 void syncCommand(ctx *c) {
     if (c->who->flags & (SESSION_REPLICA | SESSION_MONITOR)) return;
     replPeer *peer = replicasPeer(c->who);
-    if (!admits(c, peer)) return;
+    if (!admits(c, peer) || refusesSync(c, peer, SLICE("?"), -1)) return;
     enlist(c->who);
     primarySync(replicasThis(), peer, c->now_ms);
 }

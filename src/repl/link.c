@@ -172,7 +172,7 @@ static void sendNumber(replLink *link, slice name, int64_t value) {
 
 static void sendCapabilities(replLink *link, const linkSettings *s) {
     hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
-    slice words[13] = {SLICE("REPLCONF"),  SLICE("capa"),   SLICE("eof"),
+    slice words[15] = {SLICE("REPLCONF"),  SLICE("capa"),   SLICE("eof"),
                        SLICE("capa"),      SLICE("psync2"), SLICE("capa"),
                        SLICE("turn-acks"), SLICE("capa"),   SLICE("member-ttls")};
     int count = 9;
@@ -183,6 +183,10 @@ static void sendCapabilities(replLink *link, const linkSettings *s) {
     if (s->dual_channel) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("dual-channel");
+    }
+    if (s->has_confirmed) {
+        words[count++] = SLICE("capa");
+        words[count++] = SLICE("confirmed-data");
     }
     linkSendWords(link, count, words);
 }

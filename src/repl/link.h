@@ -59,6 +59,7 @@ typedef struct linkSettings {
     bool dual_channel;        /* the dataset may come over a second connection */
     int64_t timeout_ms, fack; /* repl-timeout; `fack`: -1, or the offset that is on disk */
     bool acknowledges;        /* REPLCONF ACK is sent each second */
+    bool has_confirmed;       /* with replication-quorum: what this primary has sent so far */
 } linkSettings;
 
 /* A dataset that follows. */

@@ -10,6 +10,7 @@
 #include "engine/reply.h"
 #include "engine/session_report.h"
 #include "engine/transaction.h"
+#include "persist/sync_load.h"
 #include "repl/ack_hold.h"
 #include "repl/durable_offset.h"
 #include "repl/held_output.h"
@@ -22,6 +23,10 @@ static struct {
     replQuorum quorum;
     bool ready; /* the start is over: the dataset is loaded */
     bool has_stage;
+    /* This process began as a primary, without an append only file, and nothing was confirmed yet:
+     * a former process may have confirmed what is not here. */
+    bool may_lack;
+    bool is_behind;   /* it has */
     uint64_t refused; /* requests, since the start or CONFIG RESETSTAT */
 } mode;
 
@@ -39,20 +44,27 @@ static bool mayChange(const ctx *c) {
     return c->cmd->flags & CMD_WRITE;
 }
 
+/* Of a client, and about the keyspace. What scripts read is a part of their replies. */
+static bool needsData(const ctx *c) {
+    return c->origin == ORIGIN_CLIENT &&
+           c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE) &&
+           !heldOutputTellsNothing(c);
+}
+
 static bool outputIsFull(void) {
     return heldOutputStatistics()->bytes > (size_t)replConf.replication_quorum_output_limit;
 }
 
 static gateVerdict admit(ctx *c) {
     const replQuorum *q = &mode.quorum;
+    bool needs_data = needsData(c);
+    if (mode.is_behind && needs_data)
+        return refuse(c, SLICE("NOQUORUM This server was started without data that its replicas "
+                               "have confirmed. One of them has to be promoted."));
     if (q->refuses && mayChange(c))
         return refuse(c,
                       SLICE("NOQUORUM Not enough replicas to confirm writes. Nothing was done."));
-    /* What scripts read is a part of their replies, which are held. */
-    if (c->origin != ORIGIN_CLIENT ||
-        !(c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE)) ||
-        heldOutputTellsNothing(c))
-        return GATE_PASS;
+    if (!needs_data) return GATE_PASS;
     if (q->refuses && heldOutputNeed(c) > q->confirmed)
         return refuse(c, SLICE("NOQUORUM Not enough replicas to confirm what would be read."));
     /* Another server may be promoted before this one knows, within the lease. */
@@ -70,7 +82,8 @@ const gate quorumGate = {.name = "quorum", .admit = admit, .waived_for_writer = 
 
 static void armGate(void) {
     const replQuorum *q = &mode.quorum;
-    bool may_refuse = q->is_on && (q->refuses || q->settings.lease_ms || outputIsFull());
+    bool may_refuse =
+        q->is_on && (q->refuses || mode.is_behind || q->settings.lease_ms || outputIsFull());
     if (may_refuse != gateIsArmed(&quorumGate)) gateArm(&quorumGate, may_refuse);
 }
 
@@ -92,7 +105,10 @@ static void update(const replPrimary *p) {
     replQuorum *q = &mode.quorum;
     bool refused = q->refuses;
     int64_t durable = q->settings.on_disk ? durableOffset() : 0;
-    if (quorumUpdate(q, p, durable, clockMonoMs())) heldOutputRelease();
+    if (quorumUpdate(q, p, durable, clockMonoMs())) {
+        mode.may_lack = false;
+        heldOutputRelease();
+    }
     logState(refused);
     armGate();
 }
@@ -100,6 +116,23 @@ static void update(const replPrimary *p) {
 void quorumNoteReplicas(const replPrimary *p) {
     if (mode.quorum.is_on) update(p);
 }
+
+bool quorumRefusesSync(const replPeer *peer, slice id, int64_t from) {
+    const replHistory *h = &replThis()->history;
+    if (!mode.quorum.is_on || mode.is_behind) return mode.is_behind;
+    bool is_behind = mode.may_lack && peer->capabilities & PEER_HAS_CONFIRMED &&
+                     !sliceIs(id, h->id) && !historyCovers(h, id, from);
+    if (!is_behind) return false;
+    mode.is_behind = true;
+    logWarning("A replica has data that was confirmed before this server was started, and that is "
+               "not here (replication-quorum). Requests to the keyspace are refused until another "
+               "server is promoted. To go on with what is here, and to lose the rest: CONFIG SET "
+               "replication-quorum 0");
+    armGate();
+    return true;
+}
+
+bool quorumIsBehind(void) { return mode.is_behind; }
 
 /* In each turn, after the append only file was written and before output leaves. */
 static void endTurn(void) {
@@ -191,6 +224,7 @@ static void apply(bool again) {
     const quorumSettings settings = settingsOfDirectives();
     quorumSettings *now = &mode.quorum.settings;
     bool is_primary = !replicaIsOn(), on = is_primary && settings.replicas > 0;
+    if (!on) mode.may_lack = mode.is_behind = false;
     bool same = on == mode.quorum.is_on && settings.replicas == now->replicas &&
                 settings.on_disk == now->on_disk;
     if (again || !same) {
@@ -215,6 +249,7 @@ void quorumNoteRole(void) { apply(true); }
 
 void quorumBegin(void) {
     mode.ready = true;
+    mode.may_lack = !persistLoadedAof();
     apply(true);
 }
 
@@ -231,9 +266,10 @@ void quorumPrintInfo(str *out) {
                     "replication_quorum_unconfirmed_bytes:%lld\r\n"
                     "replication_quorum_held_clients:%zu\r\nreplication_quorum_held_bytes:%zu\r\n",
                     replConf.replication_quorum, q->reachable,
-                    !q->is_on    ? "inactive"
-                    : q->refuses ? "refusing"
-                                 : "ok",
+                    !q->is_on        ? "inactive"
+                    : mode.is_behind ? "behind"
+                    : q->refuses     ? "refusing"
+                                     : "ok",
                     (long long)q->confirmed, (long long)missing, held->clients, held->bytes);
     strAppendFormat(out, "replication_quorum_read_lease:%lld\r\n",
                     (long long)replConf.replication_read_lease);

@@ -22,6 +22,12 @@ void quorumNoteRole(void);
 void quorumNoteReplicas(const replPrimary *p);
 /* What was propagated without the sinks has changed unknown keys. */
 void quorumNoteForwarded(void);
+/* True: a replica must not synchronise, as this server has started without data that its replicas
+ * have confirmed. `id`, `from`: what its PSYNC asks for. From then on requests to the keyspace are
+ * refused, until another server is promoted or the mode is off. */
+bool quorumRefusesSync(const replPeer *peer, slice id, int64_t from);
+/* True after that. */
+bool quorumIsBehind(void);
 
 /* True if the stream up to `offset` is confirmed, or the mode is off. */
 bool quorumHas(int64_t offset);

@@ -170,6 +170,7 @@ static void setTurnAcks(bool on);
 static void envClose(void *arg) {
     (void)arg;
     replica.attempt++;
+    (void)replicaHasCaughtUp(); /* it is noted while the link is up */
     setTurnAcks(false);
     strFree(&replica.unsent);
     transferCancel();
@@ -294,6 +295,8 @@ static linkSettings envSettings(void *arg) {
                           .skips_checksum = direct && netTlsForReplication(),
                           .dual_channel = replConf.dual_channel_replication_enabled,
                           .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
+                          .has_confirmed = replConf.replication_quorum > 0 &&
+                                           replica.has_caught_up && replOffset() > 0,
                           .fack = durableOffset()};
 }
 

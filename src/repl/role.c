@@ -79,6 +79,7 @@ bool replIsConfirmed(int64_t offset) { return quorumHas(offset); }
 int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
 bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }
+bool replIsBehind(void) { return quorumIsBehind(); }
 void replHoldAcks(bool on) { replicaHoldAcks(on); }
 
 void replHoldStream(bool held) { replicasThis()->is_paused = held; }

@@ -64,6 +64,9 @@ int64_t replReadLeaseMs(void);
  * primary, has had everything that this had when they were linked: its offset is one of that
  * stream, and not before anything that it has acknowledged, also before its start. */
 bool replHasCaughtUp(void);
+/* True for a primary that was started without data that its replicas have confirmed
+ * (replication-quorum), until another one is promoted: it must not be taken to work. */
+bool replIsBehind(void);
 /* On: this replica acknowledges nothing more to its primary than what it has now, until it follows
  * another one, or off. */
 void replHoldAcks(bool on);

@@ -35,6 +35,7 @@ static const char *whyDown(const sentinelView *v, sentinelInstance *i) {
     if (i->kind != INSTANCE_PRIMARY) return NULL;
     if (i->role_is_replica && v->now_ms - i->role_since_ms > i->down_after_ms + 2 * v->periods.info)
         return "it is a replica";
+    if (i->sync.is_behind) return "it was started without data that its replicas have confirmed";
     bool rebooted = (i->flags & INSTANCE_REBOOTED) &&
                     v->now_ms - i->rebooted_since_ms > i->reboot_down_after_ms;
     return rebooted ? "it was restarted" : NULL;

@@ -117,6 +117,8 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
     if (valueOf(line, "replication_quorum:", &value)) {
         i->sync.repl_quorum = number(value, 0);
         if (i->sync.repl_quorum < 0 || i->sync.repl_quorum > QUORUM_MAX) i->sync.repl_quorum = 0;
+    } else if (valueOf(line, "replication_quorum_status:", &value)) {
+        i->sync.is_behind = sliceIs(value, "behind");
     } else if (valueOf(line, "replication_quorum_read_lease:", &value)) {
         i->sync.repl_lease_ms = number(value, 0);
         if (i->sync.repl_lease_ms < 0 || i->sync.repl_lease_ms > SENTINEL_TIME_MAX_MS)
@@ -130,7 +132,7 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
 static void forgetQuorumLines(sentinelInstance *i) {
     hotCheck(i->kind != INSTANCE_SENTINEL);
     i->sync.repl_quorum = i->sync.repl_lease_ms = i->sync.acks_held_ms = 0;
-    i->sync.has_caught_up = false;
+    i->sync.has_caught_up = i->sync.is_behind = false;
     i->sync.stream = 0;
 }
 

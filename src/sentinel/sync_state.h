@@ -24,7 +24,9 @@ typedef struct syncState {
     int64_t held_since_ms; /* it acknowledges nothing, by orders of this Sentinel, since then and */
     int64_t held_until_ms; /* until then; 0: it does */
 
-    /* Of a primary in a failover. */
+    /* Of a primary. */
+    bool is_behind; /* it was started without data that its replicas have confirmed */
+    /* In a failover. */
     const char *waiting_why; /* what the selection waits for; a constant, or NULL */
     bool is_confirmed;       /* the replica was selected so that it has all that was confirmed */
 } syncState;

@@ -30,7 +30,26 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
     }
 }
 
-lappend settings appendonly yes enable-debug-command yes
+lappend settings enable-debug-command yes
+start_cluster [list 3 2 [list tags {cluster quorum} overrides $settings]] {
+    test {a primary that restarts at once without its data is replaced, and nothing is lost} {
+        r -4 cluster replicate [cluster_id 0]
+        cluster_wait_role 4 slave
+        wait_for_condition 400 50 {[string match "*replication_quorum_reachable:2*" [r info replication]]}
+        for {set i 0} {$i < 100} {incr i} {assert_equal OK [r set "key:{06S}:$i" $i]}
+        catch {r debug restart}
+        drop_clients
+        wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master" || [lindex [r -4 role] 0] eq "master"}
+        set new [expr {[lindex [r -3 role] 0] eq "master" ? 3 : 4}]
+        cluster_wait_role 0 slave
+        wait_for_condition 600 50 {![catch {r -$new get "key:{06S}:99"} reply] && $reply == 99}
+        for {set i 0} {$i < 100} {incr i} {assert_equal $i [r -$new get "key:{06S}:$i"]}
+        wait_for_condition 600 50 {[string match "*replication_quorum_reachable:2*" [r -$new info replication]]}
+        assert_equal OK [r -$new set "key:{06S}:new" value]
+    }
+}
+
+lappend settings appendonly yes
 start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
     test {a primary restarts before it fails: offsets of the former stream do not count} {
         r -4 cluster replicate [cluster_id 0]

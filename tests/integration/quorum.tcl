@@ -447,3 +447,74 @@ start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-
         }
     }
 }
+
+set settings {save {} repl-diskless-sync-delay 0 replication-quorum 1 replication-quorum-timeout 60000 enable-debug-command yes}
+start_server [list tags {repl quorum tls:skip} overrides $settings] {
+    start_server [list tags {repl quorum tls:skip} overrides $settings] {
+        r replicaof [srv -1 host] [srv -1 port]
+        link_is up
+
+        test {a primary that restarts without its data does not empty its replicas, and refuses requests} {
+            assert_equal OK [r -1 set key confirmed]
+            catch {r -1 debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r -1 info replication} info] && [string match "*replication_quorum_status:behind*" $info]}
+            log_has "A replica has data that was confirmed before this server was started" -1
+            foreach command {{get key} {set key new} {eval {return 1} 0} {flushall}} {
+                assert_error "NOQUORUM This server was started without data*" {r -1 {*}$command}
+            }
+            assert_equal PONG [r -1 ping]
+            log_has "NOMASTERLINK Can't SYNC: data that replicas have would be lost"
+            assert_equal {slave confirmed} [list [lindex [r role] 0] [r get key]]
+        }
+
+        test {when its replica is promoted it follows that one} {
+            assert_equal OK [r replicaof no one]
+            r -1 replicaof [srv host] [srv port]
+            link_is up -1
+            assert_equal confirmed [r get key]
+            assert_match "*replication_quorum_status:inactive*" [r -1 info replication]
+            assert_equal confirmed [r -1 get key]
+            assert_equal OK [r set key again]
+        }
+
+        test {replication-quorum 0 on a primary that lacks data: what it has is kept} {
+            catch {r debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r info replication} info] && [string match "*replication_quorum_status:behind*" $info]}
+            r config set replication-quorum 0
+            link_is up -1
+            assert_equal {{} {}} [list [r get key] [r -1 get key]]
+            r config set replication-quorum 1
+            assert_equal OK [r set key third]
+        }
+
+        test {a primary that restarts with everything goes on: saved, or with an append only file} {
+            r save
+            r config rewrite
+            catch {r debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r get key} reply] && $reply eq "third"}
+            r config set appendonly yes
+            r config rewrite
+            wait_for_condition 800 25 {[string match "*aof_enabled:1*aof_rewrite_in_progress:0*aof_rewrite_scheduled:0*" [r info persistence]]}
+            assert_equal OK [r set key fourth]
+            catch {r debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r get key} reply] && $reply eq "fourth"}
+            link_is up -1
+            assert_equal fourth [r -1 get key]
+        }
+
+        test {what precedes the restart counts, not what was saved before it} {
+            r config set appendonly no
+            r save
+            r config rewrite
+            assert_equal OK [r set key fifth]
+            catch {r debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r info replication} info] && [string match "*replication_quorum_status:behind*" $info]}
+            assert_equal fifth [r -1 get key]
+        }
+    }
+}

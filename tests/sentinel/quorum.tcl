@@ -74,3 +74,18 @@ start_watched [list 1 1 [list quorum 1 overrides [concat $quorum {replication-re
         assert_equal OK [r -1 set key 2]
     }
 }
+
+start_watched [list 2 1 [list quorum 1 overrides [concat $quorum {enable-debug-command yes}]]] {
+    test {a primary that restarts without its data is replaced, and nothing is lost} {
+        assert_equal OK [r set key 1]
+        catch {r debug restart}
+        drop_clients
+        wait_for_condition 1200 50 {[set new [lsearch [list - [lindex [watched_role 1] 0] [lindex [watched_role 2] 0]] master]] > 0}
+        sentinel_wait_primary [srv -$new port]
+        drop_clients
+        wait_for_condition 1200 50 {[watched_role 0] eq [list slave 127.0.0.1 [srv -$new port] connected]} else {fail "no replica"}
+        drop_clients
+        assert_equal 1 [r -$new get key]
+        assert_equal OK [r -$new set key 2]
+    }
+}
