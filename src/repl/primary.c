@@ -448,8 +448,13 @@ void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
 
 /* ------------------------------------------------------------------ time */
 
+/* The wall clock may have been set back: then the period begins anew. */
+static void limitTo(int64_t *since_ms, int64_t now_ms) {
+    if (*since_ms > now_ms) *since_ms = now_ms;
+}
+
 static void sendPing(replPrimary *p, int64_t now_ms) {
-    hotCheck(p->pinged_ms <= now_ms);
+    limitTo(&p->pinged_ms, now_ms);
     const int64_t early_ms = 500;             /* the period of the ticks varies */
     if (!p->pinged_ms) p->pinged_ms = now_ms; /* the first period begins at the start */
     if (p->is_replica || p->is_paused || !p->stream->has_backlog || !p->peers.count) return;
@@ -459,6 +464,7 @@ static void sendPing(replPrimary *p, int64_t now_ms) {
 }
 
 static void closeTimedOut(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    limitTo(&peer->heard_ms, now_ms);
     if (now_ms - peer->heard_ms <= p->settings.timeout_s * 1000LL) return;
     bool streaming = peer->state == PEER_ONLINE && !peer->is_sync;
     bool through_pipe = peer->state == PEER_WAITING_END && p->is_saving && !p->save.to_file;
@@ -471,7 +477,7 @@ static void closeTimedOut(replPrimary *p, replPeer *peer, int64_t now_ms) {
 }
 
 static void freeUnusedBacklog(replPrimary *p, int64_t now_ms) {
-    hotCheck(p->without_replicas_ms <= now_ms);
+    limitTo(&p->without_replicas_ms, now_ms);
     int64_t ttl_s = p->settings.backlog_ttl_s;
     if (!p->stream->has_backlog || p->is_replica || p->peers.count || !ttl_s) return;
     if (!p->without_replicas_ms) p->without_replicas_ms = now_ms;

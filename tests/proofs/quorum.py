@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """replication-quorum in clusters of real processes, in network namespaces: what clients see is linearizable.
 
-    quorum.py [--runs N] [--seconds N] [--members N] [--jobs N] [--seed N] [--quorum N] [--lease MS]
+    quorum.py [--runs N] [--seconds N] [--members N] [--jobs N] [--seed N] [--quorum N] [--lease MS] [--[no-]files]
 
 A shard of three or five members, and two more primaries that vote. Clients set, read and increment a few keys of the
 shard, at the primary that they know last, while members are killed (SIGKILL) and started again, stopped (SIGSTOP) and
@@ -185,11 +185,12 @@ class Run:
         self.args, self.rng = args, random.Random(seed)
         self.members_wanted = args.members or self.rng.choice((3, 3, 5))
         self.quorum = self.members_wanted // 2 if args.quorum is None else args.quorum
+        self.has_files = self.rng.random() >= 0.3 if args.files is None else args.files
         self.ended = threading.Event()
         self.only_reads = False
         self.lab = Lab(f"qu{os.getpid() % 10000}s{seed % 1000}"[:12], TIMEOUT_MS, True, [
-            "--appendonly", "yes", "--replication-quorum", str(self.quorum), "--replication-quorum-timeout", "1000",
-            "--replication-read-lease", str(args.lease), "--repl-diskless-load", "swapdb",
+            "--appendonly", "yes" if self.has_files else "no", "--replication-quorum", str(self.quorum),
+            "--replication-quorum-timeout", "1000", "--replication-read-lease", str(args.lease), "--repl-diskless-load", "swapdb",
             "--cluster-manual-failover-timeout", "2000", "--cluster-allow-replica-migration", "no",
             "--dual-channel-replication-enabled", self.rng.choice(("yes", "no"))])
         self.members, self.clocks = [], []
@@ -236,17 +237,19 @@ class Run:
         node = self.victim()
         if not node.process or node in self.away:
             return None
-        was_primary = node is self.primary()
+        if not self.has_files and not self.are_complete():
+            return None
         self.away.add(node)
         node.kill()
-        return lambda: self.start(node, was_primary and not self.args.quick_restarts)
+        return lambda: self.start(node)
 
-    def start(self, node, after_replacement):
-        """A primary that starts again before it is replaced begins a new stream: docs/durability.md."""
-        end = time.monotonic() + 20  # longer: none of the others can be elected
-        while after_replacement and not self.primary() and time.monotonic() < end:
-            self.end()
-            time.sleep(0.1)
+    def are_complete(self):
+        """All members have the data: one of them may lose it."""
+        primary = self.primary()
+        others = f"replication_quorum_reachable:{len(self.members) - 1}\r"
+        return not self.away and primary and others in primary.call("INFO", "replication", timeout=0.3)
+
+    def start(self, node):
         node.start()
         self.away.discard(node)
 
@@ -361,12 +364,13 @@ def one(args, seed):
         fault, elections = f"{type(error).__name__} {error}", 0
     run.ended.set()
     run.lab.close(keep=bool(fault))
+    kind = "" if run.has_files else " without files"
     if fault:
-        return f"FAILED  seed {seed}, {run.members_wanted} members: {fault}; {run.lab.folder}", {}
+        return f"FAILED  seed {seed}, {run.members_wanted} members{kind}: {fault}; {run.lab.folder}", {}
     totals = {what: sum(getattr(load, what) for load in run.loads) for what in ("acknowledged", "unknown", "refused")}
     totals["elections"] = elections
     shown = ", ".join(f"{n} {what}" for what, n in {**totals, **run.counts}.items())
-    return f"ok  seed {seed}, {run.members_wanted} members: {shown}", totals
+    return f"ok  seed {seed}, {run.members_wanted} members{kind}: {shown}", totals
 
 
 def main():
@@ -378,7 +382,8 @@ def main():
     parser.add_argument("--members", type=int, choices=(3, 5), help="default: either")
     parser.add_argument("--quorum", type=int, help="default: so many that they and the primary are a majority")
     parser.add_argument("--lease", type=int, default=TIMEOUT_MS, help="replication-read-lease; 0: old values are read at times")
-    parser.add_argument("--quick-restarts", action="store_true", help="also of primaries that are not replaced yet: finds a loss")
+    parser.add_argument("--files", action=argparse.BooleanOptionalAction, help="append only files; default: either. Without "
+                        "them a member that is killed loses its data, and others are killed when it has them again")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     args = parser.parse_args()

@@ -46,7 +46,8 @@ enum {
 };
 static const char end_of_message = '\x02', end_of_word = '\x01';
 
-/* A place in the tree of datasets: each promotion begins a new branch. */
+/* A place in the tree of datasets: each promotion, and each restart of a primary, begins a new
+ * branch. */
 typedef struct position {
     uint64_t branch, offset;
 } position;
@@ -429,9 +430,10 @@ static void replyInfo(wire *w, int host) {
     if (n->is_replica) {
         strAppendFormat(&text,
                         "master_host:10.0.0.%d\r\nmaster_port:6379\r\nmaster_link_status:%s\r\n"
-                        "slave_repl_offset:%llu\r\nslave_priority:%d\r\n",
+                        "slave_repl_offset:%llu\r\nslave_priority:%d\r\n"
+                        "master_replid:%040llx\r\n",
                         n->primary + 1, n->link_up ? "up" : "down", (unsigned long long)n->offset,
-                        n->priority);
+                        n->priority, (unsigned long long)n->branch);
     }
     for (int i = 0; i < SERVERS; i++) {
         if (i == host || !servers[i].is_replica || servers[i].primary != host) continue;
@@ -771,6 +773,7 @@ static void stepServer(int host) {
                  !primary->is_replica;
     if (n->link_up != was_up) primary->acked[host] = 0;
     if (!n->link_up) return;
+    if (n->branch != primary->branch) n->held_from = 0; /* src/repl/link.c */
     n->branch = primary->branch;
     n->offset = primary->offset;
     n->has_caught_up = true;
@@ -827,6 +830,17 @@ static void forgetSome(simServer *n) {
     if (oneIn(2)) n->offset -= randomUniform(n->offset);
 }
 
+/* A primary that restarts has all of its data, and begins a new stream. Not one that was replaced:
+ * the order of branches tells which is the newest. */
+static void beginStream(simServer *n) {
+    bool is_newest = !n->is_replica && n->branch == branches;
+    if (!quorum || !is_newest || sim_now_ms < choice_ends_ms) return;
+    n->branch = ++branches;
+    n->offset = 1;
+    n->heard_ms = 0;
+    memset(n->acked, 0, sizeof(n->acked));
+}
+
 static void restart(int host) {
     simSentinel *s = sentinelAt(host);
     /* It would acknowledge again, too early: see docs/durability.md. */
@@ -841,6 +855,7 @@ static void restart(int host) {
     } else {
         randomHex(servers[host].runid, SENTINEL_ID_LEN);
         forgetSome(&servers[host]);
+        beginStream(&servers[host]);
         networkSetUp(host, true);
     }
 }

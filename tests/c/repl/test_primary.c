@@ -318,6 +318,21 @@ static void test_timeouts_pings_and_time_to_live(void **state) {
     assert_string_not_equal(id, t.stream.history.id);
 }
 
+static void test_a_clock_that_is_set_back_stops_no_periods(void **state) {
+    (void)state;
+    primaryOpenBacklog(&t.primary);
+    primaryPsync(&t.primary, peer(0), sliceOf(t.stream.history.id), 1, 9000000);
+    primaryTick(&t.primary, 9000000);
+    primaryTick(&t.primary, 5000);
+    primaryTick(&t.primary, 20000);
+    primaryFeed(&t.primary);
+    assert_non_null(strstr(sent(0), "*1\r\n$4\r\nping\r\n"));
+    primaryTick(&t.primary, 65000);
+    assert_false(t.peers[0].closed);
+    primaryTick(&t.primary, 65001);
+    assert_true(t.peers[0].closed);
+}
+
 static void test_dual_channel_holds_the_stream_for_the_main_channel(void **state) {
     (void)state;
     peer(0)->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -386,6 +401,8 @@ int test_primary(void) {
         cmocka_unit_test_setup_teardown(test_slow_replica_keeps_its_part_of_the_backlog, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_timeouts_pings_and_time_to_live, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_clock_that_is_set_back_stops_no_periods, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_dual_channel_holds_the_stream_for_the_main_channel,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_chained_primary_tells_the_database_of_its_stream,
