@@ -148,7 +148,10 @@ void busActOnManual(clusterBus *b, const manualActs *acts) {
         manualFailoverAsked(&b->manual, busLinksOf(m->myself->primary)->pings);
     }
     if (acts->ping) busPing(b, acts->ping);
-    if (acts->promoted) becomePrimary(b);
+    if (acts->promoted) {
+        clusterMapSetHold(b->map, NULL, 0);
+        becomePrimary(b);
+    }
     if (!acts->start_election) return;
     tickElection(b);
 }
@@ -158,6 +161,7 @@ void busActOnElection(clusterBus *b, electionActs acts) {
     if (acts.ask)
         busSendEmpty(b, NULL, MESSAGE_AUTH_REQUEST, b->election.force ? MESSAGE_FORCE_ACK : 0);
     if (acts.won) {
+        busHoldConfirmations(b);
         becomePrimary(b);
         return;
     }

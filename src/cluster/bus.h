@@ -95,12 +95,12 @@ typedef struct nodeLinks {
     bool wants_full;
     int64_t asked_full_ms, full_until_ms;
     uint64_t pings; /* number of those sent to it; the answers on a link are in their order */
-    /* The last one that it has answered, and its current epoch then. */
+    /* The last one that it has answered, and its current epoch in the answer that counts. */
     uint64_t answered, answered_epoch;
-    uint64_t asked; /* an answer to a later one counts: bus_hold.c */
+    uint64_t asked; /* of answers to later ones the first counts: bus_hold.c */
 } nodeLinks;
 
-/* With a quorum: when a replica acknowledges again (bus_hold.c). */
+/* With a quorum: when this node acknowledges again (bus_hold.c). */
 typedef struct busHold {
     int64_t until_ms; /* elections that count what it has told are over by then; 0: not known */
     int64_t asked_ms; /* others were asked what has come of them; 0: not so far */
@@ -146,7 +146,8 @@ typedef struct busProcs {
     /* With a quorum: a number for the stream of that position. */
     uint64_t (*stream)(void *arg);
     /* With a quorum: from now on, before any message says that its primary has failed, this replica
-     * acknowledges nothing more to it; or it does again. NULL: it never acknowledges. */
+     * acknowledges nothing more to it; or it does again. The same of this primary and clients: what
+     * is not confirmed so far is not. NULL: it never acknowledges. */
     void (*holdAcks)(void *arg, bool on);
     /* Since this replica follows its primary, and since its start, it has had all that the primary
      * had when they were linked. With a quorum what it had before counts for nothing in an

@@ -70,6 +70,8 @@ void busTakeProbed(clusterBus *b, busLink *l, clusterNode *sender, const message
 /* In each step, before anything is sent: whether this replica acknowledges. What it tells of its
  * primary may count for an election until `hold_ms` later. */
 void busHoldAcks(clusterBus *b, int64_t hold_ms);
+/* This node was elected: from now on, before it is a primary for others, it confirms nothing. */
+void busHoldConfirmations(clusterBus *b);
 
 /* ---- bus_send.c ---- */
 

@@ -128,8 +128,9 @@ static manualReply replyOf(const busLink *l, const message *m) {
 
 static void noteAnswer(clusterNode *sender, manualReply reply, const messageHeader *h) {
     if (!reply.ping) return;
-    busLinksOf(sender)->answered = reply.ping;
-    busLinksOf(sender)->answered_epoch = h->current_epoch;
+    nodeLinks *links = busLinksOf(sender);
+    if (links->answered <= links->asked) links->answered_epoch = h->current_epoch;
+    links->answered = reply.ping;
 }
 
 static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {

@@ -70,6 +70,12 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
 
 /* ------------------------------------------------------------------ messages */
 
+/* With a quorum: another replica has an order, and an election that it may have won has begun. */
+static bool mayBeReplaced(const manualFailover *f, const clusterMap *m, const clusterNode *from) {
+    bool has_other = m->paused_for[0] && memcmp(m->paused_for, from->id, NODE_ID_LEN) != 0;
+    return f->step == MANUAL_PAUSED && has_other && m->current_epoch != m->paused_epoch;
+}
+
 manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
                                    int64_t timeout_ms, int64_t now_ms) {
     /* Only a replica of this primary may ask for that. */
@@ -77,6 +83,12 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
     /* That replica may not hear in time that another node has them. */
     if (clusterMapHasUnclaimed(m)) {
         logNotice("Manual failover of replica %s refused: slots are being handed over.",
+                  clusterNodeLabel(from).text);
+        return (manualActs){0};
+    }
+    if (mayBeReplaced(f, m, from)) {
+        logNotice("Manual failover of replica %s refused: another one had an order before, and may "
+                  "have been elected (replication-quorum).",
                   clusterNodeLabel(from).text);
         return (manualActs){0};
     }

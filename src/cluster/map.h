@@ -115,7 +115,8 @@ typedef struct clusterMap {
     bool (*is_granted)(const void *arg, const clusterNode *to, int slot, uint64_t epoch);
     const void *is_granted_arg;
     /* With replication-quorum: this replica has told that this primary has failed, and what the
-     * current epoch was when it began to (bus_hold.c). Zeros: nothing is held. */
+     * current epoch was when it began to; or this node was elected in its place with that epoch
+     * (bus_hold.c). Zeros: nothing is held. */
     char held_for[NODE_ID_LEN];
     uint64_t held_epoch;
     /* The same of a primary that has paused writes, as this replica has the order to replace it. */

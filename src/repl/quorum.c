@@ -11,6 +11,7 @@ void quorumSet(replQuorum *q, const quorumSettings *settings, bool is_primary, i
     check(settings->replicas <= (int)PRIMARY_QUORUM_MAX);
     *q = (replQuorum){.settings = *settings,
                       .is_on = is_primary && settings->replicas > 0,
+                      .is_held = q->is_held,
                       .written = offset,
                       .lost_ms = now_ms,
                       .probe = -1,
@@ -37,7 +38,8 @@ bool quorumUpdate(replQuorum *q, const replPrimary *p, int64_t own_durable, int6
     } else if (q->lost_ms < 0) {
         q->lost_ms = now_ms;
     }
-    int64_t offset = primaryQuorumOffset(p, q->settings.replicas, q->settings.on_disk);
+    int64_t offset =
+        q->is_held ? 0 : primaryQuorumOffset(p, q->settings.replicas, q->settings.on_disk);
     if (q->settings.on_disk && own_durable < offset) offset = own_durable;
     bool more = offset > q->confirmed;
     if (more) q->confirmed = offset;

@@ -29,6 +29,7 @@ typedef struct quorumSettings {
 typedef struct replQuorum {
     quorumSettings settings;
     bool is_on;        /* the server is a primary, and the mode is on */
+    bool is_held;      /* what is not confirmed so far stays so: quorumHold() */
     int64_t written;   /* the end of the last change */
     int64_t confirmed; /* everything before it is on enough replicas */
     bool refuses;      /* there are not enough replicas: nothing new is begun */
@@ -47,6 +48,8 @@ void quorumSet(replQuorum *q, const quorumSettings *settings, bool is_primary, i
                int64_t now_ms);
 /* A change ends at `offset`. */
 static inline void quorumWrote(replQuorum *q, int64_t offset) { q->written = offset; }
+/* On: nothing more is confirmed, whatever the settings become, until it is off again. */
+static inline void quorumHold(replQuorum *q, bool on) { q->is_held = on; }
 /* Acknowledgements have come, replicas have come or gone, or the own file is on disk up to
  * `own_durable`, which is ignored unless the mode is on_disk (-1: it never is). True if more is
  * confirmed than before. */

@@ -134,6 +134,12 @@ bool quorumRefusesSync(const replPeer *peer, slice id, int64_t from) {
 
 bool quorumIsBehind(void) { return mode.is_behind; }
 
+void quorumServerHold(bool on) {
+    if (mode.quorum.is_held == on) return;
+    quorumHold(&mode.quorum, on);
+    if (mode.quorum.is_on) update(replicasThis());
+}
+
 /* In each turn, after the append only file was written and before output leaves. */
 static void endTurn(void) {
     replQuorum *q = &mode.quorum;

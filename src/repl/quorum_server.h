@@ -18,6 +18,8 @@ status quorumApply(reason *why);
 void quorumBegin(void);
 /* The role has changed: what is here was not confirmed. */
 void quorumNoteRole(void);
+/* Nothing more is confirmed until it is off again, whatever the role and the directives become. */
+void quorumServerHold(bool on);
 /* Acknowledgements have come, or replicas have come or gone. */
 void quorumNoteReplicas(const replPrimary *p);
 /* What was propagated without the sinks has changed unknown keys. */

@@ -80,7 +80,10 @@ int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
 bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }
 bool replIsBehind(void) { return quorumIsBehind(); }
-void replHoldAcks(bool on) { replicaHoldAcks(on); }
+void replHoldAcks(bool on) {
+    replicaHoldAcks(on);
+    quorumServerHold(on);
+}
 
 void replHoldStream(bool held) { replicasThis()->is_paused = held; }
 

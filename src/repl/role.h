@@ -68,7 +68,7 @@ bool replHasCaughtUp(void);
  * (replication-quorum), until another one is promoted: it must not be taken to work. */
 bool replIsBehind(void);
 /* On: this replica acknowledges nothing more to its primary than what it has now, until it follows
- * another one, or off. */
+ * another one; as a primary it confirms nothing more (replication-quorum). Or off. */
 void replHoldAcks(bool on);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h)
  * the offset stands still until all replicas have reached it. */

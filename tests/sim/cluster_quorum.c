@@ -89,14 +89,14 @@ static struct {
     bool is_quiet; /* no leases are renewed, so that the streams end */
     bool has_faults;
     int restarted_primaries;
-    int64_t lost_until_ms[SIM_NODES_MAX]; /* by shard: a winner that was lost is back by then */
+    int64_t lost_until_ms[SIM_NODES_MAX]; /* by shard: the last winner that was lost is back then */
     int64_t calm_until_ms;                /* no other faults begin until then */
     int64_t ends_ms;
 } run;
 
 static struct {
     uint64_t replies, writes, reads, refused, expired, lost_data, stalls, cut_off, reconnected,
-        lost_winners, quick_restarts, restarted_primaries;
+        lost_winners, second_winners, quick_restarts, restarted_primaries;
 } counts;
 
 static quorumNode *quorumOf(const simNode *n) { return &run.nodes[n->host]; }
@@ -278,6 +278,7 @@ static void stepPrimary(simNode *n) {
     quorumNode *q = quorumOf(n);
     int64_t now_ms = simNodeClock(n);
     receive(n, q);
+    quorumHold(&q->quorum, n->data.holds_acks);
     (void)quorumUpdate(&q->quorum, &q->primary, -1, now_ms); /* reply() compares */
     reply(n);
     quorumTick(&q->quorum, now_ms);
@@ -372,15 +373,20 @@ static void promoted(simNode *n) {
               n->ordered_from);
     checkHas(n, "is elected");
     int64_t *lost_until_ms = &run.lost_until_ms[run.shard_of[n->host]];
-    if (!run.has_faults || n->ordered_from >= 0 || !oneIn(4)) return;
-    if (sim_now_ms < *lost_until_ms) return; /* a second one: docs/durability.md */
+    if (!run.has_faults || n->ordered_from >= 0) return;
+    /* A second one is lost more often, and comes back after the first. */
+    bool is_second = sim_now_ms < *lost_until_ms;
+    if (!oneIn(is_second ? 2 : 4)) return;
     /* It is lost before anybody hears of that, and comes back. */
-    *lost_until_ms = sim_now_ms + 13 * T_MS;
+    int64_t until_ms = (is_second ? *lost_until_ms : sim_now_ms) +
+                       (int64_t)randomUniform(is_second ? 4 * T_MS : 8 * T_MS);
+    *lost_until_ms = until_ms;
     for (wire *w = wireFirst(); w; w = w->next)
         if (w->hosts[0] == n->host || w->hosts[1] == n->host) wireCut(w);
-    networkPause(n->host, sim_now_ms + (int64_t)randomUniform(12 * T_MS));
-    if (run.ends_ms < sim_now_ms + 13 * T_MS) run.ends_ms = sim_now_ms + 13 * T_MS;
+    networkPause(n->host, until_ms);
+    if (run.ends_ms < until_ms + T_MS) run.ends_ms = until_ms + T_MS;
     counts.lost_winners++;
+    counts.second_winners += is_second;
 }
 
 /* A primary has everything, as a change is written to the append only file before its reply. Its
@@ -621,6 +627,7 @@ static void report(void) {
     print("stalled streams", counts.stalls);
     print("buses cut off", counts.cut_off);
     print("lost winners", counts.lost_winners);
+    print("second ones", counts.second_winners);
     print("quick restarts", counts.quick_restarts);
     print("restarted primaries", counts.restarted_primaries);
     print("connections renewed", counts.reconnected);

@@ -281,6 +281,23 @@ static void pause_goes_on_after_a_restart(void **state) {
     assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
 }
 
+/* With a quorum: the first one would vote in the place of this primary, as the second one does. */
+static void order_of_a_second_replica_is_refused_while_the_first_may_be_elected(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    clusterMapSetPrimary(&map, other, map.myself);
+    clusterMapSetEpochs(&map, 5, 0);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapSetPause(&map, replica->id, 5);
+    assert_int_equal(manualFailoverRequested(&f, &map, other, M, 2000).pause_ms, 2 * M);
+    (void)manualFailoverRequested(&f, &map, replica, M, 3000);
+    clusterMapSetEpochs(&map, 6, 0); /* an election has begun */
+    assert_int_equal(manualFailoverRequested(&f, &map, other, M, 4000).pause_ms, 0);
+    assert_ptr_equal(manualFailoverPeer(&f, &map), replica);
+    assert_int_equal(manualFailoverRequested(&f, &map, replica, M, 4000).pause_ms, 2 * M);
+    clusterMapSetPause(&map, NULL, 0); /* without a quorum */
+    assert_int_equal(manualFailoverRequested(&f, &map, other, M, 4000).pause_ms, 2 * M);
+}
+
 static void primary_does_not_pause_while_it_hands_slots_over(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     clusterMapSetOwner(&map, 7, map.myself);
@@ -352,6 +369,7 @@ int test_manual_failover(void) {
         CASE(primary_pauses_and_tells_its_replica),
         CASE(pause_goes_on_if_the_replica_follows_another_node_of_the_shard),
         CASE(pause_goes_on_after_a_restart),
+        CASE(order_of_a_second_replica_is_refused_while_the_first_may_be_elected),
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(it_ends_when_a_synchronisation_begins),

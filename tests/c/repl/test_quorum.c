@@ -69,6 +69,25 @@ static void confirmed_does_not_decrease_when_a_replica_leaves(void **state) {
     assert_int_equal(f.q.confirmed, 50);
 }
 
+/* A node that was elected does not know so far whether another one was after it. */
+static void held_nothing_is_confirmed_whatever_the_settings(void **state) {
+    (void)state;
+    fixture f;
+    setUp(&f, 1, 0);
+    quorumHold(&f.q, true);
+    f.peers[0].acked = 50;
+    assert_false(quorumUpdate(&f.q, &f.p, -1, 1));
+    assert_int_equal(f.q.reachable, 1);
+    const quorumSettings settings = {.replicas = 2, .timeout_ms = TIMEOUT_MS};
+    quorumSet(&f.q, &settings, true, 0, 2);
+    f.peers[1].acked = 40;
+    assert_false(quorumUpdate(&f.q, &f.p, -1, 2));
+    assert_int_equal(f.q.confirmed, 0);
+    quorumHold(&f.q, false);
+    assert_true(quorumUpdate(&f.q, &f.p, -1, 3));
+    assert_int_equal(f.q.confirmed, 40);
+}
+
 static void on_disk_the_own_file_counts_too(void **state) {
     (void)state;
     fixture f;
@@ -138,6 +157,7 @@ int test_quorum(void) {
         cmocka_unit_test(the_nth_greatest_acknowledgement_is_confirmed),
         cmocka_unit_test(only_online_replicas_with_the_capability_count),
         cmocka_unit_test(confirmed_does_not_decrease_when_a_replica_leaves),
+        cmocka_unit_test(held_nothing_is_confirmed_whatever_the_settings),
         cmocka_unit_test(on_disk_the_own_file_counts_too),
         cmocka_unit_test(it_refuses_after_the_timeout_until_replicas_have_caught_up),
         cmocka_unit_test(the_lease_begins_when_its_probe_was_sent),

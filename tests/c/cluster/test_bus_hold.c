@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * With replication-quorum: when a replica acknowledges again, and a winner of an election confirms
+ * (cluster/bus_hold.c). */
+#include "cluster_test.h"
+
+#include "cluster/bus_priv.h"
+#include "cluster/topology.h"
+
+enum { EPOCH = 7, HOLD_MS = 8000, NOW_MS = 1000 };
+
+static clusterMap map;
+static clusterState map_state;
+static clusterBus bus;
+static clusterNode *primary, *replica, *voters[2];
+static bool held;
+
+static void holdAcks(void *arg, bool on) {
+    (void)arg;
+    held = on;
+}
+
+static const busProcs procs = {.holdAcks = holdAcks};
+
+static void begin(void) {
+    busInit(&bus, &map, &map_state, &procs, NULL, NOW_MS);
+    bus.rules.quorum = 1;
+    bus.rules.timeout_ms = 2000;
+}
+
+static int setup(void **state) {
+    clusterMapInit(&map, 0);
+    primary = addNode(&map, 1);
+    replica = addNode(&map, 2);
+    clusterMapSetOwner(&map, 0, primary);
+    for (int i = 0; i < 2; i++) {
+        voters[i] = addNode(&map, 3 + i);
+        clusterMapSetOwner(&map, 1 + i, voters[i]);
+    }
+    clusterMapSetPrimary(&map, replica, primary);
+    clusterMapSetPrimary(&map, map.myself, primary);
+    clusterMapSetShard(&map, replica, primary->shard_id);
+    clusterMapSetShard(&map, map.myself, primary->shard_id);
+    clusterMapSetEpochs(&map, EPOCH, 0);
+    held = false;
+    begin();
+    return 0;
+}
+
+static int teardown(void **state) {
+    assert_map_valid(&map);
+    busClear(&bus);
+    clusterMapClear(&map);
+    return 0;
+}
+
+static void win(void) {
+    memcpy(bus.election.primary_id, primary->id, NODE_ID_LEN);
+    topologyPromote(&map, EPOCH);
+    busHoldConfirmations(&bus);
+    busHoldAcks(&bus, HOLD_MS);
+}
+
+/* It has answered a PING that was sent after all before, with that current epoch. */
+static bool isHeldAfter(clusterNode *n, uint64_t epoch) {
+    nodeLinks *links = busLinksOf(n);
+    links->answered = ++links->pings;
+    links->answered_epoch = epoch;
+    busHoldAcks(&bus, HOLD_MS);
+    return held;
+}
+
+static void winner_confirms_when_a_majority_has_voted_in_no_later_election(void **state) {
+    win();
+    assert_true(held);
+    assert_memory_equal(map.held_for, primary->id, NODE_ID_LEN);
+    assert_true(map.changed & CLUSTER_MAP_SYNC); /* in the file before anything is sent */
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(voters[1], EPOCH + 1));
+    assert_false(isHeldAfter(primary, EPOCH)); /* for the place that it has had */
+    assert_int_equal(map.held_for[0], '\0');
+}
+
+static void winner_confirms_when_the_others_of_the_shard_follow_it(void **state) {
+    win();
+    assert_true(isHeldAfter(voters[0], EPOCH + 1));
+    assert_true(isHeldAfter(voters[1], EPOCH + 1));
+    assert_false(isHeldAfter(replica, EPOCH + 1)); /* the old primary may never come back */
+}
+
+static void winner_that_starts_again_confirms_nothing_until_then(void **state) {
+    win();
+    busClear(&bus);
+    held = false;
+    begin();
+    busHoldAcks(&bus, HOLD_MS);
+    assert_true(held);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
+/* It is replaced before it has confirmed anything: what it acknowledges then is another matter. */
+static void winner_that_follows_another_one_acknowledges(void **state) {
+    win();
+    clusterMapMakePrimary(&map, replica);
+    clusterMapSetOwner(&map, 0, replica);
+    topologyFollow(&map, replica);
+    bus.now_ms = NOW_MS + HOLD_MS;
+    busHoldAcks(&bus, HOLD_MS);
+    assert_false(held);
+}
+
+static void without_a_quorum_a_winner_is_free(void **state) {
+    bus.rules.quorum = 0;
+    win();
+    assert_false(held);
+}
+
+static void replica_that_has_told_of_a_failure_waits_for_the_same(void **state) {
+    clusterMapSetFlags(&map, map.myself, NODE_PRIMARY_FAILED, 0);
+    busHoldAcks(&bus, HOLD_MS);
+    assert_true(held);
+    clusterMapSetFlags(&map, map.myself, 0, NODE_PRIMARY_FAILED);
+    assert_true(isHeldAfter(primary, EPOCH)); /* too early */
+    bus.now_ms = NOW_MS + HOLD_MS;
+    busHoldAcks(&bus, HOLD_MS);
+    assert_true(held);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(voters[1], EPOCH + 1));
+    assert_false(isHeldAfter(replica, EPOCH + 1));
+}
+
+int test_bus_hold(void);
+int test_bus_hold(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(winner_confirms_when_a_majority_has_voted_in_no_later_election),
+        CASE(winner_confirms_when_the_others_of_the_shard_follow_it),
+        CASE(winner_that_starts_again_confirms_nothing_until_then),
+        CASE(winner_that_follows_another_one_acknowledges),
+        CASE(without_a_quorum_a_winner_is_free),
+        CASE(replica_that_has_told_of_a_failure_waits_for_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
