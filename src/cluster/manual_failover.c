@@ -132,7 +132,7 @@ static manualActs compareOffsets(manualFailover *f, int64_t offset) {
 
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
                                 const messageHeader *h, manualReply reply, int64_t offset) {
-    bool decided = f->step == MANUAL_PAUSED && f->last_ping && reply.ping > f->last_ping;
+    bool decided = f->step == MANUAL_PAUSED && f->is_overdue && reply.ping > f->last_ping;
     if (decided && from == manualFailoverPeer(f, m) && from->primary == m->myself) {
         logNotice("The replica of the manual failover was not elected.");
         end(f);
@@ -175,10 +175,11 @@ bool manualFailoverKeepsPause(manualFailover *f, const clusterMap *m, uint64_t l
     const clusterNode *peer = manualFailoverPeer(f, m);
     if (!peer || peer->primary != m->myself) return false;
     if (now_ms <= f->end_ms + timeout_ms / CLOCK_MARGIN) return true;
-    if (!f->last_ping) {
+    if (!f->is_overdue) {
         logWarning("Manual failover timed out. Replica %s may have been elected: writes stay "
                    "paused until it is heard (replication-quorum).",
                    clusterNodeLabel(peer).text);
+        f->is_overdue = true;
         f->last_ping = last_ping;
     }
     bool no_election = m->current_epoch == f->began_epoch;

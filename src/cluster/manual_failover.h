@@ -70,7 +70,8 @@ typedef struct manualFailover {
     bool has_data;           /* the replica had data when it got the order */
     bool is_forced;          /* FORCE by a user */
     uint64_t began_epoch;    /* paused: the current epoch when it began */
-    uint64_t last_ping;      /* paused: of those sent before it has timed out */
+    bool is_overdue;         /* paused: it has timed out, and the replica may have been elected */
+    uint64_t last_ping;      /* overdue: of those sent before it has timed out; 0: none */
 } manualFailover;
 
 /* Which PING of this node a message answers: pings to a node have ascending numbers from 1 on. */

@@ -330,6 +330,13 @@ static void with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known(vo
     reply.ping = sent + 1;
     assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
     assert_int_equal(f.step, MANUAL_IDLE);
+    /* After a restart no PING was sent to it yet. */
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_true(manualFailoverKeepsPause(&f, &map, 0, M, 1001 + M + M / 20));
+    assert_true(f.is_overdue); /* it is logged once */
+    assert_true(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + M + M / 10));
+    reply.ping = 1;
+    assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
     /* Nobody was asked for votes; or somebody was. */
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
     assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 2 * M));
