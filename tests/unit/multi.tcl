@@ -430,18 +430,18 @@ start_server {tags {multi watch}} {
     }
 
     test {a key that expires after WATCH makes EXEC fail} {
-        r set key value px 50
+        r set key value px 500
         r watch key
         # The key is not accessed: EXEC itself must notice that it has expired.
         set other [connect]
-        $other set clock x px 60
+        $other set clock x px 510
         wait_for_condition 100 10 {[$other exists clock] == 0}
         assert_equal [fails] [outcome]
     }
 
     test {a key that expires after WATCH and is removed makes EXEC fail} {
         set other [connect]
-        r set key value px 50
+        r set key value px 500
         r watch key
         wait_for_condition 100 10 {[$other exists key] == 0}
         assert_equal [fails] [outcome]

@@ -308,7 +308,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         r acl deluser alice bob
         $alice -close
         $bob -close
-        assert {![string match *user_maxmemory* [r info memory]]}
+        wait_for_condition 400 20 {![string match *user_maxmemory* [r info memory]]}
     }
 
     test {a user limited to a database has its keys} {
