@@ -319,7 +319,7 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 sim_program := $(out)/tests/sim/sim
 sim_machines := $(addprefix repl/,backlog failover_state history link link_dual primary primary_sync quorum) \
                 $(patsubst src/%.c,%,$(wildcard src/cluster/map*.c src/cluster/message*.c)) \
-                $(addprefix cluster/,bus bus_clock bus_hold bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot slot_job slot_moves slot_ranges slot_source slot_target topology valid) \
+                $(addprefix cluster/,bus bus_clock bus_hold bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot slot_job slot_moves slot_ranges slot_source slot_target topology valid voters voters_change) \
                 $(addprefix sentinel/,down failover hello info lines promotion quorum_choice tick view vote)
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
                 $(call objects_of,base ds resp io config) $(out)/build_info.o

@@ -29,12 +29,21 @@ static bool mayMove(void *arg, const clusterNode *n, bool is_lost) {
     return is_lost || busIsLost(b, n);
 }
 
+/* Nothing is told in a cluster without cluster-replicas-vote. */
+static uint8_t ownFlags(const clusterBus *b) {
+    const clusterMap *m = b->map;
+    bool wants = b->rules.replicas_vote;
+    bool tells = wants || m->voters.stamp.term || m->has_heard_voters;
+    return (uint8_t)((b->never_short ? 0 : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS) |
+                     (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0));
+}
+
 gossipRules busGossipRules(clusterBus *b) {
     return (gossipRules){.tls = b->rules.tls,
                          .cluster_ok = b->state->ok,
                          .announces_ip = b->rules.announces_ip,
                          .flags = manualFailoverHasPaused(&b->manual) ? MESSAGE_PAUSED : 0,
-                         .own_flags = b->never_short ? 0 : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS,
+                         .own_flags = ownFlags(b),
                          .supported =
                              NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
                          .percent = b->rules.gossip_percent,
@@ -111,6 +120,19 @@ void busApplyTopology(clusterBus *b, const topologyActs *acts) {
     check(b->map->myself->primary == acts->follow);
     b->procs->follow(b->arg, acts->follow);
     busTellAll(b, b->now_ms);
+}
+
+void busActOnVoters(clusterBus *b, votersActs acts) {
+    if (acts.ask) busAskAboutVoters(b);
+    if (acts.tell) busTellAll(b, b->now_ms);
+}
+
+static void tickVoters(clusterBus *b) {
+    const votersRules rules = {.replicas_vote = b->rules.replicas_vote,
+                               .timeout_ms = b->rules.timeout_ms};
+    /* An answer to one election must not count in another one. */
+    if (b->election.step == ELECTION_ASKED) return;
+    busActOnVoters(b, votersTick(&b->voters_change, b->map, &rules, b->now_ms));
 }
 
 static void becomePrimary(clusterBus *b) {
@@ -265,6 +287,7 @@ void busTick(clusterBus *b, int64_t now_ms) {
     }
     if (failureTick(b->map, &failure, now_ms)) busTellVoters(b);
     openSlotsTick(b->map, 2 * b->rules.timeout_ms, now_ms);
+    tickVoters(b);
     busStep(b, now_ms);
     joinOrphan(b);
     busSeek(b); /* the last: it may take a later time */
@@ -276,6 +299,7 @@ void busReset(clusterBus *b, bool hard) {
     b->election = (election){0};
     if (manualFailoverHasPaused(&b->manual)) b->procs->pauseWrites(b->arg, 0);
     b->manual = (manualFailover){0};
+    b->voters_change = (votersChange){0};
     clusterMapReset(b->map, hard);
     /* The other ends of the remaining links are unknown now. */
     busDropIf(b, NULL);
@@ -314,6 +338,8 @@ const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now
                "FAILOVER TAKEOVER promotes it nevertheless.";
     manualActs acts = manualFailoverOrder(&b->manual, &b->election, b->map, order, who,
                                           b->rules.manual_timeout_ms, now_ms);
+    if (acts.promoted && !votersAreReached(b->map, b->rules.timeout_ms, now_ms))
+        votersTakeOver(b->map);
     busActOnManual(b, &acts);
     busSweep(b);
     return NULL;

@@ -42,6 +42,7 @@
 #include "cluster/message.h"
 #include "cluster/seeds.h"
 #include "cluster/set_slot.h"
+#include "cluster/voters_change.h"
 #include "ds/list.h"
 
 enum {
@@ -95,8 +96,10 @@ typedef struct nodeLinks {
     bool wants_full;
     int64_t asked_full_ms, full_until_ms;
     uint64_t pings; /* number of those sent to it; the answers on a link are in their order */
-    /* The last one that it has answered, and its current epoch in the answer that counts. */
+    /* The last one that it has answered; its current epoch and set of voters in the answer that
+     * counts. */
     uint64_t answered, answered_epoch;
+    voterStamp answered_voters;
     uint64_t asked; /* of answers to later ones the first counts: bus_hold.c */
 } nodeLinks;
 
@@ -115,6 +118,7 @@ typedef struct busRules {
     int gossip_percent;
     bool tls, announces_ip;
     bool full_coverage, replica_migration, no_failover;
+    bool replicas_vote; /* cluster-replicas-vote */
     int migration_barrier;
     int validity_factor;
     int64_t repl_ping_ms;  /* repl-ping-replica-period */
@@ -182,6 +186,7 @@ typedef struct clusterBus {
     void *arg;
     election election;
     manualFailover manual;
+    votersChange voters_change;
     busCounts counts;
     /* For tests: messages of this type, or by BUS_DROP_..., are ignored; and end their link. */
     int dropped_type;

@@ -12,7 +12,8 @@
  *
  * - A majority of the voters has no greater epoch than this node had when it began to tell. An
  *   election that counts what it has told has a greater one, as its candidate has read the message,
- *   and voters keep the epoch in which they have voted.
+ *   and voters keep the epoch in which they have voted. Voters with a later set (voters.h) than
+ *   this node do not count: they may be outnumbered by others in it.
  * - No other node of the shard was elected: each of them has been heard, or was forgotten.
  *
  * A node that was elected claims the slots when it is heard, and this one follows it. What is held
@@ -23,13 +24,15 @@
  * back. So it confirms nothing until one of the same is known from replies to a PING that was sent
  * after its election, and tells of it:
  *
- * - A majority of the voters, itself not included, has no greater epoch than that of the election:
- *   they have voted in no later one, and now know an owner of the slots with a greater epoch than
- *   others could claim. The old primary counts for the place that this node has now.
+ * - A majority of the voters has no greater epoch than that of the election: they have voted in no
+ *   later one, and now know an owner of the slots with a greater epoch than others could claim.
+ *   Among owners the old primary counts for the place that this node has now. A winner that is a
+ *   member of a set counts, unless it has voted in a later election before it won its own.
  * - Each node of the shard but the old primary follows this one: none was elected, and none will
  *   be that lacks what it has. */
 #include "base/base.h"
 #include "cluster/bus_priv.h"
+#include "cluster/voters.h"
 
 static bool isHeldFor(const clusterMap *m, const clusterNode *primary) {
     return primary && memcmp(m->held_for, primary->id, NODE_ID_LEN) == 0;
@@ -52,16 +55,31 @@ static void askAll(clusterBus *b) {
     busPingAll(b);
 }
 
+/* It has voted in no election after that of held_epoch, and acts by no later set. */
+static bool hasNotVoted(const clusterMap *m, const clusterNode *n) {
+    return isHeard(n) && n->links->answered_epoch <= m->held_epoch &&
+           voterStampCompare(n->links->answered_voters, m->voters.stamp) <= 0;
+}
+
+/* The place of a winner among the owners: for those that have not heard of it its old primary has
+ * it. One that has slots again counts for these. */
+static bool hasPlaceNotVoted(const clusterMap *m) {
+    const clusterNode *old = clusterMapFind(m, sliceMake(m->held_for, NODE_ID_LEN));
+    return old && !clusterNodeVotes(old) && hasNotVoted(m, old);
+}
+
+static bool hasVoterNotVoted(const void *arg, const clusterNode *n) {
+    const clusterMap *m = arg;
+    if (n != m->myself) return hasNotVoted(m, n);
+    bool is_owner = isWinner(m) && m->voters.rule != VOTERS_ALL;
+    bool is_member = m->voters.rule != VOTERS_OWNERS; /* the own vote may be for a later one */
+    return (!is_owner || hasPlaceNotVoted(m)) && (!is_member || m->vote_epoch <= m->held_epoch);
+}
+
 /* No election has been won that counts what this node has told; or, of a winner, none after its
- * own. */
+ * own. Members of a set of a later term need not be those of that election. */
 static bool hasMajorityNotVoted(const clusterMap *m) {
-    int count = 0;
-    for (int i = 1; i < m->node_count; i++) {
-        const clusterNode *n = m->nodes[i];
-        bool counts = clusterNodeVotes(n) || (isWinner(m) && isHeldFor(m, n));
-        count += counts && isHeard(n) && n->links->answered_epoch <= m->held_epoch;
-    }
-    return count > clusterMapCountVoters(m) / 2;
+    return m->voters.stamp.term <= m->held_epoch && votersAgree(m, hasVoterNotVoted, m);
 }
 
 /* Another node of the shard that was not heard; NULL: there is none. */

@@ -23,6 +23,7 @@ int64_t busStreamOffset(const clusterBus *b);
 void busApplyTopology(clusterBus *b, const topologyActs *acts);
 void busActOnElection(clusterBus *b, electionActs acts);
 void busActOnManual(clusterBus *b, const manualActs *acts);
+void busActOnVoters(clusterBus *b, votersActs acts);
 /* The node has failed: tells all. */
 void busTellFailed(void *arg, clusterNode *failed);
 
@@ -92,6 +93,8 @@ void busPongTo(clusterBus *b, const clusterNode *to);
 void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about);
 /* A header alone; `to` NULL: to all nodes. */
 void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags);
+/* To all nodes: this node changes the set of voters, and wants votes. */
+void busAskAboutVoters(clusterBus *b);
 
 /* ---- bus_receive.c ---- */
 

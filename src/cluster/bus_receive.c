@@ -129,7 +129,10 @@ static manualReply replyOf(const busLink *l, const message *m) {
 static void noteAnswer(clusterNode *sender, manualReply reply, const messageHeader *h) {
     if (!reply.ping) return;
     nodeLinks *links = busLinksOf(sender);
-    if (links->answered <= links->asked) links->answered_epoch = h->current_epoch;
+    if (links->answered <= links->asked) {
+        links->answered_epoch = h->current_epoch;
+        links->answered_voters = h->voters;
+    }
     links->answered = reply.ping;
 }
 
@@ -148,7 +151,9 @@ static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const mes
                                              busStreamOffset(b));
     busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
+    voterStamp voters = b->map->voters.stamp;
     gossipReadExtensions(b->map, sender, m, b->now_ms);
+    if (voterStampCompare(voters, b->map->voters.stamp) != 0) busTellAll(b, b->now_ms);
 }
 
 /* ------------------------------------------------------------------ the short form */
@@ -205,6 +210,11 @@ static void takeFail(clusterBus *b, clusterNode *sender, const message *m) {
 }
 
 static void takeRequest(clusterBus *b, clusterNode *sender, const messageHeader *h) {
+    if (h->own_flags & MESSAGE_ABOUT_VOTERS) {
+        if (votersRequest(b->map, sender, h, b->started_ms, b->now_ms))
+            busSendEmpty(b, sender, MESSAGE_AUTH_ACK, 0);
+        return;
+    }
     electionVerdict v = electionRequest(b->map, sender, h, b->started_ms, b->now_ms);
     if (v.update) busUpdate(b, sender, v.update);
     /* The map is saved before it is sent. */
@@ -218,6 +228,10 @@ static void takeManual(clusterBus *b, clusterNode *sender) {
 }
 
 static void takeVote(clusterBus *b, clusterNode *sender, const messageHeader *h) {
+    if (h->current_epoch == b->voters_change.term) {
+        busActOnVoters(b, votersVote(&b->voters_change, b->map, sender, h));
+        return;
+    }
     busTakeOffset(b);
     busActOnElection(b, electionVote(&b->election, b->map, sender, h, b->now_ms));
 }
@@ -324,6 +338,7 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
         l->is_greeted = true;
         if (!m->is_short) l->takes_short = m->header.own_flags & MESSAGE_TAKES_SHORT;
         if (sender && !m->is_short) sender->unclaims = m->header.own_flags & MESSAGE_UNCLAIMS;
+        if (sender && sender != b->map->myself) votersHeard(b->map, sender, &m->header, b->now_ms);
     }
     if (!l->is_inbound && !l->node) {
         if (m->type == MESSAGE_PONG) busTakeProbed(b, l, sender, m);

@@ -96,7 +96,7 @@ void busTellVoters(clusterBus *b) {
     check(b->map->node_count > 0);
     for (int i = 1; i < b->map->node_count; i++) {
         const clusterNode *n = b->map->nodes[i];
-        if (clusterNodeVotes(n) && !(n->flags & NODE_HANDSHAKE)) busPongTo(b, n);
+        if (clusterNodeIsVoter(b->map, n) && !(n->flags & NODE_HANDSHAKE)) busPongTo(b, n);
     }
 }
 
@@ -149,6 +149,15 @@ void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_
     } else {
         sendToAll(b, type, &bytes);
     }
+    strFree(&bytes);
+}
+
+void busAskAboutVoters(clusterBus *b) {
+    str bytes = STR_EMPTY;
+    messageHeader h = busHeader(b);
+    h.own_flags |= MESSAGE_ABOUT_VOTERS;
+    messageWriteEmpty(&bytes, MESSAGE_AUTH_REQUEST, &h);
+    sendToAll(b, MESSAGE_AUTH_REQUEST, &bytes);
     strFree(&bytes);
 }
 

@@ -33,7 +33,7 @@ typedef struct clusterConfig {
     /* Failover and coverage. */
     int cluster_replica_validity_factor, cluster_migration_barrier;
     bool cluster_allow_replica_migration, cluster_require_full_coverage;
-    bool cluster_replica_no_failover;
+    bool cluster_replica_no_failover, cluster_replicas_vote;
     int cluster_manual_failover_timeout; /* ms */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;
     /* Announced properties of the node. */

@@ -12,6 +12,7 @@
 #include "cluster/endpoint.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/voters.h"
 #include "engine/reply.h"
 #include "repl/role.h"
 
@@ -62,6 +63,21 @@ static void countLink(void *arg, const busLink *l) {
     if (l->node && l->is_open) counts[l->is_inbound]++;
 }
 
+/* While replicas vote, or are to. */
+static void printVoters(str *out) {
+    static const char *const rules[VOTER_RULES] = {
+        [VOTERS_OWNERS] = "owners", [VOTERS_BOTH] = "both", [VOTERS_ALL] = "all"};
+    const voterSet *set = &serverMap.voters;
+    int count = 0;
+    if (!clusterConf.cluster_replicas_vote && set->rule == VOTERS_OWNERS) return;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *n = serverMap.nodes[i];
+        count += !n->is_member && clusterNodeIsVoter(&serverMap, n);
+    }
+    strAppendFormat(out, "cluster_voters:%d\r\ncluster_voters_rule:%s\r\n", count + set->count,
+                    rules[set->rule]);
+}
+
 /* What Valkey does not have. */
 static void printOwnFields(str *out) {
     int links[2] = {0, 0}, reports = 0;
@@ -73,6 +89,7 @@ static void printOwnFields(str *out) {
     strAppendFormat(out, "cluster_failure_reports:%d\r\n", reports);
     strAppendFormat(out, "cluster_links_outbound:%d\r\ncluster_links_inbound:%d\r\n", links[0],
                     links[1]);
+    printVoters(out);
 }
 
 void clusterPrintInfo(str *out) {

@@ -2,6 +2,7 @@
 #include "cluster/cluster_state.h"
 
 #include "base/base.h"
+#include "cluster/voters.h"
 
 enum {
     WRITABLE_DELAY_MS =
@@ -23,8 +24,9 @@ static bool isCovered(const clusterMap *m) {
     return m->slots_assigned == SLOT_COUNT && clusterMapCountSlots(m, NODE_FAILED) == 0;
 }
 
-/* Counts the voting nodes; returns whether the majority is reachable. */
-static bool isMajority(clusterState *s, const clusterMap *m) {
+/* Counts the primaries with slots; returns whether the majority of voters is reachable. */
+static bool isMajority(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
+                       int64_t now_ms) {
     int reachable = 0;
     s->size = 0;
     for (int i = 0; i < m->node_count; i++) {
@@ -33,6 +35,7 @@ static bool isMajority(clusterState *s, const clusterMap *m) {
         s->size++;
         reachable += !(n->flags & (NODE_FAILED | NODE_MAYBE_FAILED));
     }
+    if (m->voters.stamp.term) return votersAreReached(m, rules->node_timeout_ms, now_ms);
     return reachable >= s->size / 2 + 1;
 }
 
@@ -52,7 +55,7 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterState
         wrong = "At least one hash slot is not served by any available node. Please check the "
                 "'cluster-require-full-coverage' configuration.";
     }
-    if (!isMajority(s, m)) {
+    if (!isMajority(s, m, rules, now_ms)) {
         wrong = "I am part of a minority partition.";
         s->minority_ms = now_ms;
     }

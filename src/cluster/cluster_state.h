@@ -13,7 +13,7 @@
 typedef struct clusterState {
     bool ok;
     const char *wrong;   /* why it is not; NULL: not known yet, or it is */
-    int size;            /* nodes that vote */
+    int size;            /* primaries with slots */
     int64_t first_ms;    /* time of the first update */
     int64_t minority_ms; /* last time the majority of the voting nodes was not reachable */
 } clusterState;

@@ -56,9 +56,10 @@ void clusterCountFailureReportsCommand(ctx *c) {
     replyInteger(c, busCountReports(&serverBus, n, serverBusNowMs()));
 }
 
-static void logReset(bool hard) {
+static void logReset(bool hard, const char old_id[NODE_ID_LEN]) {
     const clusterNode *myself = serverMap.myself;
-    if (hard) logNotice("Node hard reset, now I'm %.40s", myself->id);
+    if (memcmp(old_id, myself->id, NODE_ID_LEN) != 0)
+        logNotice("Node %s reset, now I'm %.40s", hard ? "hard" : "soft", myself->id);
     logNotice("Moving myself to a new shard %.40s.", myself->shard_id);
 }
 
@@ -78,8 +79,10 @@ void clusterResetCommand(ctx *c) {
         logNotice("Cluster reset (user request from '%s').", strText(&client));
         strFree(&client);
         if (serverMap.myself->flags & NODE_REPLICA) serverRoleEmpty();
+        char old_id[NODE_ID_LEN];
+        memcpy(old_id, serverMap.myself->id, NODE_ID_LEN);
         busReset(&serverBus, hard);
-        logReset(hard);
+        logReset(hard, old_id);
         serverRoleChanged();
         pubsubSlotsChanged(serverRoleServes);
         replyOk(c);

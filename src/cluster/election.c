@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "cluster/topology.h"
+#include "cluster/voters.h"
 
 enum {
     DELAY_DIVISOR = 30,
@@ -86,6 +87,7 @@ static bool mayStartAtOnce(const clusterMap *m, const election *e) {
 enum reasonToWait {
     WAIT_NOTHING,
     WAIT_DATA_AGE,
+    WAIT_MEMBER,
     WAIT_DELAY,
     WAIT_QUORUM,
     WAIT_VOTES,
@@ -95,14 +97,14 @@ enum reasonToWait {
 static const char *const wait_texts[] = {
     [WAIT_DATA_AGE] = "Disconnected from primary for longer than allowed. Please check the "
                       "'cluster-replica-validity-factor' configuration option.",
+    [WAIT_MEMBER] = "The primary was not among the voters yet when it failed "
+                    "(cluster-replicas-vote).",
     [WAIT_DELAY] = "Waiting the delay before I can start a new failover.",
     [WAIT_QUORUM] = "Waiting for replicas: enough of them must know of the failure, and none of "
                     "these have more data (replication-quorum).",
     [WAIT_VOTES] = "Waiting for votes, but majority still not reached.",
     [WAIT_EXPIRED] = "Failover attempt expired.",
 };
-
-static int quorumOf(const clusterMap *m) { return clusterMapCountVoters(m) / 2 + 1; }
 
 /* Tells why there is no failover so far, if the reason is new or some seconds have passed. */
 static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why, int64_t now_ms) {
@@ -114,7 +116,8 @@ static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why,
     e->told_ms = now_ms;
     logNotice("Currently unable to failover: %s", wait_texts[why]);
     if (why == WAIT_VOTES || why == WAIT_EXPIRED)
-        logNotice("Needed quorum: %d. Number of votes received so far: %d", quorumOf(m), e->votes);
+        logNotice("Needed quorum: %d. Number of votes received so far: %d", votersQuorum(m),
+                  e->votes);
 }
 
 /* ------------------------------------------------------------------ the candidate */
@@ -196,13 +199,16 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
     check(m->myself->flags & NODE_REPLICA);
     uint64_t epoch = clusterMapNextEpoch(m);
     if (epoch == m->current_epoch) return (electionActs){0}; /* there is none */
-    clusterMapSetEpochs(m, epoch, m->vote_epoch);
+    /* A member votes for itself: that is on disk before others are asked. */
+    bool votes = clusterNodeIsVoter(m, m->myself);
+    clusterMapSetEpochs(m, epoch, votes ? epoch : m->vote_epoch);
     e->step = ELECTION_ASKED;
     e->asked = true;
     e->start_ms = now_ms;
     e->end_ms = endOf(rules, now_ms);
     e->epoch = epoch;
-    e->votes = 0;
+    e->votes = votes;
+    e->voters = m->voters.stamp;
     e->has_data = m->myself->offset != 0;
     logNotice("Starting a failover election for epoch %llu, node config epoch is %llu",
               (unsigned long long)e->epoch, (unsigned long long)m->myself->primary->epoch);
@@ -294,6 +300,10 @@ static bool mustReplace(election *e, const clusterMap *m, const electionRules *r
     if (!primary || !primary->slot_count) return false;
     if (rules->manual_end_ms) return true;
     if (!(primary->flags & NODE_FAILED) || !rules->allowed) return false;
+    if (m->voters.rule == VOTERS_ALL && !primary->is_member) {
+        tellWaiting(e, m, WAIT_MEMBER, now_ms);
+        return false;
+    }
     if (!rules->data_age_max_ms || rules->data_age_ms <= rules->data_age_max_ms) return true;
     tellWaiting(e, m, WAIT_DATA_AGE, now_ms);
     return false;
@@ -354,11 +364,23 @@ static void win(election *e, clusterMap *m) {
     stop(e);
 }
 
+typedef struct ballot {
+    const clusterMap *map;
+    uint64_t epoch;
+} ballot;
+
+static bool hasVoted(const void *arg, const clusterNode *n) {
+    const ballot *b = arg;
+    return n == b->map->myself ? b->map->vote_epoch == b->epoch : n->ack_epoch == b->epoch;
+}
+
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms) {
     const clusterNode *primary = m->myself->primary;
-    if (e->step != ELECTION_ASKED || now_ms > e->end_ms || !clusterNodeVotes(from))
+    if (e->step != ELECTION_ASKED || now_ms > e->end_ms || !clusterNodeIsVoter(m, from))
         return (electionActs){0};
+    /* It has asked as one that has another set of voters. */
+    if (voterStampCompare(e->voters, m->voters.stamp) != 0) return (electionActs){0};
     if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
     /* What was asked for is the place of this primary. */
     if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
@@ -366,7 +388,8 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     if (e->has_data && !m->myself->offset) return (electionActs){0};
     from->ack_epoch = e->epoch;
     e->votes++;
-    if (e->votes < quorumOf(m)) return (electionActs){0};
+    const ballot b = {m, e->epoch};
+    if (!votersAgree(m, hasVoted, &b)) return (electionActs){0};
     win(e, m);
     return (electionActs){.won = true};
 }
@@ -443,10 +466,11 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
 
 electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
                                 int64_t started_ms, int64_t now_ms) {
-    if (!clusterNodeVotes(m->myself)) return (electionVerdict){0};
+    if (!clusterNodeIsVoter(m, m->myself)) return (electionVerdict){0};
     if (!topologyAccepts(m, candidate, h->current_epoch, h->epoch)) return (electionVerdict){0};
     if (now_ms - started_ms < SAFE_AFTER_MS)
         return deny(candidate, ": it is not safe to vote in this moment)");
+    if (!votersTrust(m, h->voters)) return deny(candidate, ": its set of voters is outdated");
     unsigned long long asked = h->current_epoch, current = m->current_epoch;
     if (asked < current)
         return deny(candidate, ": reqEpoch (%llu) < curEpoch(%llu)", asked, current);

@@ -58,9 +58,10 @@ typedef struct election {
     uint64_t seen_epoch;          /* the current one when it last looked, while it is delayed */
     uint64_t epoch;
     int votes;
-    bool has_data; /* this node had data when it asked */
-    bool asked;    /* for votes of that epoch, and has not won; also when it has given up */
-    bool force;    /* the votes are wanted even of nodes that do not know of the failure yet */
+    voterStamp voters; /* the set of voters by which it has asked */
+    bool has_data;     /* this node had data when it asked */
+    bool asked;        /* for votes of that epoch, and has not won; also when it has given up */
+    bool force;        /* the votes are wanted even of nodes that do not know of the failure yet */
     /* With a quorum of replication: since when enough replicas agree; 0: they do not. */
     int64_t agreed_ms;
     int64_t told_ms; /* of the last line in the log that tells why there is no failover so far */

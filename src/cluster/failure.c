@@ -2,6 +2,7 @@
 #include "cluster/failure.h"
 
 #include "base/base.h"
+#include "cluster/voters.h"
 
 enum {
     REPORT_TIMEOUTS = 2,      /* a report counts for so many timeouts */
@@ -27,12 +28,29 @@ static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
                    clusterNodeLabel(n).text, n->slot_count);
 }
 
+typedef struct suspect {
+    const clusterMap *map;
+    const clusterNode *node;
+} suspect;
+
+static bool suspects(const void *arg, const clusterNode *n) {
+    const suspect *s = arg;
+    return n == s->map->myself || clusterNodeHasReport(s->node, n);
+}
+
+static bool areSuspecting(clusterMap *m, clusterNode *n, const failureRules *rules,
+                          int64_t now_ms) {
+    int reports = failureCountReports(n, rules, now_ms);
+    const suspect s = {m, n};
+    if (!m->voters.stamp.term) /* all reports are those of voters */
+        return reports + clusterNodeVotes(m->myself) >= clusterMapCountVoters(m) / 2 + 1;
+    return votersAgree(m, suspects, &s);
+}
+
 /* Marks the node as failed if the majority of voters agrees. */
 static void markByQuorum(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
     if (!(n->flags & NODE_MAYBE_FAILED)) return; /* this node can reach it, or has marked it */
-    int quorum = clusterMapCountVoters(m) / 2 + 1;
-    int failures = failureCountReports(n, rules, now_ms) + clusterNodeVotes(m->myself);
-    if (failures < quorum) return;
+    if (!areSuspecting(m, n, rules, now_ms)) return;
     logNotice("Marking node %s as failing (quorum reached).", clusterNodeLabel(n).text);
     mark(m, n, now_ms);
     rules->failed(rules->arg, n);
@@ -107,19 +125,19 @@ static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t no
 }
 
 bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
-    bool suspects = false;
+    bool has_suspected = false;
     for (int i = 0; i < m->node_count; i++) {
         clusterNode *n = m->nodes[i];
         if (!isWatched(m, n) || n->flags & (NODE_MAYBE_FAILED | NODE_FAILED)) continue;
         if (!isSilent(n, rules, now_ms)) continue;
         logDebug("*** NODE %.40s possibly failing", n->id);
         clusterMapSetFlags(m, n, NODE_MAYBE_FAILED, 0);
-        if (!clusterNodeVotes(m->myself))
+        if (!clusterNodeIsVoter(m, m->myself))
             logNotice("NODE %s possibly failing.", clusterNodeLabel(n).text);
-        suspects = true;
+        has_suspected = true;
         markByQuorum(m, n, rules, now_ms);
     }
-    return suspects && clusterNodeVotes(m->myself);
+    return has_suspected && clusterNodeIsVoter(m, m->myself);
 }
 
 /* ------------------------------------------------------------------ what others tell */
@@ -135,7 +153,7 @@ void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
                    const gossipEntry *entry, const failureRules *rules, int64_t now_ms) {
     bool fails = entry->node_flags & (NODE_MAYBE_FAILED | NODE_FAILED);
     if (!isWatched(m, about) || from == about) return;
-    if (clusterNodeVotes(from)) {
+    if (clusterNodeIsVoter(m, from)) {
         if (!fails && clusterNodeUnreport(about, from))
             logVerbose("Node %s reported node %s is back online.", clusterNodeLabel(from).text,
                        clusterNodeLabel(about).text);
@@ -149,6 +167,11 @@ void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
 
 void failureReceived(clusterMap *m, const clusterNode *from, clusterNode *about, int64_t now_ms) {
     if (!isWatched(m, about) || about->flags & NODE_FAILED) return;
+    if (!votersTrust(m, from->voters)) { /* the others will tell, too */
+        logVerbose("FAIL message of %s about %s is ignored: its set of voters is outdated",
+                   clusterNodeLabel(from).text, clusterNodeLabel(about).text);
+        return;
+    }
     logNotice("FAIL message received from %s about %s", clusterNodeLabel(from).text,
               clusterNodeLabel(about).text);
     mark(m, about, now_ms);

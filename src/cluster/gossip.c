@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "cluster/valid.h"
+#include "cluster/voters.h"
 
 enum {
     ENTRIES_MIN = 3,
@@ -42,6 +43,7 @@ messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
                            .sender = n->id,
                            .primary = n->primary ? n->primary->id : NULL,
                            .slots = (const uint8_t *)slots,
+                           .voters = m->voters.stamp,
                            .ip = rules->announces_ip ? strSlice(&n->ip) : SLICE("")};
 }
 
@@ -115,6 +117,8 @@ void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messag
     if (to && to->flags & NODE_HAS_EXTENSIONS) {
         const messageExtensions e = extensionsOf(m, rules);
         messageAddExtensions(&w, &e);
+        if (to->tells_voters && voterStampCompare(to->voters, m->voters.stamp) < 0)
+            messageAddVoters(&w, &m->voters);
     }
     messageEnd(&w);
 }
@@ -195,6 +199,14 @@ static void setText(clusterMap *m, str *to, slice text, bool valid) {
     clusterMapSetText(m, to, valid ? text : SLICE(""));
 }
 
+/* The term is an epoch: none is greater than those that are known. */
+static void readVoters(clusterMap *m, slice bytes) {
+    voterSet set;
+    if (!messageReadVoters(bytes, &set)) return;
+    if (set.stamp.term <= m->current_epoch) (void)votersInstall(m, &set);
+    memFree(set.ids);
+}
+
 void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms) {
     messageExtensions e;
     messageReadExtensions(msg, &e);
@@ -209,6 +221,7 @@ void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, 
     if (e.shard_id && validIsId(sliceMake(e.shard_id, NODE_ID_LEN)))
         clusterMapSetShard(m, from, e.shard_id);
     for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], now_ms);
+    if (e.voters.len) readVoters(m, e.voters);
 }
 
 void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {

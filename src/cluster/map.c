@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "cluster/map_priv.h"
+#include "cluster/voters.h"
 
 /* ------------------------------------------------------------------ ids */
 
@@ -37,6 +38,7 @@ clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t no
     randomHex(n->shard_id, NODE_ID_LEN);
     n->flags = NODE_PRIMARY;
     n->added_ms = now_ms;
+    n->is_member = votersHas(&m->voters, id);
     n->index = m->node_count;
     m->nodes = memRealloc(m->nodes, (size_t)(m->node_count + 1) * sizeof(*m->nodes));
     m->nodes[m->node_count++] = n;
@@ -91,6 +93,7 @@ void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]) 
     clusterNode *primary = n->primary;
     leavePrimary(n);
     memcpy(n->id, id, NODE_ID_LEN);
+    n->is_member = votersHas(&m->voters, id);
     if (primary) joinPrimary(n, primary);
     hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
     m->changed |= CLUSTER_MAP_SAVE;
@@ -215,6 +218,7 @@ void clusterMapClear(clusterMap *m) {
     memFree(m->nodes);
     for (int kind = 0; kind < SLOT_OPEN_KINDS; kind++) memFree(m->open[kind]);
     clusterMapForbidNone(m);
+    memFree(m->voters.ids);
     hashtableFree(&m->ids, NULL, NULL);
     memset(m, 0, sizeof(*m));
 }
@@ -229,13 +233,16 @@ void clusterMapReset(clusterMap *m, bool hard) {
     clusterMapForbidNone(m);
     clusterMapSetHold(m, NULL, 0);
     clusterMapSetPause(m, NULL, 0);
+    /* A member forgets its set: it must not vote for nodes with an earlier one as that member. */
+    bool is_member = m->voters.rule != VOTERS_OWNERS;
+    votersReset(m);
     randomHex(text, NODE_ID_LEN);
     clusterMapSetShard(m, m->myself, text);
-    if (hard) {
+    if (hard || is_member) {
         randomHex(text, NODE_ID_LEN);
         clusterMapSetId(m, m->myself, text);
-        m->myself->epoch = m->current_epoch = m->vote_epoch = 0;
     }
+    if (hard) m->myself->epoch = m->current_epoch = m->vote_epoch = 0;
     check(m->node_count == 1);
     check(m->myself->replica_count == 0);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC | CLUSTER_MAP_STATE;

@@ -56,7 +56,13 @@ struct clusterNode {
     int64_t orphaned_ms; /* since when a primary has no replica that works */
     /* Since when all connections to its bus port are refused, and when the last one was. */
     int64_t refused_ms, last_refused_ms;
-    int64_t moved_ms;    /* when its address has become known, since the start */
+    int64_t moved_ms; /* when its address has become known, since the start */
+    /* Of voters.h: it is a member of this node's set; what it has told since this node has started,
+     * if anything: the directive, its set, and its current epoch then. */
+    bool is_member, tells_voters, has_told_voters, wants_vote;
+    voterStamp voters;
+    uint64_t voters_epoch;
+    int64_t ahead_ms;    /* since when its set is later than that of this node; 0: it is not */
     failReport *reports; /* map_reports.c */
     int report_count;
     /* Of the bus: its connections to this node, and whether the outbound one is up. */
@@ -114,14 +120,15 @@ typedef struct clusterMap {
      * although the own one may be greater; may be NULL. */
     bool (*is_granted)(const void *arg, const clusterNode *to, int slot, uint64_t epoch);
     const void *is_granted_arg;
-    /* With replication-quorum: this replica has told that this primary has failed, and what the
-     * current epoch was when it began to; or this node was elected in its place with that epoch
-     * (bus_hold.c). Zeros: nothing is held. */
+    /* With replication-quorum: the primary that this replica has told to have failed, and the
+     * current epoch then; or that it has replaced, elected in that epoch (bus_hold.c). 0: none. */
     char held_for[NODE_ID_LEN];
     uint64_t held_epoch;
     /* The same of a primary that has paused writes, as this replica has the order to replace it. */
     char paused_for[NODE_ID_LEN];
     uint64_t paused_epoch;
+    voterSet voters;       /* voters.h */
+    bool has_heard_voters; /* other nodes have told of sets, or of the directive, since the start */
     /* Called before a node is removed; may be NULL. */
     void (*on_remove)(void *arg, clusterNode *n);
     void *on_remove_arg;
@@ -134,7 +141,8 @@ typedef struct clusterMap {
 void clusterMapInit(clusterMap *m, int64_t now_ms);
 void clusterMapClear(clusterMap *m);
 /* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard.
- * `hard`: it also gets a new id, and all epochs become 0. */
+ * `hard`: it also gets a new id, and all epochs become 0. A member of a set of voters (voters.h)
+ * gets a new id in any case. */
 void clusterMapReset(clusterMap *m, bool hard);
 /* Checks all invariants. NULL if they hold, else the violated one. For tests. */
 const char *clusterMapVerify(const clusterMap *m);
@@ -244,6 +252,7 @@ void clusterMapSetPause(clusterMap *m, const char *id, uint64_t epoch);
 bool clusterNodeReport(clusterNode *about, const clusterNode *from, int64_t now_ms);
 /* Withdraws a report; false if there was none. */
 bool clusterNodeUnreport(clusterNode *about, const clusterNode *from);
+bool clusterNodeHasReport(const clusterNode *about, const clusterNode *from);
 /* Removes reports older than `max_age_ms` and returns the number of others. */
 int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_ms);
 

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "cluster/map.h"
 #include "cluster/valid.h"
+#include "cluster/voters.h"
 
 /* Of nodes that a line of the text is about, while it is read. */
 enum { NODE_HAS_LINE = 1u << 30, SHOWN_BYTES_MAX = 200 };
@@ -26,6 +27,15 @@ static void printWithEpoch(str *out, const char *name, const char *id, uint64_t 
                         (unsigned long long)epoch);
 }
 
+/* Valkey skips variables that it does not know. */
+static void printVoters(str *out, const voterSet *set) {
+    if (!set->stamp.term) return;
+    strAppendFormat(out, " votersTerm %llu votersVersion %u votersRule %d",
+                    (unsigned long long)set->stamp.term, set->stamp.version, (int)set->rule);
+    for (int i = 0; i < set->count; i++)
+        strAppendFormat(out, "%s%.*s", i ? "," : " voters ", NODE_ID_LEN, set->ids[i]);
+}
+
 void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
     for (int i = 0; i < m->node_count; i++) {
         if (m->nodes[i]->flags & NODE_HANDSHAKE) continue;
@@ -36,6 +46,7 @@ void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
                     (unsigned long long)m->current_epoch, (unsigned long long)m->vote_epoch);
     printWithEpoch(out, "held", m->held_for, m->held_epoch);
     printWithEpoch(out, "paused", m->paused_for, m->paused_epoch);
+    printVoters(out, &m->voters);
     strAppendByte(out, '\n');
 }
 
@@ -214,12 +225,38 @@ static bool parseFields(reading *r, slice rest, slice address, uint32_t flags, c
 
 /* ------------------------------------------------------------------ lines */
 
+/* "id,id,...", in order. */
+static bool parseMembers(slice text, voterSet *set) {
+    size_t count = (text.len + 1) / (NODE_ID_LEN + 1);
+    if (text.len != count * (NODE_ID_LEN + 1) - 1) return false;
+    set->ids = memAlloc(count * NODE_ID_LEN);
+    set->count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        slice id = takeUntil(&text, ',');
+        if (!validIsId(id)) return false;
+        memcpy(set->ids[i], id.ptr, NODE_ID_LEN);
+        if (i && memcmp(set->ids[i - 1], set->ids[i], NODE_ID_LEN) >= 0) return false;
+    }
+    return text.len == 0;
+}
+
+static bool parseVoters(reading *r, uint64_t term, uint64_t version, uint64_t rule, slice members) {
+    voterSet set = {.stamp = {term, (uint32_t)version}, .rule = (voterRule)rule};
+    bool valid = rule < VOTER_RULES && version <= UINT32_MAX && term <= r->map->current_epoch;
+    valid = valid && (rule == VOTERS_OWNERS) == (members.len == 0);
+    if (valid && members.len) valid = parseMembers(members, &set);
+    if (valid && term) (void)votersInstall(r->map, &set);
+    memFree(set.ids);
+    return valid;
+}
+
 static bool parseVars(reading *r, slice line) {
-    enum { CURRENT, VOTE, HELD, PAUSED, EPOCHS };
+    enum { CURRENT, VOTE, HELD, PAUSED, TERM, VERSION, RULE, EPOCHS };
     static const char *const names[EPOCHS] = {"currentEpoch", "lastVoteEpoch", "heldEpoch",
-                                              "pausedEpoch"};
+                                              "pausedEpoch",  "votersTerm",    "votersVersion",
+                                              "votersRule"};
     uint64_t epochs[EPOCHS] = {0};
-    slice ids[2] = {SLICE(""), SLICE("")};
+    slice ids[2] = {SLICE(""), SLICE("")}, members = SLICE("");
     while (line.len) {
         slice name = takeUntil(&line, ' '), value = takeUntil(&line, ' ');
         int i = 0;
@@ -229,6 +266,8 @@ static bool parseVars(reading *r, slice line) {
         } else if (sliceIs(name, "heldFor") || sliceIs(name, "pausedFor")) {
             if (!validIsId(value)) return false;
             ids[sliceIs(name, "pausedFor")] = value;
+        } else if (sliceIs(name, "voters")) {
+            members = value;
         } else if (!sliceIs(name, "crc64")) { /* file_choice.h has checked it */
             logNotice("Skipping unknown cluster config variable '%.*s'", (int)name.len, name.ptr);
         }
@@ -239,7 +278,7 @@ static bool parseVars(reading *r, slice line) {
     clusterMapSetEpochs(r->map, current, epochs[VOTE]);
     if (ids[0].len) clusterMapSetHold(r->map, ids[0].ptr, epochs[HELD]);
     if (ids[1].len) clusterMapSetPause(r->map, ids[1].ptr, epochs[PAUSED]);
-    return true;
+    return parseVoters(r, epochs[TERM], epochs[VERSION], epochs[RULE], members);
 }
 
 /* The line of this node is parsed before others refer to its id. */

@@ -38,6 +38,10 @@ bool clusterNodeUnreport(clusterNode *about, const clusterNode *from) {
     return true;
 }
 
+bool clusterNodeHasReport(const clusterNode *about, const clusterNode *from) {
+    return findReport(about, from) < about->report_count;
+}
+
 int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_ms) {
     check(max_age_ms >= 0);
     for (int i = about->report_count - 1; i >= 0; i--) {

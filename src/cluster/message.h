@@ -65,9 +65,12 @@ enum messageFlag {
 
 /* Also flags, which Valkey ignores. */
 enum messageOwnFlag {
-    MESSAGE_TAKES_SHORT = 1u << 0, /* the sender understands the short form */
-    MESSAGE_WANTS_FULL = 1u << 1,  /* it needs the full form of the receiver */
-    MESSAGE_UNCLAIMS = 1u << 2,    /* it does not claim slots that it has granted */
+    MESSAGE_TAKES_SHORT = 1u << 0,   /* the sender understands the short form */
+    MESSAGE_WANTS_FULL = 1u << 1,    /* it needs the full form of the receiver */
+    MESSAGE_UNCLAIMS = 1u << 2,      /* it does not claim slots that it has granted */
+    MESSAGE_REPLICAS_VOTE = 1u << 3, /* cluster-replicas-vote */
+    MESSAGE_TELLS_VOTERS = 1u << 4,  /* it understands sets of voters and tells its own's stamp */
+    MESSAGE_ABOUT_VOTERS = 1u << 5,  /* AUTH_REQUEST: of a node that makes a new set of voters */
 };
 
 enum {
@@ -96,6 +99,7 @@ typedef struct messageHeader {
     const char *primary;  /* the same; NULL: the sender is a primary */
     const uint8_t *slots; /* SLOT_BYTES; NULL in a message of the short form */
     uint64_t slots_hash;  /* of the short form: messageHashSlots() */
+    voterStamp voters;    /* with MESSAGE_TELLS_VOTERS; zeros: no set, or not told */
     slice ip;             /* empty: the address of the connection */
 } messageHeader;
 
@@ -120,6 +124,7 @@ typedef struct messageExtensions {
     const char *shard_id; /* NULL: none */
     forgottenNode forgotten[MESSAGE_FORGOTTEN_MAX];
     int forgotten_count;
+    slice voters;     /* for messageReadVoters(); empty: none */
     int unknown_type; /* of an extension that is not known; -1: none */
 } messageExtensions;
 
@@ -160,6 +165,8 @@ unsigned messageTypeOf(slice bytes);
 gossipEntry messageNextGossip(const message *m, size_t *at, char id[NODE_ID_LEN]);
 /* The extensions of a PING, PONG or MEET. */
 void messageReadExtensions(const message *m, messageExtensions *out);
+/* A set of voters, whose ids are to be freed; false: it is invalid, nothing is allocated. */
+bool messageReadVoters(slice bytes, voterSet *out);
 
 /* ---- writing ---- */
 
@@ -181,6 +188,8 @@ uint64_t messageHashSlots(const void *slots);
 void messageAddGossip(messageWriter *w, const gossipEntry *g);
 /* Adds all extensions that are set. Gossip cannot follow. */
 void messageAddExtensions(messageWriter *w, const messageExtensions *e);
+/* For nodes that have told MESSAGE_TELLS_VOTERS only. Gossip cannot follow. */
+void messageAddVoters(messageWriter *w, const voterSet *set);
 /* Sets the length and the counts; every message ends with it. */
 void messageEnd(messageWriter *w);
 

@@ -27,7 +27,9 @@ enum {
     AT_PRIMARY = 2128,
     AT_IP = 2168,
     AT_EXTENSIONS = 2214, /* their number */
-    AT_STREAM = 2216,
+    AT_STREAM = 2216,     /* where Valkey has zeros */
+    AT_VOTERS_TERM = 2224,
+    AT_VOTERS_VERSION = 2232,
     AT_OTHER_PORT = 2246,
     AT_BUS_PORT = 2248,
     AT_NODE_FLAGS = 2250,
@@ -65,6 +67,11 @@ enum {
     MODULE_BYTES = 13,   /* before the payload */
     EXTENSION_BYTES = 8, /* before its data */
     FORGOTTEN_BYTES = NODE_ID_LEN + 8,
+    VOTERS_AT_VERSION = 8, /* after the term */
+    VOTERS_AT_RULE = 12,
+    VOTERS_AT_COUNT = 16,
+    VOTERS_BYTES = 20, /* before the ids, of which each has: */
+    VOTER_BYTES = NODE_ID_LEN / 2,
 };
 _Static_assert(AT_SLOTS + SLOT_BYTES == AT_PRIMARY,
                "the slots end where the id of the primary begins");
@@ -83,7 +90,8 @@ enum extensionType {
     EXTENSION_CLIENT_TCP_PORT,
     EXTENSION_CLIENT_TLS_PORT,
     EXTENSION_ZONE,
-    EXTENSION_TYPES
+    EXTENSION_TYPES,
+    EXTENSION_VOTERS = 0x4000, /* of this project */
 };
 
 static inline uint16_t loadBig16(const void *p) { return __builtin_bswap16(loadU16(p)); }

@@ -66,6 +66,10 @@ static void readHeader(const char *from, bool is_short, messageHeader *h) {
     h->slots = is_short ? NULL : (const uint8_t *)from + AT_SLOTS;
     h->slots_hash = is_short ? loadBig64(from + AT_SLOTS) : 0;
     h->ip = textIn(tail + (AT_IP - before), NODE_IP_MAX);
+    h->voters = (voterStamp){0, 0};
+    if (!(h->own_flags & MESSAGE_TELLS_VOTERS)) return;
+    h->voters.term = loadBig64(tail + (AT_VOTERS_TERM - before));
+    h->voters.version = loadBig32(tail + (AT_VOTERS_VERSION - before));
 }
 
 /* ------------------------------------------------------------------ data by type */
@@ -93,6 +97,7 @@ static size_t extensionDataMin(unsigned type) {
     switch (type) {
     case EXTENSION_FORGOTTEN: return FORGOTTEN_BYTES;
     case EXTENSION_SHARD_ID: return NODE_ID_LEN;
+    case EXTENSION_VOTERS: return VOTERS_BYTES;
     case EXTENSION_CLIENT_TCP_PORT:
     case EXTENSION_CLIENT_TLS_PORT: return 2;
     default: return 0;
@@ -284,6 +289,7 @@ static void readExtension(unsigned type, const char *data, size_t size, messageE
     case EXTENSION_CLIENT_TLS_PORT: out->client_tls_port = loadBig16(data); break;
     case EXTENSION_FORGOTTEN: readForgotten(data, out); break;
     case EXTENSION_SHARD_ID: out->shard_id = data; break;
+    case EXTENSION_VOTERS: out->voters = sliceMake(data, size); break;
     default: out->unknown_type = (int)type;
     }
 }
@@ -292,7 +298,7 @@ void messageReadExtensions(const message *m, messageExtensions *out) {
     memset(out, 0, sizeof(*out));
     out->unknown_type = -1;
     out->hostname = out->human_name = out->availability_zone = SLICE("");
-    out->client_ipv4 = out->client_ipv6 = SLICE("");
+    out->client_ipv4 = out->client_ipv6 = out->voters = SLICE("");
     const char *at = m->body.ptr + m->gossip_bytes;
     for (int i = 0; i < m->extension_count; i++) {
         uint32_t size = loadBig32(at); /* messageRead() has checked it */
@@ -300,4 +306,27 @@ void messageReadExtensions(const message *m, messageExtensions *out) {
         at += size;
     }
     check(at <= m->body.ptr + m->body.len);
+}
+
+static void unpackId(const char *from, char id[NODE_ID_LEN]) {
+    for (int i = 0; i < NODE_ID_LEN; i++)
+        id[i] = "0123456789abcdef"[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
+}
+
+bool messageReadVoters(slice bytes, voterSet *out) {
+    check(bytes.len >= VOTERS_BYTES); /* messageRead() has checked it */
+    uint32_t rule = loadBig32(bytes.ptr + VOTERS_AT_RULE);
+    uint32_t count = loadBig32(bytes.ptr + VOTERS_AT_COUNT);
+    const char *from = bytes.ptr + VOTERS_BYTES;
+    if (rule >= VOTER_RULES || count > (bytes.len - VOTERS_BYTES) / VOTER_BYTES) return false;
+    if ((rule == VOTERS_OWNERS) != (count == 0)) return false;
+    for (uint32_t i = 1; i < count; i++) /* in order, and each one once */
+        if (memcmp(from + (i - 1) * VOTER_BYTES, from + i * VOTER_BYTES, VOTER_BYTES) >= 0)
+            return false;
+    *out = (voterSet){.stamp = {loadBig64(bytes.ptr), loadBig32(bytes.ptr + VOTERS_AT_VERSION)},
+                      .rule = (voterRule)rule,
+                      .ids = count ? memAlloc((size_t)count * NODE_ID_LEN) : NULL,
+                      .count = (int)count};
+    for (uint32_t i = 0; i < count; i++) unpackId(from + i * VOTER_BYTES, out->ids[i]);
+    return true;
 }

@@ -45,6 +45,8 @@ static void putHeader(char *to, const messageHeader *h, bool is_short) {
         memcpy(to + AT_SLOTS, h->slots, SLOT_BYTES);
     }
     putText(tail + (AT_IP - before), NODE_IP_MAX, h->ip);
+    storeBig64(tail + (AT_VOTERS_TERM - before), h->voters.term);
+    storeBig32(tail + (AT_VOTERS_VERSION - before), h->voters.version);
 }
 
 static char *beginBytes(messageWriter *w, unsigned type, size_t header) {
@@ -101,12 +103,16 @@ static uint8_t hexValue(char digit) {
     return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10) & 15;
 }
 
+static void packId(char *to, const char id[NODE_ID_LEN]) {
+    for (int i = 0; i < NODE_ID_LEN / 2; i++)
+        to[i] = (char)(hexValue(id[2 * i]) << 4 | hexValue(id[2 * i + 1]));
+}
+
 static void addPacked(messageWriter *w, const gossipEntry *g) {
     check(!(g->node_flags & PACKED_HAS_ADDRESS));
     check(g->ip.len < NODE_IP_MAX);
     char *to = extend(w, g->ip.len ? PACKED_ADDRESS_BYTES + g->ip.len : PACKED_BYTES);
-    for (int i = 0; i < NODE_ID_LEN / 2; i++)
-        to[i] = (char)(hexValue(g->id[2 * i]) << 4 | hexValue(g->id[2 * i + 1]));
+    packId(to, g->id);
     storeBig32(to + PACKED_AT_PING, g->ping_sent_s);
     storeBig32(to + PACKED_AT_PONG, g->pong_s);
     storeBig16(to + PACKED_AT_FLAGS, g->node_flags | (g->ip.len ? PACKED_HAS_ADDRESS : 0));
@@ -177,6 +183,17 @@ void messageAddExtensions(messageWriter *w, const messageExtensions *e) {
     }
     if (e->shard_id)
         memcpy(addExtension(w, EXTENSION_SHARD_ID, NODE_ID_LEN), e->shard_id, NODE_ID_LEN);
+}
+
+void messageAddVoters(messageWriter *w, const voterSet *set) {
+    size_t size = VOTERS_BYTES + (size_t)set->count * VOTER_BYTES;
+    char *to = addExtension(w, EXTENSION_VOTERS, size);
+    storeBig64(to, set->stamp.term);
+    storeBig32(to + VOTERS_AT_VERSION, set->stamp.version);
+    storeBig32(to + VOTERS_AT_RULE, set->rule);
+    storeBig32(to + VOTERS_AT_COUNT, (uint32_t)set->count);
+    for (int i = 0; i < set->count; i++)
+        packId(to + VOTERS_BYTES + (size_t)i * VOTER_BYTES, set->ids[i]);
 }
 
 /* ------------------------------------------------------------------ the other types */

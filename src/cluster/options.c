@@ -116,6 +116,8 @@ const configOption clusterOptions[] = {
     CONFIG_BOOL("cluster-require-full-coverage", clusterConf.cluster_require_full_coverage, true),
     CONFIG_BOOL("cluster-replica-no-failover", clusterConf.cluster_replica_no_failover, false,
                 .alias = "cluster-slave-no-failover"),
+    CONFIG_BOOL("cluster-replicas-vote", clusterConf.cluster_replicas_vote, false,
+                .flags = CONFIG_IMMUTABLE),
     CONFIG_INT("cluster-manual-failover-timeout", clusterConf.cluster_manual_failover_timeout, 5000,
                1, INT_MAX),
     CONFIG_BOOL("cluster-allow-reads-when-down", clusterConf.cluster_allow_reads_when_down, false),

@@ -5,6 +5,8 @@
 #ifndef CLUSTER_PROTOCOL_H
 #define CLUSTER_PROTOCOL_H
 
+#include <stdint.h>
+
 #include "base/hash.h"
 
 enum {
@@ -35,5 +37,26 @@ enum nodeFlag {
     NODE_HAS_LIGHT_MODULE = 1u << 12,
     NODE_PRIMARY_FAILED = 1u << 13, /* a replica that regards its primary as failed */
 };
+
+/* Which nodes vote (voters.h). */
+typedef enum voterRule {
+    VOTERS_OWNERS, /* primaries with slots, as in Valkey */
+    VOTERS_BOTH,   /* those and the members of the set: a majority of each is needed */
+    VOTERS_ALL,    /* the members of the set */
+    VOTER_RULES
+} voterRule;
+
+/* The age of a set of voters: greater terms are later, and in one term greater versions. */
+typedef struct voterStamp {
+    uint64_t term; /* the epoch of the election of the node that has made it; 0: no set was made */
+    uint32_t version;
+} voterStamp;
+
+typedef struct voterSet {
+    voterStamp stamp;
+    voterRule rule;
+    char (*ids)[NODE_ID_LEN]; /* its members, in the order of their ids */
+    int count;
+} voterSet;
 
 #endif

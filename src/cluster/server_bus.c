@@ -561,6 +561,7 @@ void serverBusTakeRules(void) {
                    .full_coverage = c->cluster_require_full_coverage,
                    .replica_migration = c->cluster_allow_replica_migration,
                    .no_failover = c->cluster_replica_no_failover || clusterPeersForbidFailover(),
+                   .replicas_vote = c->cluster_replicas_vote,
                    .migration_barrier = c->cluster_migration_barrier,
                    .validity_factor = c->cluster_replica_validity_factor,
                    .repl_ping_ms = replPingMs(),

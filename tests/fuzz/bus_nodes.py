@@ -24,16 +24,17 @@ NODES = 4  # three primaries and a replica of the first
 PING, PONG, MEET, FAIL, PUBLISH, UPDATE, MODULE, PUBLISHSHARD = 0, 1, 2, 3, 4, 7, 9, 10
 TYPES = (PING,) * 4 + (PONG,) * 4 + (MEET, FAIL, PUBLISH, 5, 6, UPDATE, 8, MODULE, PUBLISHSHARD, 11)
 LIGHT = 0x8000
+VOTERS = 0x4000  # an extension
 BATCH = 250  # messages between two looks at the nodes
 WAIT_S = 60  # for anything that a node must do
 
 
 class Node:
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, replicas_vote):
         os.mkdir(folder)
         self.bus_port, self.guard = reserve_port()
         self.server = Server(program, folder, "--appendonly", "no", "--cluster-enabled", "yes", "--cluster-port",
-                             str(self.bus_port), "--cluster-node-timeout", "1000")
+                             str(self.bus_port), "--cluster-node-timeout", "1000", "--cluster-replicas-vote", replicas_vote)
         self.client = self.server.connect()
         if self.client is None:
             raise SystemExit(f"the server does not start:\n{self.server.log()}")
@@ -62,14 +63,15 @@ def form_cluster(nodes):
         node.await_text("cluster_state:ok", "CLUSTER", "INFO")
 
 
-def message(kind, head, sender, rest, data=b""):
+def message(kind, head, sender, rest, data=b"", own=(0, 0, 0)):
     """`head`: port, gossip entries, both epochs and the offset; `rest`: slots, primary, address, number of extensions, the
-    other port, bus port, flags, state of the cluster, flags of the message."""
+    other port, bus port, flags, state of the cluster, flags of the message; `own`: flags, and the age of a set of voters."""
     port, entries, current_epoch, epoch, offset = head
     slots, primary, address, extensions, *ports_flags_state, flags = rest
+    own_flags, term, version = own
     return (b"RCmb" + struct.pack(">IHHHHQQQ", 2256 + len(data), 1, port, kind, entries, current_epoch, epoch, offset)
-            + sender + slots + primary + address + struct.pack(">H", extensions) + bytes(30)
-            + struct.pack(">HHHB", *ports_flags_state) + bytes((flags, 0, 0)) + data)
+            + sender + slots + primary + address + struct.pack(">H8xQI10x", extensions, term, version)
+            + struct.pack(">HHHB", *ports_flags_state) + bytes((flags, own_flags, 0)) + data)
 
 
 def tell_no_port(nodes):
@@ -122,12 +124,22 @@ class Messages:
         return (self.id() + struct.pack(">II", self.rng.getrandbits(32), self.rng.getrandbits(32)) + self.address()
                 + struct.pack(">HHHHH", self.port(), self.port(), self.flags(), self.port(), 0))
 
+    def version(self):
+        return self.rng.choice((0, 1, 2, 2**31, 2**32 - 1))
+
+    def voters(self):
+        ids = sorted(bytes.fromhex(id.decode()) for id in {self.id() for _ in range(self.rng.randrange(5))})
+        count = len(ids) if self.rng.random() < 0.9 else self.rng.getrandbits(32)
+        return struct.pack(">QIII", self.epoch(), self.version(), self.rng.randrange(4), count) + b"".join(ids)
+
     def extension(self):
-        data = self.rng.choice((self.some(100), self.id(), b"host.example\0", b"127.0.0.1\0", b"a\nb\0",
-                                self.id() + struct.pack(">Q", self.rng.choice((0, 60, 2**63)))))
+        voters = self.rng.random() < 0.3
+        others = (self.some(100), self.id(), b"host.example\0", b"127.0.0.1\0", b"a\nb\0",
+                  self.id() + struct.pack(">Q", self.rng.choice((0, 60, 2**63))))
+        data = self.voters() if voters else self.rng.choice(others)
         data += bytes(-len(data) % 8)
         size = 8 + len(data) if self.rng.random() < 0.9 else self.rng.randrange(200)
-        return struct.pack(">IHH", size, self.rng.randrange(10), 0) + data
+        return struct.pack(">IHH", size, VOTERS if voters else self.rng.randrange(10), 0) + data
 
     def data(self, kind):
         """What follows the header, with the numbers of its gossip entries and extensions."""
@@ -155,7 +167,8 @@ class Messages:
         head = self.port(), entries, self.epoch(), self.epoch(), self.rng.getrandbits(self.rng.randrange(1, 64))
         rest = (self.slots(), self.rng.choice((bytes(40), self.id())), self.address(), extensions, self.port(), self.port(),
                 self.flags(), self.rng.randrange(2), self.rng.choice((0, 1, 2, 4, 7)))
-        made = bytearray(message(kind, head, self.id(), rest, data))
+        own = self.rng.choice((0, 0, 8, 16, 24, 32, 56, self.rng.randrange(64))), self.epoch(), self.version()
+        made = bytearray(message(kind, head, self.id(), rest, data, own))
         if self.rng.random() < 0.1:
             made[self.rng.randrange(len(made))] = self.rng.randrange(256)
         if self.rng.random() < 0.03:
@@ -228,7 +241,7 @@ def main():
     nodes = []
     try:
         for i in range(NODES):
-            nodes.append(Node(options.server, os.path.join(folder, str(i))))
+            nodes.append(Node(options.server, os.path.join(folder, str(i)), "yes" if options.seed % 2 else "no"))
         form_cluster(nodes)
         results.note("a primary without a port is not followed", tell_no_port(nodes))
         send_all(nodes, random.Random(options.seed), options.messages, results)

@@ -33,6 +33,14 @@ static void checkExtensions(const messageExtensions *e, slice whole) {
         checkWithin(sliceMake(e->forgotten[i].id, NODE_ID_LEN), whole);
 }
 
+static void writeVoters(messageWriter *w, slice bytes) {
+    voterSet set;
+    if (!bytes.len || !messageReadVoters(bytes, &set)) return;
+    for (int i = 1; i < set.count; i++) check(memcmp(set.ids[i - 1], set.ids[i], NODE_ID_LEN) < 0);
+    messageAddVoters(w, &set);
+    memFree(set.ids);
+}
+
 static void writeGossip(const message *m, str *out, slice whole) {
     messageWriter w = m->is_short ? messageBeginShort(out, (messageType)m->type, &m->header)
                                   : messageBegin(out, (messageType)m->type, &m->header);
@@ -48,7 +56,11 @@ static void writeGossip(const message *m, str *out, slice whole) {
     messageExtensions e;
     messageReadExtensions(m, &e);
     checkExtensions(&e, whole);
-    if (m->header.flags & MESSAGE_HAS_EXTENSIONS) messageAddExtensions(&w, &e);
+    checkWithin(e.voters, whole);
+    if (m->header.flags & MESSAGE_HAS_EXTENSIONS) {
+        messageAddExtensions(&w, &e);
+        writeVoters(&w, e.voters);
+    }
     messageEnd(&w);
 }
 

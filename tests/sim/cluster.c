@@ -273,9 +273,11 @@ void clusterAwaitService(void) {
     int64_t end_ms = sim_now_ms + SERVICE_MS;
     const simNode *n;
     while ((n = unusable()) != NULL) {
-        if (sim_now_ms > end_ms)
+        if (sim_now_ms > end_ms) {
+            printMaps();
             simFail("node %d does not %s", n->host,
                     n->state.ok ? "have the data of its primary" : "serve requests");
+        }
         for (int i = 0; i < 25; i++) clusterStep();
     }
 }

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "cluster_data.h"
 #include "cluster_rules.h"
+#include "cluster_voter_rules.h"
 #include "sim.h"
 
 simNode sim_nodes[SIM_NODES_MAX + 1];
@@ -13,6 +14,7 @@ bool sim_replica_migration;
 bool sim_has_seeds;
 int sim_full_percent;
 int64_t sim_refused_timeout_ms;
+int sim_voting_percent;
 int sim_quorum;
 int64_t sim_read_lease_ms;
 int sim_drift_ppm = 40;
@@ -157,6 +159,7 @@ static void promoted(void *arg) {
     simNode *n = arg;
     node_counts.takeovers += n->by_takeover;
     if (!n->map.myself->slot_count) return; /* it is not that of an election */
+    if (n->by_takeover) rulesTookOver(n->map.myself->epoch);
     if (!n->by_takeover) rulesWon(n, n->map.myself->epoch);
     dataPromoted(n);
     dataNewId(n);
@@ -231,6 +234,7 @@ void simNodeFinish(simNode *n) {
     if (n->map.changed & CLUSTER_MAP_STATE) busStep(&n->bus, simNodeClock(n));
     save(n);
     rulesCheck(n);
+    voterRulesCheck(n);
 }
 
 static void stepWires(void) {
@@ -285,6 +289,8 @@ static void startBus(simNode *n) {
                               .manual_timeout_ms = SIM_MANUAL_TIMEOUT_MS,
                               .forget_ms = SIM_FORGET_MS,
                               .seeds = sim_has_seeds ? &n->seeds : NULL};
+    n->bus.rules.replicas_vote =
+        sim_voting_percent && randomUniform(100) < (uint64_t)sim_voting_percent;
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);

@@ -107,7 +107,7 @@ typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
         elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,
         forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes,
-        short_messages;
+        short_messages, voter_sets;
 } simNodeCounts;
 extern simNodeCounts node_counts;
 
@@ -116,6 +116,8 @@ extern bool sim_replica_migration;
 extern bool sim_has_seeds;
 extern int sim_full_percent; /* of the nodes, which do not know the short form of messages */
 extern int64_t sim_refused_timeout_ms;
+/* Percent of the nodes that start with cluster-replicas-vote; each start decides anew. */
+extern int sim_voting_percent;
 extern int sim_quorum; /* replication-quorum; 0: off */
 extern int64_t sim_read_lease_ms;
 extern int sim_drift_ppm; /* of one clock against the next one's */

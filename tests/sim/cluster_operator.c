@@ -3,6 +3,8 @@
 
 #include "base/base.h"
 #include "cluster_data.h"
+#include "cluster_rules.h"
+#include "cluster_voter_rules.h"
 #include "sim.h"
 
 simNode *operatorAnyNode(void) { return &sim_nodes[randomUniform((uint64_t)sim_node_count)]; }
@@ -64,6 +66,15 @@ void operatorReset(simNode *n) {
     simNodeFinish(n);
 }
 
+void operatorResetMember(simNode *n) {
+    if (!simNodeActs(n) || n->map.myself->slot_count) return;
+    char old_id[NODE_ID_LEN];
+    memcpy(old_id, n->map.myself->id, NODE_ID_LEN);
+    voterRulesForget(n); /* the set; its votes only with the id */
+    operatorReset(n);
+    rulesRename(n, old_id);
+}
+
 void operatorTakeSlots(simNode *n) {
     if (!simNodeActs(n) || !(n->map.myself->flags & NODE_PRIMARY)) return;
     int first = (int)randomUniform(SLOT_COUNT),
@@ -103,6 +114,10 @@ static const char *forgetIds(void) {
         for (int k = n->map.node_count - 1; k > 0; k--) {
             clusterNode *node = n->map.nodes[k];
             if (node->flags & NODE_HANDSHAKE || simNodeOf(node)) continue;
+            if (node == n->map.myself->primary && rulesAreStrict()) {
+                operatorResetMember(n); /* it was reset, and so has a successor elsewhere */
+                return "reset a replica";
+            }
             if (node == n->map.myself->primary) {
                 if (n->data.version == VERSION_NONE) dataInit(n); /* it is lost */
                 operatorFailover(n, MANUAL_TAKEOVER);
@@ -141,11 +156,35 @@ static const char *useEmpty(const simNode *first) {
     return NULL;
 }
 
+static bool exists(const char id[NODE_ID_LEN]) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (sim_nodes[i].running && !memcmp(sim_nodes[i].map.myself->id, id, NODE_ID_LEN))
+            return true;
+    return false;
+}
+
+/* A majority of the voters was forgotten or reset: nothing but TAKEOVER ends that. */
+static const char *replaceVoters(void) {
+    for (int i = 0; i < sim_node_count; i++) {
+        simNode *n = &sim_nodes[i];
+        const voterSet *set = &n->map.voters;
+        const clusterNode *primary = n->map.myself->primary;
+        int left = 0;
+        for (int k = 0; k < set->count; k++) left += exists(set->ids[k]);
+        if (left >= set->count / 2 + 1 || set->rule == VOTERS_OWNERS) continue;
+        if (!primary || !simNodeOf(primary) || !dataIsSame(n, simNodeOf(primary))) continue;
+        operatorFailover(n, MANUAL_TAKEOVER);
+        return "replaced lost voters";
+    }
+    return NULL;
+}
+
 const char *operatorRepair(void) {
     simNode *first = firstOwner();
     if (!first) return NULL;
     const char *done = forgetIds();
     if (!done) done = meetUnknown(first);
     if (!done) done = useEmpty(first);
+    if (!done) done = replaceVoters();
     return done;
 }

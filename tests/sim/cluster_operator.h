@@ -17,6 +17,8 @@ void operatorFailover(simNode *n, manualOrder order);
 /* CLUSTER FORGET, at a random moment, of a node that has no vote; RESET of such a node. */
 void operatorForget(simNode *n);
 void operatorReset(simNode *n);
+/* RESET of a node that may have a set of voters: the rules know that it forgets it. */
+void operatorResetMember(simNode *n);
 /* Takes slots with a new epoch, as the end of a slot migration does. */
 void operatorTakeSlots(simNode *n);
 /* Does what is left to do after failures, again and again, until nothing is: nodes that others do

@@ -570,7 +570,9 @@ static void form(void) {
     sim_read_lease_ms = oneIn(4) ? 0 : SIM_NODE_TIMEOUT_MS / (oneIn(2) ? 2 : 1);
     sim_drift_ppm = oneIn(2) ? 2400 : 40; /* two percent between the first and the last */
     sim_node_parts = &parts;
-    clusterForm(3, replicas, together);
+    sim_voting_percent = oneIn(3) ? 100 : 0; /* replicas vote: one shard is enough */
+    bool single = sim_voting_percent && oneIn(2);
+    clusterForm(single ? 1 : 3, single ? shard_replicas : replicas, together);
     for (int i = 0; i < sim_node_count; i++) {
         const clusterNode *myself = sim_nodes[i].map.myself;
         run.shard_of[i] = myself->primary ? simNodeOf(myself->primary)->host : i;
@@ -605,6 +607,7 @@ static void runQuorum(void) {
     sim_node_parts = NULL;
     sim_drift_ppm = 40;
     sim_quorum = 0;
+    sim_voting_percent = 0;
     sim_read_lease_ms = 0;
 }
 

@@ -3,37 +3,62 @@
 
 #include "base/base.h"
 #include "cluster_data.h"
+#include "cluster/voters.h"
+#include "cluster_voter_rules.h"
 #include "sim.h"
 
 enum {
     EPOCHS_MAX = 4096,
     VOTE_AFTER_MS = 2000, /* a node that has started */
     REPORT_TIMEOUTS = 2,
+    FORMER_MAX = 64,
 };
 
 /* What a candidate has claimed when it asked for votes. */
 typedef struct request {
     uint64_t epoch, claim_epoch;
     bool force;
+    bool about_voters; /* to change the set of voters */
+    voterStamp voters; /* the set of the candidate */
     uint64_t slots[SLOT_WORDS];
 } request;
+
+/* Of a node that has another id now. */
+typedef struct formerVotes {
+    char id[NODE_ID_LEN];
+    uint8_t vote_of[EPOCHS_MAX];
+} formerVotes;
 
 static struct {
     bool strict;
     int winner_of[EPOCHS_MAX];                      /* host + 1 */
+    bool taken_over[EPOCHS_MAX];                    /* without votes: others may have it, too */
     uint8_t vote_of[SIM_NODES_MAX + 1][EPOCHS_MAX]; /* host of the candidate + 1; 255: not known */
     request requests[SIM_NODES_MAX + 1];
+    formerVotes former[FORMER_MAX];
+    int former_count;
 } rules;
 
 void rulesReset(bool strict) {
     memset(&rules, 0, sizeof(rules));
     rules.strict = strict;
+    voterRulesReset();
 }
 
 bool rulesAreStrict(void) { return rules.strict; }
 
+void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]) {
+    if (memcmp(n->map.myself->id, old_id, NODE_ID_LEN) == 0) return;
+    if (rules.former_count == FORMER_MAX) simFail("too many resets");
+    formerVotes *f = &rules.former[rules.former_count++];
+    memcpy(f->id, old_id, NODE_ID_LEN);
+    memcpy(f->vote_of, rules.vote_of[n->host], sizeof(f->vote_of));
+    memset(rules.vote_of[n->host], 0, sizeof(rules.vote_of[0]));
+}
+
 void rulesForgetVotes(const simNode *n) {
     memset(rules.vote_of[n->host], 0, sizeof(rules.vote_of[0]));
+    voterRulesForget(n);
 }
 
 static void checkRange(uint64_t epoch) {
@@ -57,10 +82,17 @@ void rulesAsked(const simNode *candidate, const messageHeader *h) {
     request *r = &rules.requests[candidate->host];
     checkRange(h->current_epoch);
     if (r->epoch == h->current_epoch) return; /* the same for another receiver */
-    checkAge(candidate);
-    *r = (request){
-        .epoch = h->current_epoch, .claim_epoch = h->epoch, .force = h->flags & MESSAGE_FORCE_ACK};
+    bool about_voters = h->own_flags & MESSAGE_ABOUT_VOTERS;
+    if (!about_voters) checkAge(candidate);
+    *r = (request){.epoch = h->current_epoch,
+                   .claim_epoch = h->epoch,
+                   .force = h->flags & MESSAGE_FORCE_ACK,
+                   .about_voters = about_voters,
+                   .voters = h->voters};
     memcpy(r->slots, h->slots, sizeof(r->slots));
+    /* It may vote for itself. */
+    if (candidate->map.vote_epoch == h->current_epoch)
+        rulesVoted(candidate, candidate, h->current_epoch);
 }
 
 /* The voter knows an owner with a greater epoch of a slot that the candidate has claimed. */
@@ -76,11 +108,17 @@ static void checkClaim(const simNode *voter, const request *r) {
 static void checkVote(const simNode *voter, const simNode *candidate, uint64_t epoch) {
     const request *r = &rules.requests[candidate->host];
     const clusterNode *seen = clusterMapFind(&voter->map, clusterNodeId(candidate->map.myself));
-    if (!clusterNodeVotes(voter->map.myself))
-        simFail("node %d votes and has no slots", voter->host);
+    bool is_other = r->epoch != epoch; /* it has asked again since */
+    bool all_vote = (r->about_voters || is_other) && voter->map.voters.rule == VOTERS_OWNERS;
+    if (!all_vote && !voterRulesMayVote(&voter->map, voter->map.myself))
+        simFail("node %d votes and is no voter", voter->host);
     if (simNodeClock(voter) - voter->bus.started_ms < VOTE_AFTER_MS)
         simFail("node %d votes too soon after its start", voter->host);
-    if (!seen || r->epoch != epoch) return;
+    if (!seen || is_other) return;
+    bool by_owners = voter->map.voters.rule == VOTERS_OWNERS && !r->voters.term;
+    if (!by_owners && voterStampCompare(r->voters, voter->map.voters.stamp) < 0)
+        simFail("node %d votes for a node with an earlier set of voters", voter->host);
+    if (r->about_voters) return;
     if (!seen->primary) simFail("node %d votes for a node that is no replica", voter->host);
     if (!(seen->primary->flags & NODE_FAILED) && !r->force)
         simFail("node %d votes against a primary that has not failed", voter->host);
@@ -98,14 +136,56 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     logNotice("node %d votes for node %d in epoch %llu", voter->host,
               candidate ? candidate->host : -1, (unsigned long long)epoch);
     *vote = candidate ? (uint8_t)(candidate->host + 1) : UINT8_MAX;
-    if (candidate) checkVote(voter, candidate, epoch);
+    if (candidate && candidate != voter) checkVote(voter, candidate, epoch);
     node_counts.votes++;
 }
 
-static int countVotes(const simNode *winner, uint64_t epoch) {
-    int votes = 0;
-    for (int i = 0; i < sim_node_count; i++) votes += rules.vote_of[i][epoch] == winner->host + 1;
-    return votes;
+/* A node may have got another id since. */
+static bool hasVotedOnce(const simNode *candidate, uint64_t epoch, const char *id) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (rules.vote_of[i][epoch] == candidate->host + 1 && voterRulesHasId(i, id)) return true;
+    for (int i = 0; i < rules.former_count; i++) {
+        const formerVotes *f = &rules.former[i];
+        if (f->vote_of[epoch] == candidate->host + 1 && memcmp(f->id, id, NODE_ID_LEN) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* With slots the winner has the place of its primary. */
+static bool hasVotedFor(const void *arg, const char *id) {
+    const request *r = arg;
+    const simNode *winner = &sim_nodes[r - rules.requests];
+    bool is_own = memcmp(id, winner->map.myself->id, NODE_ID_LEN) == 0;
+    if (is_own && hasVotedFor(arg, winner->followed)) return true;
+    return hasVotedOnce(winner, r->epoch, id);
+}
+
+typedef struct leader {
+    const simNode *node;
+    uint64_t epoch;
+} leader;
+
+static bool hasVotedForLeader(const void *arg, const char *id) {
+    const leader *l = arg;
+    bool is_own = memcmp(id, l->node->map.myself->id, NODE_ID_LEN) == 0;
+    if (is_own && l->node->map.vote_epoch == l->epoch) return true;
+    return hasVotedOnce(l->node, l->epoch, id);
+}
+
+bool rulesMayLead(const simNode *n, uint64_t epoch) {
+    const leader l = {n, epoch};
+    checkRange(epoch);
+    for (int i = 0; n->map.voters.rule == VOTERS_OWNERS && i < n->map.node_count; i++)
+        if (!(n->map.nodes[i]->flags & NODE_HANDSHAKE) &&
+            !hasVotedForLeader(&l, n->map.nodes[i]->id))
+            return false;
+    return voterRulesAgree(&n->map, hasVotedForLeader, &l);
+}
+
+void rulesTookOver(uint64_t epoch) {
+    checkRange(epoch);
+    rules.taken_over[epoch] = true;
 }
 
 void rulesWon(const simNode *winner, uint64_t epoch) {
@@ -113,42 +193,67 @@ void rulesWon(const simNode *winner, uint64_t epoch) {
     if (rules.strict && rules.winner_of[epoch])
         simFail("nodes %d and %d have won epoch %llu", rules.winner_of[epoch] - 1, winner->host,
                 (unsigned long long)epoch);
-    int quorum = clusterMapCountVoters(&winner->map) / 2 + 1;
-    if (rules.strict && countVotes(winner, epoch) < quorum)
-        simFail("node %d has won epoch %llu with %d of %d votes", winner->host,
-                (unsigned long long)epoch, countVotes(winner, epoch), quorum);
+    const request *r = &rules.requests[winner->host];
+    if (rules.strict && (r->epoch != epoch || !voterRulesAgree(&winner->map, hasVotedFor, r)))
+        simFail("node %d has won epoch %llu without a majority", winner->host,
+                (unsigned long long)epoch);
     rules.winner_of[epoch] = winner->host + 1;
     node_counts.wins++;
 }
 
 /* ------------------------------------------------------------------ failures */
 
+typedef struct suspicion {
+    const simNode *by;
+    const clusterNode *about;
+} suspicion;
+
+static bool suspects(const void *arg, const char *id) {
+    const suspicion *s = arg;
+    int64_t now_ms = simNodeClock(s->by), most_ms = REPORT_TIMEOUTS * s->by->bus.rules.timeout_ms;
+    if (memcmp(s->by->map.myself->id, id, NODE_ID_LEN) == 0) return true;
+    for (int i = 0; i < s->about->report_count; i++) {
+        const failReport *r = &s->about->reports[i];
+        if (memcmp(r->from->id, id, NODE_ID_LEN) != 0) continue;
+        bool acts_by_later = voterStampCompare(r->from->voters, s->by->map.voters.stamp) > 0;
+        return !acts_by_later && now_ms - r->at_ms <= most_ms;
+    }
+    return false;
+}
+
 void rulesToldFailed(const simNode *n, const char *id) {
     const clusterNode *about = clusterMapFind(&n->map, sliceMake(id, NODE_ID_LEN));
     if (!about || about->flags & NODE_NO_ADDRESS) return; /* another server has its address */
-    int64_t now_ms = simNodeClock(n), most_ms = REPORT_TIMEOUTS * n->bus.rules.timeout_ms;
-    int suspecting = clusterNodeVotes(n->map.myself);
-    for (int i = 0; i < about->report_count; i++)
-        suspecting += now_ms - about->reports[i].at_ms <= most_ms;
-    if (suspecting < clusterMapCountVoters(&n->map) / 2 + 1)
-        simFail("node %d marks a node as failed with %d reports", n->host, suspecting);
+    const suspicion s = {n, about};
+    if (!n->map.voters.stamp.term) { /* reports count although their senders own nothing any more */
+        int64_t now_ms = simNodeClock(n), most_ms = REPORT_TIMEOUTS * n->bus.rules.timeout_ms;
+        int suspecting = clusterNodeVotes(n->map.myself);
+        for (int i = 0; i < about->report_count; i++)
+            suspecting += now_ms - about->reports[i].at_ms <= most_ms;
+        if (suspecting < clusterMapCountVoters(&n->map) / 2 + 1)
+            simFail("node %d marks a node as failed with %d reports", n->host, suspecting);
+    } else if (!voterRulesAgree(&n->map, suspects, &s)) {
+        simFail("node %d marks a node as failed without a majority", n->host);
+    }
 }
 
-/* A primary that serves requests sees the majority of primaries and an owner of every slot. */
+static bool isReached(const void *arg, const char *id) {
+    const clusterNode *seen = clusterMapFind(arg, sliceMake(id, NODE_ID_LEN));
+    const clusterMap *m = arg;
+    if (!seen || seen->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) return false;
+    /* With sets of voters one counts that was heard since the start. */
+    return m->voters.rule == VOTERS_OWNERS || seen == m->myself || seen->heard_ms;
+}
+
+/* A primary that serves requests sees the majority of voters and an owner of every slot. */
 static void checkServes(const simNode *n) {
     const clusterMap *m = &n->map;
-    int voters = 0, reached = 0;
     if (!n->state.ok || !(m->myself->flags & NODE_PRIMARY)) return;
-    for (int i = 0; i < m->node_count; i++) {
-        const clusterNode *seen = m->nodes[i];
-        if (!clusterNodeVotes(seen)) continue;
-        voters++;
-        reached += !(seen->flags & (NODE_FAILED | NODE_MAYBE_FAILED));
-        if (seen->flags & NODE_FAILED)
+    for (int i = 0; i < m->node_count; i++)
+        if (clusterNodeVotes(m->nodes[i]) && m->nodes[i]->flags & NODE_FAILED)
             simFail("node %d serves requests without an owner of slots", n->host);
-    }
-    if (reached < voters / 2 + 1)
-        simFail("node %d serves requests and sees %d of %d primaries", n->host, reached, voters);
+    if (!voterRulesAgree(m, isReached, m))
+        simFail("node %d serves requests and does not see a majority", n->host);
 }
 
 /* ------------------------------------------------------------------ roles */
@@ -215,13 +320,14 @@ static bool ownSame(const clusterMap *a, const clusterMap *b) {
 
 void rulesCheckOwners(void) {
     if (!rules.strict) return;
+    voterRulesCheckMajorities();
     for (int i = 0; i < sim_node_count; i++) {
         const clusterMap *a = &sim_nodes[i].map;
         if (!sim_nodes[i].running || !a->myself->slot_count) continue;
         for (int k = 0; k < i; k++) {
             const clusterMap *b = &sim_nodes[k].map;
             if (!sim_nodes[k].running || a->myself->epoch != b->myself->epoch) continue;
-            if (ownSame(a, b))
+            if (ownSame(a, b) && !rules.taken_over[a->myself->epoch])
                 simFail("nodes %d and %d own a slot in epoch %llu", k, i,
                         (unsigned long long)a->myself->epoch);
         }

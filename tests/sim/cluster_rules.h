@@ -13,10 +13,16 @@ void rulesReset(bool strict);
 bool rulesAreStrict(void);
 /* The node has another id or has lost its file: it may vote again. */
 void rulesForgetVotes(const simNode *n);
+/* A node has the epoch by TAKEOVER. */
+void rulesTookOver(uint64_t epoch);
+/* After CLUSTER RESET: a node with another id may vote again; the votes of the old one count. */
+void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]);
 /* Requests for votes, votes and elections. `candidate` NULL: it does not run. */
 void rulesAsked(const simNode *candidate, const messageHeader *h);
 void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch);
 void rulesWon(const simNode *winner, uint64_t epoch);
+/* The node, which makes sets of voters, was elected for it in that epoch. */
+bool rulesMayLead(const simNode *n, uint64_t epoch);
 /* A node has told that another one has failed. */
 void rulesToldFailed(const simNode *n, const char *id);
 /* A replica follows another primary from now on, by order or not. */

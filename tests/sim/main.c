@@ -23,7 +23,7 @@
 
 static const simScenario *const scenarios[] = {
     &replicationScenario, &clusterScenario, &quorumScenario, &sentinelScenario,
-    &slotsScenario,       &halfScenario,    &largeScenario};
+    &slotsScenario,       &votersScenario,  &halfScenario,   &largeScenario};
 
 int sim_fault;
 

@@ -21,6 +21,7 @@ int test_orphans(void);
 int test_seeds(void);
 int test_slot_job(void);
 int test_slot_moves(void);
+int test_voters(void);
 
 int main(void) {
     int failed = 0;
@@ -44,5 +45,6 @@ int main(void) {
     failed += test_seeds();
     failed += test_slot_job();
     failed += test_slot_moves();
+    failed += test_voters();
     return failed != 0;
 }

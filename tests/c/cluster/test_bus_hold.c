@@ -6,6 +6,7 @@
 
 #include "cluster/bus_priv.h"
 #include "cluster/topology.h"
+#include "cluster/voters.h"
 
 enum { EPOCH = 7, HOLD_MS = 8000, NOW_MS = 1000 };
 
@@ -61,13 +62,18 @@ static void win(void) {
     busHoldAcks(&bus, HOLD_MS);
 }
 
-/* It has answered a PING that was sent after all before, with that current epoch. */
-static bool isHeldAfter(clusterNode *n, uint64_t epoch) {
+/* It has answered a PING that was sent after all before, with that current epoch and set. */
+static bool isHeldWith(clusterNode *n, uint64_t epoch, voterStamp set) {
     nodeLinks *links = busLinksOf(n);
     links->answered = ++links->pings;
     links->answered_epoch = epoch;
+    links->answered_voters = set;
     busHoldAcks(&bus, HOLD_MS);
     return held;
+}
+
+static bool isHeldAfter(clusterNode *n, uint64_t epoch) {
+    return isHeldWith(n, epoch, map.voters.stamp);
 }
 
 static void winner_confirms_when_a_majority_has_voted_in_no_later_election(void **state) {
@@ -130,6 +136,129 @@ static void replica_that_has_told_of_a_failure_waits_for_the_same(void **state) 
     assert_false(isHeldAfter(replica, EPOCH + 1));
 }
 
+/* ------------------------------------------------------------------ sets of voters */
+
+/* Of all five nodes, this one included. */
+static void install(voterRule rule, voterStamp stamp) {
+    char ids[5][NODE_ID_LEN];
+    clusterMapSetId(&map, map.myself, idOf(5).text);
+    for (int i = 0; i < map.node_count; i++) memcpy(ids[i], map.nodes[i]->id, NODE_ID_LEN);
+    const voterSet set = {.stamp = stamp, .rule = rule, .ids = ids, .count = map.node_count};
+    assert_int_equal(map.node_count, 5);
+    assert_true(votersInstall(&map, &set));
+}
+
+static const voterStamp present = {5, 2}, later = {5, 3}, of_later_term = {EPOCH + 1, 0};
+
+static void winner_that_is_a_member_counts(void **state) {
+    install(VOTERS_ALL, present);
+    win();
+    assert_int_equal(map.vote_epoch, 0); /* win() has no ballot */
+    clusterMapSetEpochs(&map, EPOCH, EPOCH);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(voters[1], EPOCH + 1));
+    assert_false(isHeldAfter(primary, EPOCH)); /* as the member that it is */
+}
+
+/* It has won with the votes of others, after it had given its own to a later candidate. */
+static void winner_that_has_voted_in_a_later_election_does_not_count(void **state) {
+    install(VOTERS_ALL, present);
+    win();
+    clusterMapSetEpochs(&map, EPOCH + 1, EPOCH + 1);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
+/* Only owners have places; this node is a voter itself. */
+static void old_primary_that_is_no_member_does_not_count(void **state) {
+    install(VOTERS_ALL, present);
+    char ids[4][NODE_ID_LEN];
+    for (int i = 0; i < 2; i++) memcpy(ids[i], voters[i]->id, NODE_ID_LEN);
+    memcpy(ids[2], replica->id, NODE_ID_LEN);
+    memcpy(ids[3], map.myself->id, NODE_ID_LEN);
+    const voterSet without = {.stamp = later, .rule = VOTERS_ALL, .ids = ids, .count = 4};
+    assert_true(votersInstall(&map, &without));
+    win();
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
+static void winner_needs_both_majorities_with_both_rules(void **state) {
+    install(VOTERS_BOTH, present);
+    win();
+    clusterMapSetEpochs(&map, EPOCH, EPOCH);
+    assert_true(isHeldAfter(voters[0], EPOCH)); /* one of three owners */
+    assert_true(isHeldAfter(voters[1], EPOCH)); /* two of them, two of five members */
+    assert_false(isHeldAfter(primary, EPOCH));  /* all owners, and four members */
+}
+
+static void place_of_the_old_primary_counts_among_the_owners(void **state) {
+    clusterMapMakePrimary(&map, replica);
+    clusterMapSetOwner(&map, 3, replica); /* four owners */
+    install(VOTERS_BOTH, present);
+    win();
+    clusterMapSetEpochs(&map, EPOCH, EPOCH);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldAfter(voters[1], EPOCH)); /* three members, two owners */
+    assert_false(isHeldAfter(primary, EPOCH));
+}
+
+static void old_primary_with_slots_does_not_count_twice(void **state) {
+    win();
+    clusterMapSetOwner(&map, 3, primary); /* four owners */
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
+static void voters_with_a_later_set_do_not_count(void **state) {
+    install(VOTERS_ALL, present);
+    win();
+    clusterMapSetEpochs(&map, EPOCH, EPOCH);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_true(isHeldWith(voters[1], EPOCH, later));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
+/* What others have answered before is of another set. */
+static void no_majority_counts_with_a_set_of_a_later_term(void **state) {
+    install(VOTERS_ALL, present);
+    win();
+    clusterMapSetEpochs(&map, EPOCH, EPOCH);
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    install(VOTERS_ALL, of_later_term);
+    assert_true(isHeldAfter(voters[1], EPOCH));
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_false(isHeldAfter(replica, EPOCH)); /* the shard is known */
+}
+
+static void tellAndRetract(void) {
+    clusterMapSetFlags(&map, map.myself, NODE_PRIMARY_FAILED, 0);
+    busHoldAcks(&bus, HOLD_MS);
+    clusterMapSetFlags(&map, map.myself, 0, NODE_PRIMARY_FAILED);
+    bus.now_ms = NOW_MS + HOLD_MS;
+    busHoldAcks(&bus, HOLD_MS);
+}
+
+static void replica_that_is_a_member_counts(void **state) {
+    install(VOTERS_ALL, present);
+    tellAndRetract();
+    clusterMapSetEpochs(&map, EPOCH + 1, EPOCH); /* it has heard of a later one */
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_false(isHeldAfter(voters[0], EPOCH));
+}
+
+static void replica_that_has_voted_in_a_later_election_does_not_count(void **state) {
+    install(VOTERS_ALL, present);
+    tellAndRetract();
+    clusterMapSetEpochs(&map, EPOCH + 1, EPOCH + 1);
+    assert_true(isHeldAfter(primary, EPOCH));
+    assert_true(isHeldAfter(voters[0], EPOCH));
+    assert_false(isHeldAfter(voters[1], EPOCH));
+}
+
 int test_bus_hold(void);
 int test_bus_hold(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -140,6 +269,16 @@ int test_bus_hold(void) {
         CASE(winner_that_follows_another_one_acknowledges),
         CASE(without_a_quorum_a_winner_is_free),
         CASE(replica_that_has_told_of_a_failure_waits_for_the_same),
+        CASE(winner_that_is_a_member_counts),
+        CASE(winner_that_has_voted_in_a_later_election_does_not_count),
+        CASE(old_primary_that_is_no_member_does_not_count),
+        CASE(winner_needs_both_majorities_with_both_rules),
+        CASE(place_of_the_old_primary_counts_among_the_owners),
+        CASE(old_primary_with_slots_does_not_count_twice),
+        CASE(voters_with_a_later_set_do_not_count),
+        CASE(no_majority_counts_with_a_set_of_a_later_term),
+        CASE(replica_that_is_a_member_counts),
+        CASE(replica_that_has_voted_in_a_later_election_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

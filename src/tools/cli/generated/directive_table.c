@@ -73,6 +73,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-refused-timeout", "0", NULL},
     {"cluster-replica-no-failover", "no", NULL},
     {"cluster-replica-validity-factor", "10", NULL},
+    {"cluster-replicas-vote", "no", NULL},
     {"cluster-require-full-coverage", "yes", NULL},
     {"cluster-seeds", "", NULL},
     {"cluster-slave-no-failover", "no", NULL},
@@ -295,4 +296,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 289;
+const int knownDirectiveCount = 290;
