@@ -24,7 +24,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 RUN_SECONDS = 900
 
-Fault = namedtuple("Fault", "name file old new scenario", defaults=[None])
+# `first`: the seed to begin with, to save time where earlier ones have not found it.
+Fault = namedtuple("Fault", "name file old new first scenario", defaults=[1, None])
 
 CLUSTER = [
     # ---- elections
@@ -35,7 +36,7 @@ CLUSTER = [
           "void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {",
           "void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {\n"
           "    if (FAULT && current == m->current_epoch && vote != m->vote_epoch) {\n"
-          "        m->vote_epoch = vote;\n        return;\n    }"),
+          "        m->vote_epoch = vote;\n        return;\n    }", first=550),
     Fault("the vote is not read at the start", "map_file.c",
           "clusterMapSetEpochs(r->map, current, epochs[VOTE])",
           "clusterMapSetEpochs(r->map, current, FAULT ? 0 : epochs[VOTE])"),
@@ -211,7 +212,7 @@ SENTINEL = [
           "if (!i->leader.len || !sentinelHasOpenVote(v, i)) return;",
           "if (FAULT || !i->leader.len || !sentinelHasOpenVote(v, i)) return;"),
     Fault("a candidate that has lost denies the promotion by another one", "hello.c",
-          "i->is_unsure = true;", "i->is_unsure = !FAULT;"),
+          "i->is_unsure = true;", "i->is_unsure = !FAULT;", first=1100),
     Fault("the failover of a dead leader is not repeated", "failover.c",
           "if (sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&",
           "if (!FAULT && sentinelIsUnfinished(v, i) && sentinelCanSend(i) &&"),
@@ -232,7 +233,7 @@ SENTINEL = [
           "host.ptr, addr->port, FAULT ? 0ULL : (unsigned long long)primary->config_epoch);"),
     Fault("a Sentinel takes its former self for another one", "hello.c",
           "if (!primary || isFormerSelf(v, primary, &h)) return;",
-          "if (!primary || (!FAULT && isFormerSelf(v, primary, &h))) return;"),
+          "if (!primary || (!FAULT && isFormerSelf(v, primary, &h))) return;", first=2800),
     Fault("a Sentinel that was set up anew is added, not replaced", "hello.c",
           "sentinelRemove(v, at);", "if (!FAULT) sentinelRemove(v, at);"),
     Fault("a coordinated failover is a plain one", "failover.c",
@@ -281,12 +282,12 @@ SLOTS = [
     Fault("slots are taken without a new epoch", "slot_target.c",
           "if (clusterMapBumpEpoch(map))", "if (!FAULT && clusterMapBumpEpoch(map))"),
     Fault("a grant has effect after the source has resumed writes", "slot_target.c",
-          "} else if (waited_ms >= lease_ms) {", "} else if (waited_ms >= lease_ms && !FAULT) {"),
+          "} else if (waited_ms >= lease_ms) {", "} else if (waited_ms >= lease_ms && !FAULT) {", first=600),
     Fault("a grant has effect after the source has resumed writes", "slot_target.c",
           "if (clusterMapIsClaimed(m->map, slot)) return false;",
           "if (clusterMapIsClaimed(m->map, slot) && !FAULT) return false;"),
     Fault("slots are taken while their owner claims them", "slot_target.c",
-          "} else if (!isGiven(m, job, source)) {", "} else if (!FAULT && !isGiven(m, job, source)) {"),
+          "} else if (!isGiven(m, job, source)) {", "} else if (!FAULT && !isGiven(m, job, source)) {", first=600),
     Fault("the target does not wait for its replicas", "slot_target.c",
           "waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)",
           "FAULT || waited_ms >= lease_ms / 2 || !m->procs->isBehind(m->arg, job)"),
@@ -325,7 +326,7 @@ SLOTS = [
           "if (FAULT || owner == m->myself || owner->has_told) return owner;"),
     Fault("slots are inherited that are not claimed", "topology.c",
           "claimed[slot / 8] & 1 << slot % 8 ? to : NULL",
-          "FAULT || claimed[slot / 8] & 1 << slot % 8 ? to : NULL"),
+          "FAULT || claimed[slot / 8] & 1 << slot % 8 ? to : NULL", first=3800),
     Fault("the claim of a target with an older epoch is refused", "slot_source.c",
           "return !memcmp(job->target, to->id, NODE_ID_LEN);",
           "return !FAULT && !memcmp(job->target, to->id, NODE_ID_LEN);"),
@@ -389,18 +390,19 @@ QUORUM_CLUSTER = [
           "if (!agrees || !r->offset) continue;", "if (!agrees || (!r->offset && !FAULT)) continue;"),
     Fault("replicas count that do not know of the failure", "election.c",
           "(r->flags & NODE_PRIMARY_FAILED && now_ms - r->heard_ms <= rules->timeout_ms);",
-          "((FAULT || r->flags & NODE_PRIMARY_FAILED) && now_ms - r->heard_ms <= rules->timeout_ms);"),
+          "((FAULT || r->flags & NODE_PRIMARY_FAILED) && now_ms - r->heard_ms <= rules->timeout_ms);", first=1400),
     Fault("offsets of two streams are compared", "election.c",
           "if (r->stream != myself->stream) continue;", "if (!FAULT && r->stream != myself->stream) continue;"),
     Fault("what a replica had before counts", "bus.c",
           "bool counts = !b->rules.quorum ||", "bool counts = FAULT || !b->rules.quorum ||"),
     Fault("the lease is not waited for", "election.c",
-          "return now_ms - e->agreed_ms >= rules->lease_ms", "return FAULT || now_ms - e->agreed_ms >= rules->lease_ms"),
+          "return now_ms - e->agreed_ms >= rules->lease_ms",
+          "return FAULT || now_ms - e->agreed_ms >= rules->lease_ms", first=1600),
     Fault("a replica acknowledges after it has told of the failure", "bus_hold.c",
           "b->procs->holdAcks(b->arg, is_held &&", "b->procs->holdAcks(b->arg, (!FAULT || isWinner(m)) && is_held &&"),
     Fault("a winner confirms before others know of it", "bus_hold.c",
           "clusterMapSetHold(m, on ? b->election.primary_id : NULL,",
-          "clusterMapSetHold(m, on && !FAULT ? b->election.primary_id : NULL,"),
+          "clusterMapSetHold(m, on && !FAULT ? b->election.primary_id : NULL,", first=1700),
 ]
 QUORUM_REPL = [
     Fault("one acknowledgement too few", "primary.c",
@@ -426,7 +428,7 @@ QUORUM_SENTINEL = [
           "- quorumOf(primary) + 1;", "- quorumOf(primary) + !FAULT;"),
     Fault("the replica with the least data is chosen", "quorum_choice.c",
           "if (a->offset != b->offset) return a->offset > b->offset;",
-          "if (a->offset != b->offset) return FAULT ? a->offset < b->offset : a->offset > b->offset;"),
+          "if (a->offset != b->offset) return FAULT ? a->offset < b->offset : a->offset > b->offset;", first=500),
     Fault("a replica that has not caught up counts", "quorum_choice.c",
           "i->sync.repl_quorum && i->sync.has_caught_up &&",
           "i->sync.repl_quorum && (FAULT || i->sync.has_caught_up) &&"),
@@ -470,7 +472,7 @@ def write(name):
 def run(program, number, seeds):
     """Returns the seed with which a fault is found, or None, and what the simulation printed."""
     command = [program, "--fault", str(number), "--scenario", FAULTS[number - 1].scenario,
-               "--seeds", str(seeds)]
+               "--first", str(FAULTS[number - 1].first), "--seeds", str(seeds)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
     found = re.search(r"^FAILED \S+ seed (\d+) at \d+ ms: (.*)", result.stdout, re.M)
     return (int(found[1]), found[2]) if found else (None, result.stdout + result.stderr)
