@@ -36,6 +36,9 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
     gossipRules rules = busGossipRules(b);
     const nodeLinks *links = to ? to->links : NULL;
     bool is_short = false;
+    /* With a quorum the order of a second replica is refused: the pause is none for that one. */
+    if (rules.flags && b->rules.quorum && to != manualFailoverPeer(&b->manual, b->map))
+        rules.flags = 0;
     busTakeOffset(b);
     if (l->is_open && type != MESSAGE_MEET && !b->never_short) {
         uint64_t hash = hashOwnSlots(b->map);

@@ -5,6 +5,8 @@
 #include "cluster_test.h"
 
 #include "cluster/bus_priv.h"
+#include "cluster/manual_failover.h"
+#include "cluster/message_layout.h"
 #include "cluster/topology.h"
 #include "cluster/voters.h"
 
@@ -21,7 +23,26 @@ static void holdAcks(void *arg, bool on) {
     held = on;
 }
 
-static const busProcs procs = {.holdAcks = holdAcks};
+static int64_t offset(void *arg) {
+    (void)arg;
+    return 1;
+}
+
+static uint64_t stream(void *arg) {
+    (void)arg;
+    return 1;
+}
+
+static int sent_flags;
+static void noteFlags(void *arg, busLink *l, const str *bytes) {
+    (void)arg;
+    (void)l;
+    assert_true(bytes->len > AT_FLAGS);
+    sent_flags = (uint8_t)strText(bytes)[AT_FLAGS];
+}
+
+static const busProcs procs = {
+    .holdAcks = holdAcks, .offset = offset, .stream = stream, .send = noteFlags};
 
 static void begin(void) {
     busInit(&bus, &map, &map_state, &procs, NULL, NOW_MS);
@@ -259,6 +280,23 @@ static void replica_that_has_voted_in_a_later_election_does_not_count(void **sta
     assert_false(isHeldAfter(voters[1], EPOCH));
 }
 
+/* The order of the other one is refused then: it would take the pause for the answer to it. */
+static void pause_is_told_to_the_replica_for_which_it_is(void **state) {
+    busLink link = {.is_open = true};
+    win();
+    clusterMapSetPrimary(&map, replica, map.myself);
+    clusterMapSetPrimary(&map, primary, map.myself);
+    (void)manualFailoverRequested(&bus.manual, &map, replica, 5000, NOW_MS);
+    assert_true(manualFailoverHasPaused(&bus.manual));
+    busPong(&bus, &link, replica);
+    assert_int_equal(sent_flags & MESSAGE_PAUSED, MESSAGE_PAUSED);
+    busPong(&bus, &link, primary);
+    assert_int_equal(sent_flags & MESSAGE_PAUSED, 0);
+    bus.rules.quorum = 0; /* as in Valkey */
+    busPong(&bus, &link, primary);
+    assert_int_equal(sent_flags & MESSAGE_PAUSED, MESSAGE_PAUSED);
+}
+
 int test_bus_hold(void);
 int test_bus_hold(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -279,6 +317,7 @@ int test_bus_hold(void) {
         CASE(no_majority_counts_with_a_set_of_a_later_term),
         CASE(replica_that_is_a_member_counts),
         CASE(replica_that_has_voted_in_a_later_election_does_not_count),
+        CASE(pause_is_told_to_the_replica_for_which_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
