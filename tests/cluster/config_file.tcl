@@ -18,6 +18,11 @@ proc reap_server {} {
 }
 
 # A text with the checksum of the file removed from its last line, as an editor or Valkey leave it.
+# A folder in place of a file, so that it cannot be written. The server may write it between the two steps.
+proc block_file {path} {
+    wait_for_condition 100 10 {![catch {file delete $path; file mkdir $path}]} else {fail "$path stays a file"}
+}
+
 proc unsealed {text} {return [regsub { crc64 [0-9a-f]{16}\n$} $text \n]}
 
 start_server {tags {cluster needs:config} overrides {cluster-enabled yes}} {
@@ -60,8 +65,7 @@ start_server {tags {cluster needs:config} overrides {cluster-enabled yes snapsho
 
 start_server {tags {cluster needs:config} overrides {cluster-enabled yes cluster-config-save-behavior best-effort} crash ok} {
     test {best-effort: the node goes on without its file, and says so once in a while} {
-        file delete [conf_path]
-        file mkdir [conf_path]
+        block_file [conf_path]
         assert_error "ERR error saving the cluster node config: Is a directory" {r cluster saveconfig}
         foreach slot {1 2 3} {assert_equal OK [r cluster addslots $slot]}
         set lines [split [server_log] \n]
@@ -76,8 +80,7 @@ start_server {tags {cluster needs:config} overrides {cluster-enabled yes cluster
     }
 
     test {the copy alone is not missed} {
-        file delete [conf_path .bak]
-        file mkdir [conf_path .bak]
+        block_file [conf_path .bak]
         foreach slot {5 6} {assert_equal OK [r cluster addslots $slot]}
         assert_equal 1 [llength [lsearch -all [split [server_log] \n] "*# The copy of the cluster configuration file could not be written to nodes.conf.bak: Is a directory"]]
         assert_match "* connected 1-6\n*" [file_text [conf_path]]
@@ -86,8 +89,7 @@ start_server {tags {cluster needs:config} overrides {cluster-enabled yes cluster
 
     test {sync: a node that cannot write its file ends} {
         r config set cluster-config-save-behavior sync
-        file delete [conf_path]
-        file mkdir [conf_path]
+        block_file [conf_path]
         assert_error "ERR error saving the cluster node config: Is a directory" {r cluster saveconfig}
         assert_equal PONG [r ping]
         assert {[catch {r cluster addslots 7}]}
