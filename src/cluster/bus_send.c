@@ -142,11 +142,10 @@ void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
     strFree(&bytes);
 }
 
-void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags) {
+static void sendHeader(clusterBus *b, const clusterNode *to, messageType type,
+                       const messageHeader *h) {
     str bytes = STR_EMPTY;
-    messageHeader h = busHeader(b);
-    h.flags |= flags;
-    messageWriteEmpty(&bytes, type, &h);
+    messageWriteEmpty(&bytes, type, h);
     if (to) {
         busSendTo(b, to, type, &bytes);
     } else {
@@ -155,13 +154,16 @@ void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_
     strFree(&bytes);
 }
 
+void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags) {
+    messageHeader h = busHeader(b);
+    h.flags |= flags;
+    sendHeader(b, to, type, &h);
+}
+
 void busAskAboutVoters(clusterBus *b) {
-    str bytes = STR_EMPTY;
     messageHeader h = busHeader(b);
     h.own_flags |= MESSAGE_ABOUT_VOTERS;
-    messageWriteEmpty(&bytes, MESSAGE_AUTH_REQUEST, &h);
-    sendToAll(b, MESSAGE_AUTH_REQUEST, &bytes);
-    strFree(&bytes);
+    sendHeader(b, NULL, MESSAGE_AUTH_REQUEST, &h);
 }
 
 /* ------------------------------------------------------------------ of clients and modules */

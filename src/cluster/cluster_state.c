@@ -24,21 +24,6 @@ static bool isCovered(const clusterMap *m) {
     return m->slots_assigned == SLOT_COUNT && clusterMapCountSlots(m, NODE_FAILED) == 0;
 }
 
-/* Counts the primaries with slots; returns whether the majority of voters is reachable. */
-static bool isMajority(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
-                       int64_t now_ms) {
-    int reachable = 0;
-    s->size = 0;
-    for (int i = 0; i < m->node_count; i++) {
-        const clusterNode *n = m->nodes[i];
-        if (!clusterNodeVotes(n)) continue;
-        s->size++;
-        reachable += !(n->flags & (NODE_FAILED | NODE_MAYBE_FAILED));
-    }
-    if (m->voters.stamp.term) return votersAreReached(m, rules->node_timeout_ms, now_ms);
-    return reachable >= s->size / 2 + 1;
-}
-
 static int64_t rejoinDelayMs(const clusterStateRules *rules) {
     int64_t delay = rules->node_timeout_ms;
     if (delay < REJOIN_DELAY_MIN_MS) return REJOIN_DELAY_MIN_MS;
@@ -55,7 +40,8 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterState
         wrong = "At least one hash slot is not served by any available node. Please check the "
                 "'cluster-require-full-coverage' configuration.";
     }
-    if (!isMajority(s, m, rules, now_ms)) {
+    s->size = clusterMapCountVoters(m);
+    if (!votersAreReached(m, rules->node_timeout_ms, now_ms)) {
         wrong = "I am part of a minority partition.";
         s->minority_ms = now_ms;
     }

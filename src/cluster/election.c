@@ -364,16 +364,6 @@ static void win(election *e, clusterMap *m) {
     stop(e);
 }
 
-typedef struct ballot {
-    const clusterMap *map;
-    uint64_t epoch;
-} ballot;
-
-static bool hasVoted(const void *arg, const clusterNode *n) {
-    const ballot *b = arg;
-    return n == b->map->myself ? b->map->vote_epoch == b->epoch : n->ack_epoch == b->epoch;
-}
-
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms) {
     const clusterNode *primary = m->myself->primary;
@@ -388,8 +378,8 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     if (e->has_data && !m->myself->offset) return (electionActs){0};
     from->ack_epoch = e->epoch;
     e->votes++;
-    const ballot b = {m, e->epoch};
-    if (!votersAgree(m, hasVoted, &b)) return (electionActs){0};
+    const voterBallot b = {m, e->epoch};
+    if (!votersAgree(m, voterHasVoted, &b)) return (electionActs){0};
     win(e, m);
     return (electionActs){.won = true};
 }

@@ -239,14 +239,18 @@ status messageRead(slice bytes, message *out, reason *why) {
 
 /* ------------------------------------------------------------------ gossip and extensions */
 
-static gossipEntry packedGossip(const message *m, size_t *at, char id[NODE_ID_LEN]) {
+static void unpackId(const char *from, char id[NODE_ID_LEN]) {
     static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < NODE_ID_LEN; i++)
+        id[i] = digits[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
+}
+
+static gossipEntry packedGossip(const message *m, size_t *at, char id[NODE_ID_LEN]) {
     const char *from = m->body.ptr + *at;
     gossipEntry entry = {.id = id, .ip = SLICE("")};
     uint16_t flags = loadBig16(from + PACKED_AT_FLAGS);
     *at += packedBytes(m, *at);
-    for (int i = 0; i < NODE_ID_LEN; i++)
-        id[i] = digits[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    unpackId(from, id);
     entry.ping_sent_s = loadBig32(from + PACKED_AT_PING);
     entry.pong_s = loadBig32(from + PACKED_AT_PONG);
     entry.node_flags = flags & (uint16_t)~PACKED_HAS_ADDRESS;
@@ -306,11 +310,6 @@ void messageReadExtensions(const message *m, messageExtensions *out) {
         at += size;
     }
     check(at <= m->body.ptr + m->body.len);
-}
-
-static void unpackId(const char *from, char id[NODE_ID_LEN]) {
-    for (int i = 0; i < NODE_ID_LEN; i++)
-        id[i] = "0123456789abcdef"[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
 }
 
 bool messageReadVoters(slice bytes, voterSet *out) {

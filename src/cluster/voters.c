@@ -49,6 +49,11 @@ bool votersAgree(const clusterMap *m, voterTest *agrees, const void *arg) {
     return isMajority(m, agrees, arg, INT64_MAX);
 }
 
+bool voterHasVoted(const void *arg, const clusterNode *n) {
+    const voterBallot *b = arg;
+    return n == b->map->myself ? b->map->vote_epoch == b->epoch : n->ack_epoch == b->epoch;
+}
+
 /* By the rule of Valkey nodes that were not heard since the start count for a timeout. */
 static bool isReached(const void *arg, const clusterNode *n) {
     const clusterMap *m = arg;

@@ -26,6 +26,12 @@ bool clusterNodeIsVoter(const clusterMap *m, const clusterNode *n);
  * voters; for this node, too. */
 typedef bool voterTest(const void *arg, const clusterNode *n);
 bool votersAgree(const clusterMap *m, voterTest *agrees, const void *arg);
+/* An election in which this node is the candidate, and whether a node has voted in it. */
+typedef struct voterBallot {
+    const clusterMap *map;
+    uint64_t epoch;
+} voterBallot;
+voterTest voterHasVoted; /* `arg`: a voterBallot */
 /* True if this node can reach a majority of voters. Others have a later set for a while before they
  * have sent it: that counts only when it has lasted for `grace_ms`. */
 bool votersAreReached(const clusterMap *m, int64_t grace_ms, int64_t now_ms);

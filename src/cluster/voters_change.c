@@ -138,29 +138,19 @@ static bool isFirst(const clusterMap *m) {
     return first == m->myself;
 }
 
-typedef struct ballot {
-    const clusterMap *map;
-    uint64_t term;
-} ballot;
-
-static bool hasVoted(const void *arg, const clusterNode *n) {
-    const ballot *b = arg;
-    return n == b->map->myself ? b->map->vote_epoch == b->term : n->ack_epoch == b->term;
-}
-
 /* By the rule of Valkey a primary that was replaced, and does not know, counts as well as its
  * successor, so a majority would not be unique. No set is needed while a node is lost: all vote. */
 static bool votesForLeader(const clusterMap *m, const clusterNode *n) {
     return m->voters.rule == VOTERS_OWNERS ? isKnown(n) : clusterNodeIsVoter(m, n);
 }
 
-static bool isElected(const clusterMap *m, const ballot *b) {
+static bool isElected(const clusterMap *m, const voterBallot *b) {
     bool by_all = m->voters.rule == VOTERS_OWNERS;
-    return votersAgree(m, hasVoted, b) && (!by_all || allKnown(m, hasVoted, b));
+    return votersAgree(m, voterHasVoted, b) && (!by_all || allKnown(m, voterHasVoted, b));
 }
 
 static votersActs count(votersChange *c, clusterMap *m) {
-    const ballot b = {m, c->term};
+    const voterBallot b = {m, c->term};
     check(c->asked);
     if (m->current_epoch != c->term || !isElected(m, &b)) return (votersActs){0};
     c->asked = false;
