@@ -9,9 +9,8 @@ proc voters_wait {rule count nodes} {
 }
 
 start_server {tags {cluster} overrides {cluster-enabled yes}} {
-    test {cluster-replicas-vote is off by default and only set at start} {
+    test {cluster-replicas-vote is off by default} {
         assert_equal no [lindex [r config get cluster-replicas-vote] 1]
-        assert_error *immutable* {r config set cluster-replicas-vote yes}
         assert {![string match *cluster_voters* [r cluster info]]}
     }
 }
@@ -20,6 +19,14 @@ set settings {cluster-replicas-vote yes cluster-node-timeout 2000 repl-diskless-
 
 start_cluster [list 1 2 [list tags {cluster needs:config} overrides $settings]] {
     test {a single shard: all nodes vote} {
+        voters_wait all 3 {0 1 2}
+    }
+
+    test {a single shard: the directive is changed while the nodes work} {
+        r config set cluster-replicas-vote no
+        voters_wait owners 1 {1 2}
+        wait_for_condition 600 50 {![string match *cluster_voters* [r cluster info]]}
+        r config set cluster-replicas-vote yes
         voters_wait all 3 {0 1 2}
     }
 

@@ -272,6 +272,11 @@ void simNodesStep(void) {
 
 /* ------------------------------------------------------------------ start and end */
 
+void simNodeChooseVote(simNode *n) {
+    n->bus.rules.replicas_vote =
+        sim_voting_percent && randomUniform(100) < (uint64_t)sim_voting_percent;
+}
+
 static void startBus(simNode *n) {
     clusterNode *myself = n->map.myself;
     memset(&n->state, 0, sizeof(n->state));
@@ -289,8 +294,7 @@ static void startBus(simNode *n) {
                               .manual_timeout_ms = SIM_MANUAL_TIMEOUT_MS,
                               .forget_ms = SIM_FORGET_MS,
                               .seeds = sim_has_seeds ? &n->seeds : NULL};
-    n->bus.rules.replicas_vote =
-        sim_voting_percent && randomUniform(100) < (uint64_t)sim_voting_percent;
+    simNodeChooseVote(n);
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);

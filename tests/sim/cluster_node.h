@@ -72,6 +72,8 @@ typedef enum simFile { SIM_FILE, SIM_OLD_FILE, SIM_NO_FILE } simFile;
 /* Reads its file, an earlier copy of it, or begins anew. */
 void simNodeStart(simNode *n, simFile file);
 void simNodeStop(simNode *n);
+/* Whether it has cluster-replicas-vote is decided anew. */
+void simNodeChooseVote(simNode *n);
 /* Gives addresses that no node has had to a stopped node, or to all, which are stopped, or those
  * of others. */
 void simNodeMove(simNode *n);
@@ -116,7 +118,7 @@ extern bool sim_replica_migration;
 extern bool sim_has_seeds;
 extern int sim_full_percent; /* of the nodes, which do not know the short form of messages */
 extern int64_t sim_refused_timeout_ms;
-/* Percent of the nodes that start with cluster-replicas-vote; each start decides anew. */
+/* Percent of the nodes that have cluster-replicas-vote; each start decides anew. */
 extern int sim_voting_percent;
 extern int sim_quorum; /* replication-quorum; 0: off */
 extern int64_t sim_read_lease_ms;

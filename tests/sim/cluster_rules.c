@@ -173,12 +173,16 @@ static bool hasVotedForLeader(const void *arg, const char *id) {
     return hasVotedOnce(l->node, l->epoch, id);
 }
 
+/* Not only since the messages of this moment, which may have come after the last vote. */
+static bool wasKnown(const simNode *n, const clusterNode *other) {
+    return !(other->flags & NODE_HANDSHAKE) && other->added_ms < simNodeClock(n);
+}
+
 bool rulesMayLead(const simNode *n, uint64_t epoch) {
     const leader l = {n, epoch};
     checkRange(epoch);
     for (int i = 0; n->map.voters.rule == VOTERS_OWNERS && i < n->map.node_count; i++)
-        if (!(n->map.nodes[i]->flags & NODE_HANDSHAKE) &&
-            !hasVotedForLeader(&l, n->map.nodes[i]->id))
+        if (wasKnown(n, n->map.nodes[i]) && !hasVotedForLeader(&l, n->map.nodes[i]->id))
             return false;
     return voterRulesAgree(&n->map, hasVotedForLeader, &l);
 }

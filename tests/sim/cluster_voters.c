@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The scenario of cluster-replicas-vote: one to three primaries and their replicas, in most runs
- * too few primaries for a majority without one of them. Nodes restart with and without the
- * directive; operators forget, reset and meet nodes meanwhile. No epoch has two winners, a node
+ * too few primaries for a majority without one of them. Nodes switch the directive on and off, also
+ * by restarts; operators forget, reset and meet nodes meanwhile. No epoch has two winners, a node
  * votes once in an epoch, all nodes have the same set of one age, and at no moment two majorities
  * could exist. After healing all nodes vote if all have the directive; then a stopped primary is
  * replaced. */
@@ -119,6 +119,7 @@ static void run(void) {
     int steps = 500 + (int)randomUniform(4000);
     for (int i = 0; i < steps; i++) {
         if (changes && oneIn(500)) sim_voting_percent = (int)randomUniform(3) * 50;
+        if (changes && oneIn(400)) simNodeChooseVote(operatorAnyNode());
         if (faults) clusterInjectFaults();
         giveOrders();
         if (oneIn(8)) dataWrite(operatorAnyNode());
@@ -133,7 +134,12 @@ static void run(void) {
     clusterAwaitService();
     if (sim_node_count >= 3) failPrimary();
     if (oneIn(3)) {
-        restartAll(0);
+        if (oneIn(2)) {
+            sim_voting_percent = 0;
+            for (int i = 0; i < sim_node_count; i++) simNodeChooseVote(&sim_nodes[i]);
+        } else {
+            restartAll(0);
+        }
         clusterAgree();
         settle(false);
     }
