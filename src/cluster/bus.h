@@ -97,9 +97,10 @@ typedef struct nodeLinks {
     int64_t asked_full_ms, full_until_ms;
     uint64_t pings; /* number of those sent to it; the answers on a link are in their order */
     /* The last one that it has answered; its current epoch and set of voters in the answer that
-     * counts. */
+     * counts, and whether it claimed slots. */
     uint64_t answered, answered_epoch;
     voterStamp answered_voters;
+    bool answered_as_owner;
     uint64_t asked; /* of answers to later ones the first counts: bus_hold.c */
 } nodeLinks;
 

@@ -12,7 +12,8 @@
  *
  * - A majority of the voters has no greater epoch than this node had when it began to tell. An
  *   election that counts what it has told has a greater one, as its candidate has read the message,
- *   and voters keep the epoch in which they have voted. Voters with a later set (voters.h) than
+ *   and voters keep the epoch in which they have voted. An owner that had no slots in its reply
+ *   does not count: the one that had them may have voted. Voters with a later set (voters.h) than
  *   this node do not count: they may be outnumbered by others in it.
  * - No other node of the shard was elected: each of them has been heard, or was forgotten.
  *
@@ -70,7 +71,8 @@ static bool hasPlaceNotVoted(const clusterMap *m) {
 
 static bool hasVoterNotVoted(const void *arg, const clusterNode *n) {
     const clusterMap *m = arg;
-    if (n != m->myself) return hasNotVoted(m, n);
+    bool by_owners = m->voters.rule != VOTERS_ALL && clusterNodeVotes(n);
+    if (n != m->myself) return hasNotVoted(m, n) && (!by_owners || n->links->answered_as_owner);
     bool is_owner = isWinner(m) && m->voters.rule != VOTERS_ALL;
     bool is_member = m->voters.rule != VOTERS_OWNERS; /* the own vote may be for a later one */
     return (!is_owner || hasPlaceNotVoted(m)) && (!is_member || m->vote_epoch <= m->held_epoch);

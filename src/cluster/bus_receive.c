@@ -126,12 +126,14 @@ static manualReply replyOf(const busLink *l, const message *m) {
     return (manualReply){.ping = l->answered_ping, .link_began = l->first_ping};
 }
 
+/* Not one that asks for the full form: its sender has not taken the claims of the PING. */
 static void noteAnswer(clusterNode *sender, manualReply reply, const messageHeader *h) {
-    if (!reply.ping) return;
+    if (!reply.ping || h->own_flags & MESSAGE_WANTS_FULL) return;
     nodeLinks *links = busLinksOf(sender);
     if (links->answered <= links->asked) {
         links->answered_epoch = h->current_epoch;
         links->answered_voters = h->voters;
+        links->answered_as_owner = clusterNodeVotes(sender);
     }
     links->answered = reply.ping;
 }

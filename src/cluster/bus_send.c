@@ -2,6 +2,7 @@
  *
  * What a node sends. */
 #include "base/base.h"
+#include "base/hash.h"
 #include "cluster/bus_priv.h"
 
 void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes) {
@@ -24,13 +25,16 @@ messageHeader busHeader(clusterBus *b) {
 
 /* ------------------------------------------------------------------ PING, PONG, MEET */
 
-static uint64_t hashOwnSlots(const clusterMap *m) {
-    const clusterNode *n = m->myself;
-    return messageHashSlots(n->primary ? clusterNodeSlots(n->primary) : m->claims);
+/* Of the slots that messages of this node claim, and of the node for which they do: a replica that
+ * is promoted claims the same ones, but receivers do not know them as its own. */
+static uint64_t hashClaims(const clusterMap *m) {
+    const clusterNode *claimer = clusterNodePrimary(m->myself);
+    const uint64_t *slots = claimer == m->myself ? m->claims : clusterNodeSlots(claimer);
+    return messageHashSlots(slots) ^ hashBytes(claimer->id, NODE_ID_LEN);
 }
 
 /* Writes a message to a node, or NULL: to an unknown one, over that link. It has the short form if
- * a full one before it on this link had the same slots, and the receiver has not asked for another
+ * a full one before it on this link had the same claims, and the receiver has not asked for another
  * one. */
 static void write(clusterBus *b, str *out, busLink *l, messageType type, const clusterNode *to) {
     gossipRules rules = busGossipRules(b);
@@ -41,13 +45,13 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
         rules.flags = 0;
     busTakeOffset(b);
     if (l->is_open && type != MESSAGE_MEET && !b->never_short) {
-        uint64_t hash = hashOwnSlots(b->map);
+        uint64_t hash = hashClaims(b->map);
         is_short = l->takes_short && l->has_told && l->told_hash == hash && !rules.flags && links &&
                    b->now_ms >= links->full_until_ms;
         l->told_hash = hash;
         l->has_told = true;
     }
-    if (links && links->wants_full) rules.own_flags |= MESSAGE_WANTS_FULL;
+    if (!to || (links && links->wants_full)) rules.own_flags |= MESSAGE_WANTS_FULL;
     gossipWrite(out, b->map, &rules, type, to, is_short);
 }
 

@@ -66,7 +66,7 @@ enum messageFlag {
 /* Also flags, which Valkey ignores. */
 enum messageOwnFlag {
     MESSAGE_TAKES_SHORT = 1u << 0,   /* the sender understands the short form */
-    MESSAGE_WANTS_FULL = 1u << 1,    /* it needs the full form of the receiver */
+    MESSAGE_WANTS_FULL = 1u << 1,    /* it needs the full form: it does not know the claims */
     MESSAGE_UNCLAIMS = 1u << 2,      /* it does not claim slots that it has granted */
     MESSAGE_REPLICAS_VOTE = 1u << 3, /* cluster-replicas-vote */
     MESSAGE_TELLS_VOTERS = 1u << 4,  /* it understands sets of voters and tells its own's stamp */

@@ -33,6 +33,11 @@ static uint64_t stream(void *arg) {
     return 1;
 }
 
+static bool isLinked(void *arg) {
+    (void)arg;
+    return true;
+}
+
 static int sent_flags;
 static void noteFlags(void *arg, busLink *l, const str *bytes) {
     (void)arg;
@@ -41,8 +46,11 @@ static void noteFlags(void *arg, busLink *l, const str *bytes) {
     sent_flags = (uint8_t)strText(bytes)[AT_FLAGS];
 }
 
-static const busProcs procs = {
-    .holdAcks = holdAcks, .offset = offset, .stream = stream, .send = noteFlags};
+static const busProcs procs = {.holdAcks = holdAcks,
+                               .isLinked = isLinked,
+                               .offset = offset,
+                               .stream = stream,
+                               .send = noteFlags};
 
 static void begin(void) {
     busInit(&bus, &map, &map_state, &procs, NULL, NOW_MS);
@@ -89,6 +97,7 @@ static bool isHeldWith(clusterNode *n, uint64_t epoch, voterStamp set) {
     links->answered = ++links->pings;
     links->answered_epoch = epoch;
     links->answered_voters = set;
+    links->answered_as_owner = clusterNodeVotes(n);
     busHoldAcks(&bus, HOLD_MS);
     return held;
 }
@@ -106,6 +115,51 @@ static void winner_confirms_when_a_majority_has_voted_in_no_later_election(void 
     assert_true(isHeldAfter(voters[1], EPOCH + 1));
     assert_false(isHeldAfter(primary, EPOCH)); /* for the place that it has had */
     assert_int_equal(map.held_for[0], '\0');
+}
+
+/* The primary that it has replaced since may have voted in the later election. */
+static void owner_that_had_no_slots_when_it_replied_does_not_count(void **state) {
+    clusterNode *other = addNode(&map, 5);
+    win();
+    assert_true(isHeldAfter(other, EPOCH));
+    assert_true(isHeldAfter(voters[1], EPOCH));
+    clusterMapSetOwner(&map, 1, other);
+    assert_false(clusterNodeVotes(voters[0]));
+    busHoldAcks(&bus, HOLD_MS);
+    assert_true(held);
+    assert_false(isHeldAfter(primary, EPOCH));
+}
+
+/* A PONG that answers what was sent after the election. */
+static bool isHeldAfterPong(clusterNode *n, uint8_t own_flags) {
+    static const uint64_t none[SLOT_WORDS];
+    busLink *link = busLinksOf(n)->to;
+    message m = {.type = MESSAGE_PONG,
+                 .header = {.sender = n->id,
+                            .current_epoch = EPOCH,
+                            .epoch = n->epoch,
+                            .slots = (const uint8_t *)clusterNodeSlots(n),
+                            .bus_port = n->bus_port,
+                            .own_flags = own_flags}};
+    if (!m.header.slots) m.header.slots = (const uint8_t *)none;
+    n->links->pings++;
+    busTake(&bus, link, &m);
+    busHoldAcks(&bus, HOLD_MS);
+    return held;
+}
+
+static void answer_that_asks_for_the_full_form_does_not_count(void **state) {
+    busLink links[2] = {{.is_open = true, .is_greeted = true},
+                        {.is_open = true, .is_greeted = true}};
+    win();
+    for (int i = 0; i < 2; i++) {
+        links[i].node = voters[i];
+        busLinksOf(voters[i])->to = &links[i];
+    }
+    assert_true(isHeldAfterPong(voters[0], 0));
+    assert_true(isHeldAfterPong(voters[1], MESSAGE_WANTS_FULL));
+    assert_false(isHeldAfterPong(voters[1], 0));
+    for (int i = 0; i < 2; i++) voters[i]->links->to = NULL;
 }
 
 static void winner_confirms_when_the_others_of_the_shard_follow_it(void **state) {
@@ -302,6 +356,8 @@ int test_bus_hold(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(winner_confirms_when_a_majority_has_voted_in_no_later_election),
+        CASE(owner_that_had_no_slots_when_it_replied_does_not_count),
+        CASE(answer_that_asks_for_the_full_form_does_not_count),
         CASE(winner_confirms_when_the_others_of_the_shard_follow_it),
         CASE(winner_that_starts_again_confirms_nothing_until_then),
         CASE(winner_that_follows_another_one_acknowledges),

@@ -347,6 +347,25 @@ static void with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known(vo
     assert_false(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 100 * M));
 }
 
+/* A message in which it is a primary, as it was before, has come late over another connection. */
+static void a_late_message_does_not_end_the_pause(void **state) {
+    uint64_t sent = 1;
+    const messageHeader h = {.sender = replica->id};
+    manualReply reply = {.ping = sent + 1};
+    clusterMapSetPrimary(&map, replica, map.myself);
+    clusterMapSetOwner(&map, 7, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapSetPause(&map, replica->id, map.current_epoch);
+    clusterMapSetEpochs(&map, map.current_epoch + 1, map.vote_epoch); /* an election has begun */
+    clusterMapMakePrimary(&map, replica);
+    assert_false(manualFailoverTick(&f, &map, map.myself->offset, 1000 + M).resume);
+    assert_false(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
+    assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1001 + M));
+    assert_true(manualFailoverKeepsPause(&f, &map, sent, M, 1000 + 10 * M));
+    /* It answers so. */
+    assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
+}
+
 /* It may still be elected by the others until then. */
 static void primary_stays_paused_when_the_replica_is_forgotten(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
@@ -380,6 +399,7 @@ int test_manual_failover(void) {
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(it_ends_when_a_synchronisation_begins),
+        CASE(a_late_message_does_not_end_the_pause),
         CASE(primary_stays_paused_when_the_replica_is_forgotten),
         CASE(with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known),
     };
