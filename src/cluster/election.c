@@ -454,6 +454,12 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
     return memcmp(m->paused_for, candidate->id, NODE_ID_LEN) != 0;
 }
 
+/* With a quorum: this node was elected, and another one may have been after it that votes in the
+ * same place (bus_hold.c). */
+static bool mayBeReplaced(const clusterMap *m) {
+    return m->held_for[0] && m->voters.rule != VOTERS_ALL && clusterNodeVotes(m->myself);
+}
+
 electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
                                 int64_t started_ms, int64_t now_ms) {
     if (!clusterNodeIsVoter(m, m->myself)) return (electionVerdict){0};
@@ -475,6 +481,8 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         return deny(candidate, " for epoch %llu: its primary is up", asked);
     if (hasSuccessor(m, candidate))
         return deny(candidate, ": another replica may have replaced this primary by order");
+    if (mayBeReplaced(m))
+        return deny(candidate, ": another replica may have been elected after this primary");
     int slot = outdatedSlot(m, h);
     if (slot >= 0) {
         clusterNode *owner = clusterMapOwner(m, slot);

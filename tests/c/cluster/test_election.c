@@ -462,6 +462,16 @@ static void no_vote_of_a_primary_that_may_have_been_replaced_by_order(void **sta
     assert_true(request(10, 3, 0, 5000).granted);
 }
 
+/* With a quorum: it was elected, and does not know yet whether another one was after it. */
+static void no_vote_of_a_winner_that_confirms_nothing(void **state) {
+    becomeVoter();
+    clusterMapSetHold(&map, failed->id, 6);
+    assert_false(request(7, 3, 0, 5000).granted);
+    assert_true(map.vote_epoch < 7);
+    clusterMapSetHold(&map, NULL, 0);
+    assert_true(request(8, 3, 0, 5000).granted);
+}
+
 static void no_vote_while_the_primary_is_up_unless_forced(void **state) {
     becomeVoter();
     clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
@@ -520,6 +530,7 @@ int test_election(void) {
         CASE(epoch_that_cannot_be_right_gets_no_vote),
         CASE(one_vote_in_each_epoch),
         CASE(no_vote_of_a_primary_that_may_have_been_replaced_by_order),
+        CASE(no_vote_of_a_winner_that_confirms_nothing),
         CASE(no_vote_while_the_primary_is_up_unless_forced),
         CASE(older_claim_gets_an_update_instead_of_a_vote),
     };
