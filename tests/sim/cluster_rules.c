@@ -29,9 +29,18 @@ typedef struct formerVotes {
     uint8_t vote_of[EPOCHS_MAX];
 } formerVotes;
 
+/* An election. */
+typedef struct victory {
+    int winner;              /* host + 1; 0: nobody has won */
+    char place[NODE_ID_LEN]; /* the primary that the winner has replaced */
+    bool by_primary;         /* that one has voted for it */
+    voterRule rule;
+} victory;
+
 static struct {
     bool strict;
-    int winner_of[EPOCHS_MAX];                      /* host + 1 */
+    victory won[EPOCHS_MAX];                        /* the last one */
+    bool won_twice[EPOCHS_MAX];                     /* in one shard, by the rule of Valkey */
     bool taken_over[EPOCHS_MAX];                    /* without votes: others may have it, too */
     uint8_t vote_of[SIM_NODES_MAX + 1][EPOCHS_MAX]; /* host of the candidate + 1; 255: not known */
     request requests[SIM_NODES_MAX + 1];
@@ -130,7 +139,7 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     uint8_t *vote = &rules.vote_of[voter->host][epoch];
     if (rules.strict && *vote)
         simFail("node %d has voted twice in epoch %llu", voter->host, (unsigned long long)epoch);
-    if (rules.strict && rules.winner_of[epoch] == voter->host + 1)
+    if (rules.strict && rules.won[epoch].winner == voter->host + 1)
         simFail("node %d votes in epoch %llu, which it has won", voter->host,
                 (unsigned long long)epoch);
     logNotice("node %d votes for node %d in epoch %llu", voter->host,
@@ -193,24 +202,34 @@ void rulesTookOver(uint64_t epoch) {
 }
 
 /* By the rule of Valkey a primary that was replaced, and does not know, and its successor both
- * vote: two shards may each elect a node in one epoch, by majorities without a common node. For one
- * shard that takes two such pairs: its own primary does not vote. */
-static bool wasWonInShard(const simNode *winner, uint64_t epoch) {
-    const simNode *other = &sim_nodes[rules.winner_of[epoch] - 1];
-    return winner->map.voters.rule != VOTERS_OWNERS ||
-           clusterNodesShareShard(other->map.myself, winner->map.myself);
+ * vote: two shards may each elect a node in one epoch, by majorities without a common node. So may
+ * one shard, if a primary votes for its own replica, as it does in a manual failover: the successor
+ * or others elect one that follows the successor. Without that vote one shard would need two such
+ * pairs. */
+static bool mayBothWin(const victory *a, const victory *b, bool in_shard) {
+    if (a->rule != VOTERS_OWNERS || b->rule != VOTERS_OWNERS) return false;
+    bool same_place = memcmp(a->place, b->place, NODE_ID_LEN) == 0;
+    return !in_shard || (!same_place && (a->by_primary || b->by_primary));
 }
 
 void rulesWon(const simNode *winner, uint64_t epoch) {
     checkRange(epoch);
-    if (rules.strict && rules.winner_of[epoch] && wasWonInShard(winner, epoch))
-        simFail("nodes %d and %d have won epoch %llu", rules.winner_of[epoch] - 1, winner->host,
+    victory *before = &rules.won[epoch];
+    victory now = {.winner = winner->host + 1,
+                   .by_primary = hasVotedOnce(winner, epoch, winner->followed),
+                   .rule = winner->map.voters.rule};
+    memcpy(now.place, winner->followed, NODE_ID_LEN);
+    const simNode *other = before->winner ? &sim_nodes[before->winner - 1] : NULL;
+    bool in_shard = other && clusterNodesShareShard(other->map.myself, winner->map.myself);
+    if (rules.strict && other && !mayBothWin(before, &now, in_shard))
+        simFail("nodes %d and %d have won epoch %llu", other->host, winner->host,
                 (unsigned long long)epoch);
     const request *r = &rules.requests[winner->host];
     if (rules.strict && (r->epoch != epoch || !voterRulesAgree(&winner->map, hasVotedFor, r)))
         simFail("node %d has won epoch %llu without a majority", winner->host,
                 (unsigned long long)epoch);
-    rules.winner_of[epoch] = winner->host + 1;
+    rules.won_twice[epoch] |= in_shard;
+    *before = now;
     node_counts.wins++;
 }
 
@@ -340,7 +359,8 @@ void rulesCheckOwners(void) {
         for (int k = 0; k < i; k++) {
             const clusterMap *b = &sim_nodes[k].map;
             if (!sim_nodes[k].running || a->myself->epoch != b->myself->epoch) continue;
-            if (ownSame(a, b) && !rules.taken_over[a->myself->epoch])
+            bool is_known = rules.taken_over[a->myself->epoch] || rules.won_twice[a->myself->epoch];
+            if (ownSame(a, b) && !is_known)
                 simFail("nodes %d and %d own a slot in epoch %llu", k, i,
                         (unsigned long long)a->myself->epoch);
         }
