@@ -233,12 +233,13 @@ void clusterMapReset(clusterMap *m, bool hard) {
     clusterMapForbidNone(m);
     clusterMapSetHold(m, NULL, 0);
     clusterMapSetPause(m, NULL, 0);
-    /* A member forgets its set: it must not vote for nodes with an earlier one as that member. */
-    bool is_member = m->voters.rule != VOTERS_OWNERS;
+    /* It forgets its set: it must not vote as a member of an earlier one for nodes that still have
+     * that, also if the rule is that of Valkey again. */
+    bool had_set = m->voters.stamp.term != 0;
     votersReset(m);
     randomHex(text, NODE_ID_LEN);
     clusterMapSetShard(m, m->myself, text);
-    if (hard || is_member) {
+    if (hard || had_set) {
         randomHex(text, NODE_ID_LEN);
         clusterMapSetId(m, m->myself, text);
     }

@@ -141,8 +141,8 @@ typedef struct clusterMap {
 void clusterMapInit(clusterMap *m, int64_t now_ms);
 void clusterMapClear(clusterMap *m);
 /* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard.
- * `hard`: it also gets a new id, and all epochs become 0. A member of a set of voters (voters.h)
- * gets a new id in any case. */
+ * `hard`: it also gets a new id, and all epochs become 0. A node that has got a set of voters
+ * (voters.h) gets a new id in any case. */
 void clusterMapReset(clusterMap *m, bool hard);
 /* Checks all invariants. NULL if they hold, else the violated one. For tests. */
 const char *clusterMapVerify(const clusterMap *m);

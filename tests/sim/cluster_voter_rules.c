@@ -22,6 +22,9 @@ typedef struct knownSet {
     voterRule rule;
     char ids[MEMBERS_MAX][NODE_ID_LEN];
     int count;
+    /* The last set before it, or itself, that got members instead of the rule of Valkey: its number
+     * + 1; 0: there is none. */
+    int first;
 } knownSet;
 
 static struct {
@@ -71,14 +74,28 @@ static void checkStep(const simNode *n, const knownSet *from, const knownSet *to
                 (unsigned long long)to->stamp.term, to->stamp.version);
 }
 
-static void addSet(const simNode *n, const voterSet *set) {
+static const knownSet *find(voterStamp stamp) {
+    for (int i = rules.set_count - 1; i >= 0; i--)
+        if (compare(rules.sets[i].stamp, stamp) == 0) return &rules.sets[i];
+    return NULL;
+}
+
+/* `before`: the set of the node until now. */
+static int firstOf(voterRule rule, voterStamp before) {
+    const knownSet *from = find(before);
+    bool by_owners = !from || from->rule == VOTERS_OWNERS;
+    return by_owners && rule != VOTERS_OWNERS ? rules.set_count + 1 : from ? from->first : 0;
+}
+
+static void addSet(const simNode *n, const voterSet *set, voterStamp before) {
     knownSet *known = &rules.sets[rules.set_count];
     if (rules.set_count == SETS_MAX || set->count > MEMBERS_MAX) simFail("too many voters");
     *known = (knownSet){.stamp = set->stamp,
                         .content = contentOf(set),
                         .made_by = n->host,
                         .rule = set->rule,
-                        .count = set->count};
+                        .count = set->count,
+                        .first = firstOf(set->rule, before)};
     if (set->count) memcpy(known->ids, set->ids, (size_t)set->count * NODE_ID_LEN);
     for (int i = 0; i < rules.set_count; i++)
         if (rules.sets[i].stamp.term == set->stamp.term &&
@@ -92,24 +109,21 @@ static void addSet(const simNode *n, const voterSet *set) {
     node_counts.voter_sets++;
 }
 
-static void checkSet(const simNode *n) {
+static void checkSet(const simNode *n, voterStamp before) {
     const voterSet *set = &n->map.voters;
     if (!set->stamp.term) return;
-    for (int i = rules.set_count - 1; i >= 0; i--) {
-        const knownSet *known = &rules.sets[i];
-        bool is_same = compare(known->stamp, set->stamp) == 0;
-        if (is_same && known->content != contentOf(set))
-            simFail("node %d has another set %llu.%u than others", n->host,
-                    (unsigned long long)set->stamp.term, set->stamp.version);
-        if (is_same) return;
-    }
+    const knownSet *same = find(set->stamp);
+    if (same && same->content != contentOf(set))
+        simFail("node %d has another set %llu.%u than others", n->host,
+                (unsigned long long)set->stamp.term, set->stamp.version);
+    if (same) return;
     for (int i = 0; i < rules.set_count; i++) {
         const knownSet *known = &rules.sets[i];
         if (known->stamp.term == set->stamp.term && known->made_by != n->host)
             simFail("nodes %d and %d make sets of term %llu", known->made_by, n->host,
                     (unsigned long long)set->stamp.term);
     }
-    addSet(n, set);
+    addSet(n, set, before);
 }
 
 void voterRulesCheck(const simNode *n) {
@@ -119,9 +133,10 @@ void voterRulesCheck(const simNode *n) {
     int age = compare(n->map.voters.stamp, h->stamp);
     if (is_same && age < 0) simFail("node %d has an earlier set of voters again", n->host);
     if (is_same && age == 0) return;
+    voterStamp before = is_same ? h->stamp : (voterStamp){0};
     *h = (hostState){.known = true, .stamp = n->map.voters.stamp};
     memcpy(h->id, n->map.myself->id, NODE_ID_LEN);
-    checkSet(n);
+    checkSet(n, before);
 }
 
 /* ------------------------------------------------------------------ majorities */
@@ -225,10 +240,21 @@ static bool ownTheSame(const simNode *a, const simNode *b) {
     return same;
 }
 
+/* Two sets come from two first ones without a common member. All known nodes vote for such a set:
+ * the nodes of either had forgotten those of the other, as one cluster that was cut in two. */
+static bool areOfTwoClusters(const simNode *a, const simNode *b) {
+    const knownSet *of_a = find(a->map.voters.stamp), *of_b = find(b->map.voters.stamp);
+    if (!of_a || !of_b || !of_a->first || !of_b->first) return false;
+    const knownSet *first_a = &rules.sets[of_a->first - 1], *first_b = &rules.sets[of_b->first - 1];
+    return countMissing(first_a, first_b) == first_a->count;
+}
+
 /* The other one had forgotten it before it heard that it was replaced, and may have met it again:
- * it is no member, and its replicas do not ask for votes until it is. */
+ * it is no member, and its replicas do not ask for votes until it is. It may have made sets of its
+ * own if it has forgotten all others, too. */
 static bool isForgottenOwner(const power *p, const power *by) {
-    return p->rule == VOTERS_OWNERS && !votersHas(&by->node->map.voters, p->node->map.myself->id);
+    if (votersHas(&by->node->map.voters, p->node->map.myself->id)) return false;
+    return p->rule == VOTERS_OWNERS || areOfTwoClusters(p->node, by->node);
 }
 
 void voterRulesCheckMajorities(void) {

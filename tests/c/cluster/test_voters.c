@@ -138,6 +138,20 @@ static void earlier_sets_are_not_taken(void **state) {
     assert_int_equal(map.voters.count, 0);
 }
 
+/* A node that is cut off may have the set of which this one was a member, and counts for itself and
+ * for nodes without a set. */
+static void a_node_that_has_got_a_set_is_another_one_after_a_reset(void **state) {
+    char id[NODE_ID_LEN];
+    memcpy(id, myself->id, NODE_ID_LEN);
+    clusterMapReset(&map, false);
+    assert_memory_equal(id, myself->id, NODE_ID_LEN);
+    install(7, 2, VOTERS_ALL, "125");
+    install(7, 5, VOTERS_OWNERS, "");
+    clusterMapReset(&map, false);
+    assert_memory_not_equal(id, myself->id, NODE_ID_LEN);
+    assert_int_equal(map.voters.stamp.term, 0);
+}
+
 /* ------------------------------------------------------------------ changes */
 
 static votersActs tick(int64_t now_ms) { return votersTick(&change, &map, &rules, now_ms); }
@@ -496,6 +510,7 @@ int test_voters(void) {
         WITH_MAP(voters_with_a_later_set_do_not_count),
         WITH_MAP(reached_voters_were_heard_and_have_no_later_set_for_long),
         WITH_MAP(earlier_sets_are_not_taken),
+        WITH_MAP(a_node_that_has_got_a_set_is_another_one_after_a_reset),
         WITH_MAP(all_nodes_vote_once_all_have_the_directive),
         WITH_MAP(a_set_is_not_changed_before_a_majority_has_it_in_its_term),
         WITH_MAP(a_node_without_it_leads_back_and_a_failing_one_does_not),
