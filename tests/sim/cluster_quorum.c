@@ -238,9 +238,11 @@ static void receive(const simNode *n, quorumNode *q) {
 
 /* ------------------------------------------------------------------ a primary */
 
-static void ping(simNode *n) {
-    if (n->paused_until_ms > simNodeClock(n)) return;
+/* False: the stream stands still. */
+static bool ping(simNode *n) {
+    if (n->paused_until_ms > simNodeClock(n)) return false;
     (void)write(n, NO_KEY); /* the version is that of the node */
+    return true;
 }
 
 static void begin(simNode *n, bool is_primary) {
@@ -250,7 +252,7 @@ static void begin(simNode *n, bool is_primary) {
     dropRequests(n);
     q->is_primary = is_primary;
     if (!is_primary) closeAll(q);
-    if (is_primary) ping(n);
+    if (is_primary) (void)ping(n);
     q->all = is_primary ? dataOffset(n) : 0;
     quorumSet(&q->quorum, &settings, is_primary, q->all, simNodeClock(n));
     logNotice("node %d is a %s from %lld ms on", n->host, is_primary ? "primary" : "replica",
@@ -284,7 +286,7 @@ static void stepPrimary(simNode *n) {
     quorumTick(&q->quorum, now_ms);
     bool renews = sim_read_lease_ms && !run.is_quiet && q->quorum.probe < 0 &&
                   now_ms - q->quorum.heard_ms >= sim_read_lease_ms / PROBES_PER_LEASE;
-    if (renews) ping(n);
+    renews = renews && ping(n);
     if ((renews || q->quorum.written > q->quorum.confirmed) && q->quorum.probe < 0)
         quorumProbe(&q->quorum, dataOffset(n), now_ms);
 }

@@ -31,9 +31,8 @@ typedef struct formerVotes {
 
 /* An election. */
 typedef struct victory {
-    int winner;              /* host + 1; 0: nobody has won */
-    char place[NODE_ID_LEN]; /* the primary that the winner has replaced */
-    bool by_primary;         /* that one has voted for it */
+    int winner;      /* host + 1; 0: nobody has won */
+    bool by_primary; /* the primary that it replaces has voted for the winner */
     voterRule rule;
 } victory;
 
@@ -203,13 +202,12 @@ void rulesTookOver(uint64_t epoch) {
 
 /* By the rule of Valkey a primary that was replaced, and does not know, and its successor both
  * vote: two shards may each elect a node in one epoch, by majorities without a common node. So may
- * one shard, if a primary votes for its own replica, as it does in a manual failover: the successor
- * or others elect one that follows the successor. Without that vote one shard would need two such
- * pairs. */
+ * one shard, if a primary votes for its own replica, as it does in a manual failover: others elect
+ * one that follows the same primary, or its successor. Without that vote one shard would need two
+ * such pairs. */
 static bool mayBothWin(const victory *a, const victory *b, bool in_shard) {
     if (a->rule != VOTERS_OWNERS || b->rule != VOTERS_OWNERS) return false;
-    bool same_place = memcmp(a->place, b->place, NODE_ID_LEN) == 0;
-    return !in_shard || (!same_place && (a->by_primary || b->by_primary));
+    return !in_shard || a->by_primary || b->by_primary;
 }
 
 void rulesWon(const simNode *winner, uint64_t epoch) {
@@ -218,7 +216,6 @@ void rulesWon(const simNode *winner, uint64_t epoch) {
     victory now = {.winner = winner->host + 1,
                    .by_primary = hasVotedOnce(winner, epoch, winner->followed),
                    .rule = winner->map.voters.rule};
-    memcpy(now.place, winner->followed, NODE_ID_LEN);
     const simNode *other = before->winner ? &sim_nodes[before->winner - 1] : NULL;
     bool in_shard = other && clusterNodesShareShard(other->map.myself, winner->map.myself);
     if (rules.strict && other && !mayBothWin(before, &now, in_shard))
