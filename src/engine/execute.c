@@ -180,9 +180,7 @@ void executePrefetch(const executePart *parts, int count) {
 static inline void finish(ctx *c) {
     hotCheck(c->cmd);
     if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
-        if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) {
-            propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
-        }
+        if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) propagateRequest(c);
         if (!c->outer) c->targets = c->who->targets; /* ctxPropagateTo() was for this command */
     }
 }

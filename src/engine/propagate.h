@@ -24,9 +24,9 @@ propagateTo propagateToOf(const ctx *c);
 
 /* Queues a copy of `argv`. No effect if no sink is armed or there is no target. */
 void propagateCopy(propagateTo to, int argc, const slice *argv);
-/* Queues a request unchanged, with its raw bytes if available. It is borrowed until
+/* The same for a command's request unchanged, with its raw bytes if available. It is borrowed until
  * propagateUnitEnd() if it is the whole unit, and copied otherwise. */
-void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv);
+void propagateRequest(const ctx *c);
 /* Appends a SELECT as a sink writes it. */
 void propagateAppendSelect(str *out, int db_id);
 /* What is queued from now on is a form of the running command, which stays behind what callbacks in

@@ -85,7 +85,7 @@ int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...
 int apiReplicateVerbatim(ValkeyModuleCtx *ctx) {
     struct ctx *c = contextUse(ctx);
     if (!c || !c->cmd) return VALKEYMODULE_OK;
-    if (engineHot.sinks) propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
+    if (engineHot.sinks) propagateRequest(c);
     engineHot.dirty++;
     return VALKEYMODULE_OK;
 }

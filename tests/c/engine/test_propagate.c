@@ -145,7 +145,12 @@ static void a_request_inside_a_nested_unit_is_copied(void **state) {
     request r = {.argv = words, .argc = 2, .raw = SLICE("*2\r\n$3\r\nSET\r\n$1\r\nk\r\n")};
     propagateUnitBegin();
     propagateUnitBegin();
-    propagateRequest(propagateToKey(0, words[1]), &r, 2, words);
+    propagateRequest(&(ctx){.who = &s,
+                            .cmd = commandFind(SLICE("put")),
+                            .targets = PROPAGATE_ALL,
+                            .request = &r,
+                            .argc = 2,
+                            .argv = words});
     propagateUnitEnd();
     memset(name, 'x', 3);
     memset(key, 'x', 1);
