@@ -18,6 +18,7 @@
 #include "net/net.h"
 #include "repl/replicas.h"
 #include "repl/server_state.h"
+#include "repl/slot_offsets.h"
 #include "store/store.h"
 
 typedef struct outputMark {
@@ -48,8 +49,8 @@ static struct {
     replQuorum *quorum; /* NULL: the mode is off */
     uint64_t period;    /* how many times it was switched on */
     list held;
-    int64_t all;    /* the last change of unknown keys ends here */
-    int64_t *slots; /* SLOT_COUNT: the last change of a key of the slot */
+    int64_t all; /* the last change of unknown keys ends here */
+    slotOffsets slots;
     heldOutputStats statistics;
 } output;
 
@@ -139,7 +140,9 @@ bool heldOutputTellsNothing(const ctx *c) {
 }
 
 static inline int64_t lastChange(uint64_t key_hash) {
-    int64_t offset = output.slots[storeHashSlot(key_hash)];
+    const replQuorum *q = output.quorum;
+    int64_t offset =
+        slotOffsetsOf(&output.slots, storeHashSlot(key_hash), q->written, q->confirmed);
     return offset > output.all ? offset : output.all;
 }
 
@@ -196,15 +199,24 @@ static inline bool changesKeyOf(const ctx *c, const propagated *p) {
     return storeHash(key) == c->key_hash;
 }
 
-void heldOutputNoteAll(void) { output.all = output.quorum->written; }
+static void noteAll(int64_t end) {
+    output.all = end;
+    slotOffsetsDrop(&output.slots);
+}
+
+void heldOutputNoteAll(void) { noteAll(output.quorum->written); }
+
+static inline void noteKey(const ctx *c, int64_t end) {
+    slotOffsetsNote(&output.slots, storeHashSlot(c->key_hash), end, output.quorum->confirmed);
+}
 
 static NO_INLINE void noteUnusual(const ctx *c, const propagated *p, int64_t offset) {
     if (c && c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name)) return;
     quorumWrote(output.quorum, offset);
     if (c && changesKeyOf(c, p)) {
-        output.slots[storeHashSlot(c->key_hash)] = offset;
+        noteKey(c, offset);
     } else {
-        output.all = offset;
+        noteAll(offset);
     }
     /* A read has removed an expired key: its reply tells of that. */
     if (c && !(c->cmd->flags & CMD_WRITE) && !(c->who->flags & SESSION_INTERNAL))
@@ -219,7 +231,7 @@ static void take(const propagated *p) {
         return;
     }
     quorumWrote(output.quorum, offset);
-    output.slots[storeHashSlot(c->key_hash)] = offset;
+    noteKey(c, offset);
 }
 
 const sink heldOutputSink = {.name = "held output", .take = take, .targets = PROPAGATE_REPLICAS};
@@ -360,7 +372,7 @@ void heldOutputBegin(replQuorum *q) {
     (void)heldSlot(); /* initialises the list */
     output.quorum = q;
     output.period++;
-    if (!output.slots) output.slots = memNewArray(int64_t, SLOT_COUNT);
+    if (!output.slots.table) slotOffsetsInit(&output.slots);
     heldOutputNoteAll();
     /* The order that has switched the mode on tells nothing of the keyspace. */
     if (engineHot.current && !(engineHot.current->who->flags & NEVER_HELD))
@@ -371,8 +383,7 @@ void heldOutputBegin(replQuorum *q) {
 
 static void end(void) {
     output.quorum = NULL;
-    memFree(output.slots);
-    output.slots = NULL;
+    slotOffsetsClear(&output.slots);
     netSetHold(NULL);
     deliverSetObserver(NULL);
 }

@@ -6,7 +6,8 @@
  * what scripts and waits reply. Two refinements:
  *
  * - A session whose requests since its last output have only read single keys waits for the last
- *   changes of these keys' slots alone (in any mode a slot is 1 of 16384 by the hash of the key).
+ *   changes of these keys' slots alone (in any mode a slot is 1 of 16384 by the hash of the key),
+ *   or for some of the next ones (slot_offsets.h).
  * - Requests about the server (PING, INFO, CONFIG, CLIENT, ...) do not wait.
  *
  * Order is kept: nothing leaves before what precedes it on the same connection. Not held: streams

@@ -8,6 +8,7 @@ int test_primary(void);
 int test_link(void);
 int test_quorum(void);
 int test_role(void);
+int test_slot_offsets(void);
 
 int main(void) {
     int failed = 0;
@@ -18,5 +19,6 @@ int main(void) {
     failed += test_link();
     failed += test_quorum();
     failed += test_role();
+    failed += test_slot_offsets();
     return failed != 0;
 }
