@@ -126,6 +126,8 @@ conn *netOutgoingConn(session *s);
 int netLendToChild(session *s);
 /* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
 size_t netOutgoingWaiting(session *s);
+/* A turn reads at most so many bytes of a connection. */
+size_t netReadMax(void);
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
 /* Applies the output limits of class replica: `held` bytes of the replication stream are kept for

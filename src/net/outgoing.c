@@ -56,3 +56,4 @@ size_t netClientMemory(const session *s) { return clientMemory((const client *)s
 
 conn *netOutgoingConn(session *s) { return &clientOf(s)->conn; }
 size_t netOutgoingWaiting(session *s) { return clientOf(s)->in_len; }
+size_t netReadMax(void) { return netMainThread()->read_bytes_max; }

@@ -50,7 +50,9 @@ static struct {
     /* REPLCONF GETACK TURN: what the primary was told last. */
     bool acks_turns;
     int64_t told_offset, told_fsynced;
-    bool has_caught_up; /* with the primary that it follows: replHasCaughtUp() */
+    uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
+    int turns_put_off;      /* that were not acknowledged as more was to come */
+    bool has_caught_up;     /* with the primary that it follows: replHasCaughtUp() */
 } replica;
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
@@ -371,9 +373,23 @@ void replicaAcknowledge(const ctx *c) {
     linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
 }
 
+/* True if this turn has read as much as it may: what the primary has sent in a turn of its own goes
+ * on. One acknowledgement of all of it wakes the primary once. */
+static bool moreIsToCome(void) {
+    enum { PUT_OFF_MAX = 4 };
+    uint64_t bytes = replica.stream->bytes_in - replica.turn_bytes_in;
+    replica.turn_bytes_in = replica.stream->bytes_in;
+    if (bytes < netReadMax() || ++replica.turns_put_off == PUT_OFF_MAX) {
+        replica.turns_put_off = 0;
+        return false;
+    }
+    loopLimitSleep(engineLoop(), 0); /* nothing else may have come */
+    return true;
+}
+
 /* At the end of a turn: the append only file has been written. */
 static void acknowledgeTurn(void) {
-    if (!replica.stream) return;
+    if (!replica.stream || moreIsToCome()) return;
     int64_t offset = replThis()->history.offset, fsynced = durableOffset();
     if (offset == replica.told_offset && fsynced == replica.told_fsynced) return;
     replica.told_offset = offset;
@@ -389,7 +405,9 @@ static void setTurnAcks(bool on) {
     if (on == replica.acks_turns) return;
     replica.acks_turns = on;
     replica.told_offset = replica.told_fsynced = -1;
+    replica.turns_put_off = 0;
     if (on) {
+        replica.turn_bytes_in = replica.stream->bytes_in;
         hooksAddFeature(&turn_acks);
     } else {
         hooksRemoveFeature(&turn_acks);

@@ -410,6 +410,16 @@ start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-
             for {set i 0} {$i < 200} {incr i} {assert_equal $i [r get key:$i]}
         }
 
+        test {turns that are longer than a read of the replica are confirmed, with and without a rest} {
+            # 64 KB are read at once. Changes of 64 bytes: some of these turns end with a read.
+            set change "*3\r\n\$3\r\nset\r\n\$3\r\nkey\r\n\$35\r\n[string repeat v 35]\r\n"
+            assert_equal 64 [string length $change]
+            foreach count {1023 1024 1025 2048 3072 4096 4097 8192 10000} {
+                r -1 -write [string repeat $change $count]
+                for {set i 0} {$i < $count} {incr i} {assert_equal OK [r -1 -read]}
+            }
+        }
+
         test {REPLCONF HOLD-ACKS: a replica acknowledges nothing more until the order ends} {
             r config set replication-quorum 1
             assert_match "*replication_quorum_caught_up:1*replication_quorum_acks_held_ms:0*" [r info replication]
