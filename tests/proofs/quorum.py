@@ -178,6 +178,17 @@ class Load(threading.Thread):
         self.history[key].append(op)
 
 
+def replication_of(node):
+    """The section of INFO as a dictionary."""
+    lines = node.call("INFO", "replication", timeout=0.3).splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def has_all(replica, primary):
+    return (replica.get("master_link_status") == "up" and replica["master_replid"] == primary["master_replid"]
+            and int(replica["slave_repl_offset"]) >= int(primary["master_repl_offset"]))
+
+
 class Run:
     """A cluster, its clients, and what happens to it."""
 
@@ -244,10 +255,13 @@ class Run:
         return lambda: self.start(node)
 
     def are_complete(self):
-        """All members have the data: one of them may lose it."""
+        """All members have what the primary has: one of them may lose it. What the primary knows of the others is old
+        for a moment when they are cut off or start again."""
         primary = self.primary()
-        others = f"replication_quorum_reachable:{len(self.members) - 1}\r"
-        return not self.away and primary and others in primary.call("INFO", "replication", timeout=0.3)
+        if self.away or not primary:
+            return False
+        wanted = replication_of(primary)
+        return all(n is primary or has_all(replication_of(n), wanted) for n in self.members)
 
     def start(self, node):
         node.start()
