@@ -283,6 +283,17 @@ static void a_taken_slot_that_the_source_keeps_is_imported_again(void **state) {
     assert_false(openSlotsNextOrder(&map, &o));
 }
 
+/* The source had not claimed it for a time, and this node has not heard yet that it does again. */
+static void so_is_one_that_the_source_did_not_claim(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    clusterMapSetClaimed(&map, 10, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, true);
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 7);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
+}
+
 static void a_taken_slot_is_not_imported_again_when_it_was_granted(void **state) {
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
     (void)order(SET_SLOT_NODE, 10, map.myself, true);
@@ -458,6 +469,7 @@ int test_set_slot(void) {
         T(a_slot_that_the_source_does_not_claim_is_not_taken),
         T(who_does_not_claim_its_slots_is_told),
         T(a_taken_slot_that_the_source_keeps_is_imported_again),
+        T(so_is_one_that_the_source_did_not_claim),
         T(a_taken_slot_is_not_imported_again_when_it_was_granted),
         T(taken_slots_are_forgotten_when_the_source_is_silent_about_them),
         T(replicas_are_told_of_ends),
