@@ -79,11 +79,20 @@ static void compare(int slot, const simSlots *by) {
     }
 }
 
-/* A node that claims a slot with a greater epoch than all so far. */
+/* The authority itself has the slot with that node now: it has given it by order, and its greater
+ * epoch, which it may have got since the other one has taken the slot, counts for that no more. */
+static bool hasGiven(int slot, const simNode *to) {
+    const simNode *n = &sim_nodes[owners[slot].host];
+    if (!n->running || owners[slot].peer != to->host) return false;
+    const clusterNode *owner = clusterMapOwner(&n->map, simSlotNumber(slot));
+    return owner && slotNodeHostOf(owner->id) == to->host;
+}
+
+/* A node that claims a slot with a greater epoch than all so far, or was given it. */
 static void changeOwner(int slot, const simNode *n) {
     authority *a = &owners[slot];
     simSlots *s = &sim_slots[n->host];
-    bool moved = a->host >= 0 && s->taken_from[slot] == a->host;
+    bool moved = a->host >= 0 && (s->taken_from[slot] == a->host || hasGiven(slot, n));
     /* A former owner has the better claim, and gives the slot still. */
     bool back = a->host >= 0 && ordersPeerOf(s, slot) == a->host;
     bool open = (a->peer >= 0 && !moved) || back;
@@ -153,7 +162,7 @@ static void watchOwners(void) {
             if (i == a->host) {
                 if (epoch > a->epoch) a->epoch = epoch;
             } else if (epoch > a->epoch || a->host < 0 ||
-                       sim_slots[i].taken_from[slot] == a->host) {
+                       sim_slots[i].taken_from[slot] == a->host || hasGiven(slot, n)) {
                 changeOwner(slot, n);
             }
             sim_slots[i].taken_from[slot] = -1;
