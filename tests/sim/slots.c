@@ -35,7 +35,9 @@ enum { JOBS_END_MS = 60 * 1000, LAST_JOB_MS = 20 * 1000 };
 typedef struct authority {
     int host;
     uint64_t epoch;
-    int giver; /* the host that gave it by a job; -1: it came otherwise */
+    /* The host that gave it, by a job or key by key; -1: it came otherwise, or the giver was elected
+     * during the move: it may have keys still that had been moved before, and serve them. */
+    int giver;
     int64_t since_ms;
     /* The host to which it moves the slot key by key, -1: none, and how often that was promoted. */
     int peer, promotions;
@@ -108,7 +110,7 @@ static void changeOwner(int slot, const simNode *n) {
               moved ? ", which gave it" : "");
     *a = (authority){.host = n->host,
                      .epoch = n->map.myself->epoch,
-                     .giver = moved ? a->host : -1,
+                     .giver = moved && !a->doubt ? a->host : -1,
                      .since_ms = sim_now_ms,
                      .peer = back   ? a->host
                              : open ? a->peer
