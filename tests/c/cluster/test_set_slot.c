@@ -220,6 +220,20 @@ static void the_claim_of_the_target_ends_migrating(void **state) {
     assert_ptr_equal(MARK(MIGRATING, 1), a);
 }
 
+/* The target has taken the epoch that this node has taken at the same time. */
+static void so_does_its_claim_with_the_same_epoch(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_MIGRATING, 1, b, true);
+    clusterMapSetNodeEpoch(&map, map.myself, 2);
+    claimSlots(10, 19);
+    claimSlots(0, 1);
+    (void)receive(a, NULL, 2);
+    assert_ptr_equal(clusterMapOwner(&map, 0), a);
+    assert_ptr_equal(clusterMapOwner(&map, 1), map.myself);
+    assert_null(MARK(MIGRATING, 0));
+    assert_ptr_equal(MARK(MIGRATING, 1), b);
+}
+
 static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
     (void)order(SET_SLOT_IMPORTING, 11, a, false);
@@ -464,6 +478,7 @@ int test_set_slot(void) {
         T(a_failover_of_the_other_side_moves_the_marks),
         T(so_does_the_old_primary_if_it_tells_first),
         T(the_claim_of_the_target_ends_migrating),
+        T(so_does_its_claim_with_the_same_epoch),
         T(a_slot_that_goes_elsewhere_is_not_imported),
         T(a_slot_that_the_source_gives_to_this_node_is_taken),
         T(a_slot_that_the_source_does_not_claim_is_not_taken),
