@@ -528,6 +528,7 @@ static bool isQuiet(void) {
         const simNode *n = &sim_nodes[i];
         const simNode *p = n->map.myself->primary ? simNodeOf(n->map.myself->primary) : n;
         if (sim_slots[i].moves.log.active || !p || !dataIsSame(n, p)) return false;
+        if (p->map.myself->flags & NODE_REPLICA) return false; /* it was replaced a moment ago */
         if (p != n && calm) ordersCheckMarks(n, p);
         if (n->bus.manual.step != MANUAL_IDLE) return false; /* an order that is late */
     }
