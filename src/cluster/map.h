@@ -82,8 +82,8 @@ enum clusterMapChange {
 enum openKind {
     SLOT_MIGRATING,
     SLOT_IMPORTING,
-    /* Imported, and taken by order, while the source claims it still: it may keep it, if its epoch
-     * is greater, and then has none of its keys. Nobody sees this mark. */
+    /* Imported, and taken by order, while the source may claim it still: it may keep it, if its
+     * epoch is greater, and then has none of its keys. Nobody sees this mark. */
     SLOT_TAKEN,
     SLOT_OPEN_KINDS
 };

@@ -79,11 +79,12 @@ static void loseLastSlot(clusterMap *m, clusterNode *n, const topologyRules *rul
 
 /* The slot has arrived: without a new epoch the source, which claims it still, would have the
  * better claim. */
-static void completeImport(clusterMap *m, int slot, bool claimed, bool *tells) {
+static void completeImport(clusterMap *m, int slot, bool *tells) {
     clusterNode *from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
     clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, NULL);
     if (m->myself->flags & NODE_REPLICA) return;
-    if (claimed) clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, from);
+    /* Also if it does not claim it here: news that it does again may be on the way. */
+    clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, from);
     if (clusterMapBumpEpoch(m))
         logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);
     logNotice("ConfigEpoch updated after importing slot %d", slot);
@@ -97,11 +98,10 @@ static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys,
     logNotice("Assigning slot %d to node %s in shard %.40s", slot, clusterNodeLabel(n).text,
               n->shard_id);
     if (!has_keys) clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);
-    bool claimed = was && clusterMapIsClaimed(m, slot);
     /* This replica may not know yet that `n` is a primary, or not any more. */
     if (n->flags & NODE_PRIMARY) clusterMapSetOwner(m, slot, n);
     if (clusterNodesShareShard(n, m->myself) && clusterMapOpenSlot(m, SLOT_IMPORTING, slot))
-        completeImport(m, slot, claimed, tells);
+        completeImport(m, slot, tells);
     if (clusterMapOwner(m, slot) == was || was != own || !own) return;
     acts->lost_slots = true;
     if (was == m->myself && m->myself->slot_count == 0) loseLastSlot(m, n, rules, acts);

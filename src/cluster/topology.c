@@ -179,6 +179,15 @@ static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules
     }
 }
 
+/* A slot of this node that it gives to `claimer`: a job has granted it, or it is being moved there
+ * key by key and has arrived. Both may have taken the same epoch at once. If this node resolved
+ * that with a later epoch first, its claim would be the better one, and it has not the keys. */
+static bool givesTo(const clusterMap *m, const clusterNode *claimer, int slot, uint64_t epoch) {
+    if (!clusterMapIsMine(m, slot)) return false;
+    if (m->is_granted && m->is_granted(m->is_granted_arg, claimer, slot, epoch)) return true;
+    return epoch == m->myself->epoch && clusterMapOpenSlot(m, SLOT_MIGRATING, slot) == claimer;
+}
+
 /* Gives the slots of the set to `claimer` where it has the better claim. */
 static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, const uint8_t *slots,
                        const topologyRules *rules, topologyActs *acts) {
@@ -192,10 +201,9 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
         for (uint64_t news = claimed & ~has; news;) {
             int slot = messageTakeSlot(&news, word);
             clusterNode *owner = clusterMapOwner(m, slot);
-            bool granted = owner == m->myself && m->is_granted &&
-                           m->is_granted(m->is_granted_arg, claimer, slot, epoch);
+            bool given = givesTo(m, claimer, slot, epoch);
             bool claimed_by_owner = owner == m->myself || clusterMapIsClaimed(m, slot);
-            if (owner && claimed_by_owner && owner->epoch >= epoch && !granted) continue;
+            if (owner && claimed_by_owner && owner->epoch >= epoch && !given) continue;
             lost |= isOwn(m, owner);
             /* Of a slot without owner there may be keys, which wait for one. */
             acts->lost_slots |= owner == m->myself || !owner;

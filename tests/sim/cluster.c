@@ -329,9 +329,26 @@ static void heal(void) {
         if (!sim_nodes[i].running) simNodeStart(&sim_nodes[i], SIM_FILE);
 }
 
+static bool areAllClaimed(void) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        if (!isClaimed(slot)) return false;
+    return true;
+}
+
+/* A slot that is being moved key by key may be without an owner for the time of a few messages: its
+ * source has given it up, and the target, which had taken it with a smaller epoch, takes it again
+ * when it hears that. */
+static void awaitClaims(void) {
+    int64_t end_ms = sim_now_ms + AGREE_MS;
+    if (areAllClaimed()) return;
+    while (!areAllClaimed() && sim_now_ms < end_ms) clusterStep();
+    agree(AGREE_MS);
+}
+
 static void healNodes(void) {
     heal();
     repair();
+    awaitClaims();
     fixSlots();
     clusterAwaitService();
 }

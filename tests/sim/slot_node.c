@@ -27,10 +27,11 @@ typedef enum recordKind {
     RECORD_SET, /* key, value */
     RECORD_DROP_SLOT,
     RECORD_DROP_ALL,
-    RECORD_BEGIN, /* job: ESTABLISH */
-    RECORD_END,   /* job, value: success */
-    RECORD_ORDER, /* key: a slot, value: a setSlotAction, job: a host */
-    RECORD_WORD,  /* value: acts */
+    RECORD_BEGIN,    /* job: ESTABLISH */
+    RECORD_END,      /* job, value: success */
+    RECORD_ORDER,    /* key: a slot, value: a setSlotAction, job: a host */
+    RECORD_UNASSIGN, /* key: a slot */
+    RECORD_WORD,     /* value: acts */
     RECORD_OK,
     RECORD_ERROR,
 } recordKind;
@@ -101,6 +102,7 @@ static void apply(simSlots *s, const record *r) {
     case RECORD_DROP_SLOT: dropSlot(s, r->key); break;
     case RECORD_DROP_ALL: memset(s->value, 0, sizeof(s->value)); break;
     case RECORD_ORDER: slotNodeSetSlot(s, r->key, (setSlotAction)r->value, r->job); break;
+    case RECORD_UNASSIGN: clusterMapSetOwner(s->moves.map, simSlotNumber(r->key), NULL); break;
     case RECORD_BEGIN:
     case RECORD_END: break;
     default: simFail("a record that is none of a dataset");
@@ -128,6 +130,10 @@ static void change(simSlots *s, record r) {
 int slotNodeAppendOrder(simSlots *s, int slot, setSlotAction action, int peer) {
     append(s, (record){.kind = RECORD_ORDER, .key = slot, .value = (int)action, .job = peer});
     return s->version;
+}
+
+void slotNodeAppendUnassign(simSlots *s, int slot) {
+    append(s, (record){.kind = RECORD_UNASSIGN, .key = slot});
 }
 
 void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer) {

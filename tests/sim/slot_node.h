@@ -74,6 +74,8 @@ int slotNodeHostOf(const char *id);
  * `peer`: the host that it names. */
 int slotNodeAppendOrder(simSlots *s, int slot, setSlotAction action, int peer);
 void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer);
+/* CLUSTER DELSLOTS in its stream. */
+void slotNodeAppendUnassign(simSlots *s, int slot);
 /* Keys of a slot of another node that were to be deleted later. */
 void slotNodeDeleteNow(simSlots *s, int slot);
 /* Called when a node deletes keys of a slot of another owner. */

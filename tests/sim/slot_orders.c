@@ -78,7 +78,7 @@ static void undo(simSlots *s, int slot, setSlotAction action, int peer) {
     setSlotOrder back[SET_SLOT_UNDO_MAX], order = orderOf(slot, action, peer);
     bool unassign;
     int count = setSlotUndo(&s->node->map, &order, back, &unassign);
-    if (unassign) simFail("a slot without an owner");
+    if (unassign) slotNodeAppendUnassign(s, slot);
     for (int i = 0; i < count; i++) {
         int host = back[i].id.ptr ? slotNodeHostOf(back[i].id.ptr) : s->node->host;
         if (host >= 0) slotNodeAppendOrder(s, slot, back[i].action, host);

@@ -220,6 +220,20 @@ static void the_claim_of_the_target_ends_migrating(void **state) {
     assert_ptr_equal(MARK(MIGRATING, 1), a);
 }
 
+/* The target has taken the epoch that this node has taken at the same time. */
+static void so_does_its_claim_with_the_same_epoch(void **state) {
+    (void)order(SET_SLOT_MIGRATING, 0, a, true);
+    (void)order(SET_SLOT_MIGRATING, 1, b, true);
+    clusterMapSetNodeEpoch(&map, map.myself, 2);
+    claimSlots(10, 19);
+    claimSlots(0, 1);
+    (void)receive(a, NULL, 2);
+    assert_ptr_equal(clusterMapOwner(&map, 0), a);
+    assert_ptr_equal(clusterMapOwner(&map, 1), map.myself);
+    assert_null(MARK(MIGRATING, 0));
+    assert_ptr_equal(MARK(MIGRATING, 1), b);
+}
+
 static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
     (void)order(SET_SLOT_IMPORTING, 11, a, false);
@@ -281,6 +295,17 @@ static void a_taken_slot_that_the_source_keeps_is_imported_again(void **state) {
     assert_int_equal(o.slot, 10);
     assert_true(sliceEqual(o.id, clusterNodeId(a)));
     assert_false(openSlotsNextOrder(&map, &o));
+}
+
+/* The source had not claimed it for a time, and this node has not heard yet that it does again. */
+static void so_is_one_that_the_source_did_not_claim(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    clusterMapSetClaimed(&map, 10, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, true);
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 7);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_ptr_equal(MARK(IMPORTING, 10), a);
 }
 
 static void a_taken_slot_is_not_imported_again_when_it_was_granted(void **state) {
@@ -453,11 +478,13 @@ int test_set_slot(void) {
         T(a_failover_of_the_other_side_moves_the_marks),
         T(so_does_the_old_primary_if_it_tells_first),
         T(the_claim_of_the_target_ends_migrating),
+        T(so_does_its_claim_with_the_same_epoch),
         T(a_slot_that_goes_elsewhere_is_not_imported),
         T(a_slot_that_the_source_gives_to_this_node_is_taken),
         T(a_slot_that_the_source_does_not_claim_is_not_taken),
         T(who_does_not_claim_its_slots_is_told),
         T(a_taken_slot_that_the_source_keeps_is_imported_again),
+        T(so_is_one_that_the_source_did_not_claim),
         T(a_taken_slot_is_not_imported_again_when_it_was_granted),
         T(taken_slots_are_forgotten_when_the_source_is_silent_about_them),
         T(replicas_are_told_of_ends),
