@@ -35,8 +35,8 @@ enum { JOBS_END_MS = 60 * 1000, LAST_JOB_MS = 20 * 1000 };
 typedef struct authority {
     int host;
     uint64_t epoch;
-    /* The host that gave it, by a job or key by key; -1: it came otherwise, or the giver was elected
-     * during the move: it may have keys still that had been moved before, and serve them. */
+    /* The host that gave it, by a job or key by key; -1: it came otherwise, or the giver was
+     * elected during the move: it may have keys still that had been moved, and serve them. */
     int giver;
     int64_t since_ms;
     /* The host to which it moves the slot key by key, -1: none, and how often that was promoted. */
