@@ -30,7 +30,9 @@
  *   Among owners the old primary counts for the place that this node has now. A winner that is a
  *   member of a set counts, unless it has voted in a later election before it won its own.
  * - Each node of the shard but the old primary follows this one: none was elected, and none will
- *   be that lacks what it has. */
+ *   be that lacks what it has.
+ *
+ * Until then it does not vote as an owner (election.c): the other one would, in the same place. */
 #include "base/base.h"
 #include "cluster/bus_priv.h"
 #include "cluster/voters.h"
@@ -71,11 +73,10 @@ static bool hasPlaceNotVoted(const clusterMap *m) {
 
 static bool hasVoterNotVoted(const void *arg, const clusterNode *n) {
     const clusterMap *m = arg;
-    bool by_owners = m->voters.rule != VOTERS_ALL && clusterNodeVotes(n);
-    if (n != m->myself) return hasNotVoted(m, n) && (!by_owners || n->links->answered_as_owner);
-    bool is_owner = isWinner(m) && m->voters.rule != VOTERS_ALL;
+    bool as_owner = clusterNodeVotesAsOwner(m, n);
+    if (n != m->myself) return hasNotVoted(m, n) && (!as_owner || n->links->answered_as_owner);
     bool is_member = m->voters.rule != VOTERS_OWNERS; /* the own vote may be for a later one */
-    return (!is_owner || hasPlaceNotVoted(m)) && (!is_member || m->vote_epoch <= m->held_epoch);
+    return (!as_owner || hasPlaceNotVoted(m)) && (!is_member || m->vote_epoch <= m->held_epoch);
 }
 
 /* No election has been won that counts what this node has told; or, of a winner, none after its

@@ -51,6 +51,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
         l->told_hash = hash;
         l->has_told = true;
     }
+    /* Of a node that is not known the claims are not either. */
     if (!to || (links && links->wants_full)) rules.own_flags |= MESSAGE_WANTS_FULL;
     gossipWrite(out, b->map, &rules, type, to, is_short);
 }

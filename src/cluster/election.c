@@ -456,8 +456,8 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
 
 /* With a quorum: this node was elected, and another one may have been after it that votes in the
  * same place (bus_hold.c). */
-static bool mayBeReplaced(const clusterMap *m) {
-    return m->held_for[0] && m->voters.rule != VOTERS_ALL && clusterNodeVotes(m->myself);
+static bool mayHaveLaterWinner(const clusterMap *m) {
+    return m->held_for[0] && clusterNodeVotesAsOwner(m, m->myself);
 }
 
 electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
@@ -481,7 +481,7 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         return deny(candidate, " for epoch %llu: its primary is up", asked);
     if (hasSuccessor(m, candidate))
         return deny(candidate, ": another replica may have replaced this primary by order");
-    if (mayBeReplaced(m))
+    if (mayHaveLaterWinner(m))
         return deny(candidate, ": another replica may have been elected after this primary");
     int slot = outdatedSlot(m, h);
     if (slot >= 0) {

@@ -130,17 +130,18 @@ static manualActs compareOffsets(manualFailover *f, int64_t offset) {
     return (manualActs){.start_election = true};
 }
 
-/* The node for which this one has paused is, or was in a message that is late, a primary without
- * slots: it may be elected yet. A late message does not come as the answer to a PING. */
-static bool isBetweenRoles(const clusterNode *peer) {
-    return peer->flags & NODE_PRIMARY && !peer->slot_count;
+/* The node for which this primary has paused may be elected yet: it follows this one; or it is a
+ * primary without slots, or was one in a message that is late. A late message does not come as the
+ * answer to a PING. */
+static bool hasNotReplaced(const clusterMap *m, const clusterNode *peer) {
+    if (peer->primary == m->myself) return true;
+    return m->myself->flags & NODE_PRIMARY && peer->flags & NODE_PRIMARY && !peer->slot_count;
 }
 
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
                                 const messageHeader *h, manualReply reply, int64_t offset) {
     bool decided = f->step == MANUAL_PAUSED && f->is_overdue && reply.ping > f->last_ping;
-    if (decided && from == manualFailoverPeer(f, m) &&
-        (from->primary == m->myself || isBetweenRoles(from))) {
+    if (decided && from == manualFailoverPeer(f, m) && hasNotReplaced(m, from)) {
         logNotice("The replica of the manual failover was not elected.");
         end(f);
         return (manualActs){.resume = true};
@@ -166,9 +167,8 @@ static bool isStillWanted(const manualFailover *f, const clusterMap *m) {
     /* A replica that was forgotten meanwhile may be elected nevertheless; one that follows another
      * node of the shard was, and has been replaced in turn. */
     if (f->step == MANUAL_PAUSED)
-        return !peer || peer->primary == m->myself ||
-               (peer->primary && clusterNodesShareShard(peer, m->myself)) ||
-               (m->myself->flags & NODE_PRIMARY && isBetweenRoles(peer));
+        return !peer || hasNotReplaced(m, peer) ||
+               (peer->primary && clusterNodesShareShard(peer, m->myself));
     if (!peer) return false;
     /* A synchronisation has begun since: a promotion would lose all keys. */
     if (f->has_data && !m->myself->offset) return false;
@@ -181,7 +181,7 @@ bool manualFailoverKeepsPause(manualFailover *f, const clusterMap *m, uint64_t l
                               int64_t timeout_ms, int64_t now_ms) {
     if (f->step != MANUAL_PAUSED || now_ms <= f->end_ms) return false;
     const clusterNode *peer = manualFailoverPeer(f, m);
-    if (!peer || (peer->primary != m->myself && !isBetweenRoles(peer))) return false;
+    if (!peer || !hasNotReplaced(m, peer)) return false;
     if (now_ms <= f->end_ms + timeout_ms / CLOCK_MARGIN) return true;
     if (!f->is_overdue) {
         logWarning("Manual failover timed out. Replica %s may have been elected: writes stay "

@@ -19,9 +19,12 @@ bool votersHas(const voterSet *set, const char id[NODE_ID_LEN]) {
     return set->count && bsearch(id, set->ids, (size_t)set->count, NODE_ID_LEN, compareIds);
 }
 
+bool clusterNodeVotesAsOwner(const clusterMap *m, const clusterNode *n) {
+    return m->voters.rule != VOTERS_ALL && clusterNodeVotes(n);
+}
+
 bool clusterNodeIsVoter(const clusterMap *m, const clusterNode *n) {
-    bool owns = m->voters.rule != VOTERS_ALL && clusterNodeVotes(n);
-    return owns || (m->voters.rule != VOTERS_OWNERS && n->is_member);
+    return clusterNodeVotesAsOwner(m, n) || (m->voters.rule != VOTERS_OWNERS && n->is_member);
 }
 
 /* It acts by a later set already. */

@@ -20,6 +20,8 @@
 int voterStampCompare(voterStamp a, voterStamp b);
 bool votersHas(const voterSet *set, const char id[NODE_ID_LEN]);
 
+/* True for the primaries with slots, unless they vote as members of the set alone. */
+bool clusterNodeVotesAsOwner(const clusterMap *m, const clusterNode *n);
 /* True for the nodes that vote. */
 bool clusterNodeIsVoter(const clusterMap *m, const clusterNode *n);
 /* True if a majority of voters agrees, by the rule of this node's set. `agrees` is called for

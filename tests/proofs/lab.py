@@ -142,9 +142,13 @@ class Node:
         finally:
             client.close()
 
-    def info(self):
-        text = self.call("CLUSTER", "INFO")
+    def fields(self, *words, timeout=1.0):
+        """A reply of lines `name:value` as a dictionary."""
+        text = self.call(*words, timeout=timeout)
         return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+    def info(self):
+        return self.fields("CLUSTER", "INFO")
 
     def id(self):
         return self.call("CLUSTER", "MYID")

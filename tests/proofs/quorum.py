@@ -178,12 +178,6 @@ class Load(threading.Thread):
         self.history[key].append(op)
 
 
-def replication_of(node):
-    """The section of INFO as a dictionary."""
-    lines = node.call("INFO", "replication", timeout=0.3).splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
-
-
 def has_all(replica, primary):
     return (replica.get("master_link_status") == "up" and replica["master_replid"] == primary["master_replid"]
             and int(replica["slave_repl_offset"]) >= int(primary["master_repl_offset"]))
@@ -260,8 +254,9 @@ class Run:
         primary = self.primary()
         if self.away or not primary:
             return False
-        wanted = replication_of(primary)
-        return all(n is primary or has_all(replication_of(n), wanted) for n in self.members)
+        wanted, *others = [n.fields("INFO", "replication", timeout=0.3)
+                           for n in (primary, *(n for n in self.members if n is not primary))]
+        return all(has_all(other, wanted) for other in others)
 
     def start(self, node):
         node.start()

@@ -132,7 +132,6 @@ static void owner_that_had_no_slots_when_it_replied_does_not_count(void **state)
 
 /* A PONG that answers what was sent after the election. */
 static bool isHeldAfterPong(clusterNode *n, uint8_t own_flags) {
-    static const uint64_t none[SLOT_WORDS];
     busLink *link = busLinksOf(n)->to;
     message m = {.type = MESSAGE_PONG,
                  .header = {.sender = n->id,
@@ -141,7 +140,6 @@ static bool isHeldAfterPong(clusterNode *n, uint8_t own_flags) {
                             .slots = (const uint8_t *)clusterNodeSlots(n),
                             .bus_port = n->bus_port,
                             .own_flags = own_flags}};
-    if (!m.header.slots) m.header.slots = (const uint8_t *)none;
     n->links->pings++;
     busTake(&bus, link, &m);
     busHoldAcks(&bus, HOLD_MS);

@@ -317,6 +317,17 @@ static void primary_resumes_when_it_is_replaced(void **state) {
     assert_int_equal(f.step, MANUAL_IDLE);
 }
 
+/* By a third node, while the replica is a primary without slots for a moment. */
+static void primary_that_is_replaced_by_another_one_stays_paused_no_longer(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    clusterMapMakePrimary(&map, replica);
+    assert_true(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + M));
+    clusterMapSetPrimary(&map, map.myself, other);
+    assert_false(manualFailoverKeepsPause(&f, &map, 1, M, 1001 + M));
+    assert_true(manualFailoverTick(&f, &map, map.myself->offset, 1001 + M).resume);
+}
+
 static void with_a_quorum_the_primary_stays_paused_until_the_outcome_is_known(void **state) {
     const uint64_t sent = 7;
     const messageHeader h = {.sender = replica->id};
@@ -398,6 +409,7 @@ int test_manual_failover(void) {
         CASE(order_of_a_second_replica_is_refused_while_the_first_may_be_elected),
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
+        CASE(primary_that_is_replaced_by_another_one_stays_paused_no_longer),
         CASE(it_ends_when_a_synchronisation_begins),
         CASE(a_late_message_does_not_end_the_pause),
         CASE(primary_stays_paused_when_the_replica_is_forgotten),
