@@ -74,10 +74,10 @@ static status init(reason *why) {
     status st = serverMapInit(why);
     if (st == OK) st = serverBusInit(why);
     if (st != OK) return st;
-    serverRoleChanged(); /* the file may say that this node is a replica */
     debugBusInit();
     slotMigrationInit();
     replSetCluster(&repl_cluster);
+    serverRoleInit();
     slotStatesSetKeeper(&slot_states);
     serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
     gateArm(&clusterRedirectGate, true);

@@ -54,24 +54,46 @@ bool serverRoleServes(int slot) {
     return primary && clusterMapOwner(&serverMap, slot) == primary;
 }
 
+/* False if the address of the primary is not known yet. */
+static bool findPrimary(slice *host, int *port) {
+    const clusterNode *primary = serverMap.myself->primary;
+    if (!primary) return false;
+    *host = strSlice(&primary->ip);
+    *port = clusterNodePort(primary, netTlsForReplication());
+    return host->len > 0 && *port > 0;
+}
+
+void serverRoleInit(void) {
+    slice host;
+    int port;
+    check(serverMap.myself);
+    if (!findPrimary(&host, &port)) {
+        pending.role = true;
+        return;
+    }
+    replFollowAtStart(host, port);
+    setDataset(serverMap.myself->primary);
+}
+
 static void applyRole(void) {
     check(!engineHot.current);
     check(serverMap.myself);
     const clusterNode *myself = serverMap.myself, *primary = myself->primary;
-    int port = primary ? clusterNodePort(primary, netTlsForReplication()) : 0;
+    slice host;
+    int port;
     pending.role = false;
     if (myself->flags & NODE_PRIMARY) {
         setDataset(myself);
         if (!replIsReplica()) return;
         replPromote();
         serverRoleVerify();
-    } else if (primary && primary->ip.len && port > 0) { /* else its address follows */
+    } else if (findPrimary(&host, &port)) { /* else its address follows */
         keyspaceDropForget();
         redirectBlocked(); /* the others are told that the role has changed */
         if (hasDataOf(primary)) {
-            (void)replFollow(strSlice(&primary->ip), port); /* false: it does already */
+            (void)replFollow(host, port); /* false: it does already */
         } else {
-            replFollowStranger(strSlice(&primary->ip), port);
+            replFollowStranger(host, port);
         }
         setDataset(primary);
     }

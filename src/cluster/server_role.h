@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+/* At the start, before the dataset is loaded: takes the role that nodes.conf names. */
+void serverRoleInit(void);
 /* True for slots of which this node has the data: a replica, those of its primary. */
 bool serverRoleServes(int slot);
 /* The role of this node or the address of its primary has changed. */

@@ -28,9 +28,10 @@ static bool findOrigin(syncOrigin *out) {
     hotCheck(!this_server.has_backlog || this_server.history.offset >= 0);
     const replPrimary *p = replicasThis();
     if (!this_server.has_backlog) return false;
-    out->id = this_server.history.id;
+    out->id = historyKnownId(&this_server.history);
     out->offset = this_server.history.offset;
-    int db = replicaIsOn() ? replicaStreamDb() : p->stream_db;
+    /* A primary that has added nothing yet: the position is in the stream of another server. */
+    int db = replicaIsOn() || p->stream_db < 0 ? replicaStreamDb() : p->stream_db;
     out->db = db < 0 ? 0 : db; /* -1: SELECT comes first */
     return true;
 }

@@ -6,16 +6,18 @@
 #include "base/base.h"
 #include "base/random.h"
 
-static void newId(char id[REPL_ID_LEN + 1]) {
-    randomHex(id, REPL_ID_LEN);
-    id[REPL_ID_LEN] = 0;
-    hotCheck(strlen(id) == REPL_ID_LEN);
+static void newId(replHistory *h) {
+    randomHex(h->id, REPL_ID_LEN);
+    h->id[REPL_ID_LEN] = 0;
+    h->is_shared = false;
+    hotCheck(strlen(h->id) == REPL_ID_LEN);
 }
 
-static void setId(char to[REPL_ID_LEN + 1], slice id) {
+static void setId(replHistory *h, slice id) {
     check(id.len == REPL_ID_LEN);
-    memcpy(to, id.ptr, REPL_ID_LEN);
-    to[REPL_ID_LEN] = 0;
+    memcpy(h->id, id.ptr, REPL_ID_LEN);
+    h->id[REPL_ID_LEN] = 0;
+    h->is_shared = true;
 }
 
 static void forgetSecond(replHistory *h) {
@@ -37,20 +39,20 @@ void historyInit(replHistory *h) {
 }
 
 void historyRenew(replHistory *h) {
-    newId(h->id);
+    newId(h);
     forgetSecond(h);
 }
 
 void historyBranch(replHistory *h) {
     keepAsSecond(h);
-    newId(h->id);
+    newId(h);
     hotCheck(h->second_offset == h->offset + 1);
 }
 
 void historyAdopt(replHistory *h, slice id, int64_t offset) {
     hotCheck(id.len == REPL_ID_LEN);
     hotCheck(offset >= 0);
-    setId(h->id, id);
+    setId(h, id);
     h->offset = offset;
     forgetSecond(h);
 }
@@ -59,7 +61,7 @@ void historyContinueAs(replHistory *h, slice id) {
     hotCheck(id.len == REPL_ID_LEN);
     if (sliceIs(id, h->id)) return;
     keepAsSecond(h);
-    setId(h->id, id);
+    setId(h, id);
 }
 
 void historyRestore(replHistory *h, slice id, int64_t offset) {
@@ -67,6 +69,13 @@ void historyRestore(replHistory *h, slice id, int64_t offset) {
     hotCheck(offset >= 0);
     historyAdopt(h, id, offset);
     historyBranch(h);
+}
+
+void historyShare(replHistory *h) { h->is_shared = true; }
+
+const char *historyKnownId(const replHistory *h) {
+    bool has_second = h->second_offset >= 0;
+    return has_second && !h->is_shared && h->offset + 1 == h->second_offset ? h->id2 : h->id;
 }
 
 bool historyCovers(const replHistory *h, slice id, int64_t from) {

@@ -18,6 +18,7 @@ typedef struct replHistory {
     char id2[REPL_ID_LEN + 1]; /* the id before; zeros: none */
     int64_t offset; /* bytes of the stream so far: produced by a primary, applied by a replica */
     int64_t second_offset; /* the first byte that is not part of the history of id2; -1: no id2 */
+    bool is_shared; /* `id` is known to another server: it comes from a primary, or a replica has it */
 } replHistory;
 
 /* A new random id at offset 0, no id before. */
@@ -35,6 +36,11 @@ void historyContinueAs(replHistory *h, slice id);
 /* After a restart with the id and offset of a saved file: a new id; the saved one is the id
  * before. */
 void historyRestore(replHistory *h, slice id, int64_t offset);
+/* `id` is sent to a replica. */
+void historyShare(replHistory *h);
+/* The id under which another server may know the position `h->offset`: `id`, or, as long as only
+ * this server knows `id` and nothing was added under it, the id before. Borrowed. */
+const char *historyKnownId(const replHistory *h);
 /* True if the byte at `from` (the first has number 1) and all after it follow the history that a
  * replica knows as `id`. Upper and lower case are equal. */
 bool historyCovers(const replHistory *h, slice id, int64_t from);

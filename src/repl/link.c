@@ -235,9 +235,9 @@ static void sendPsync(replLink *link, int64_t now_ms) {
     char digits[NUMBER_TEXT_MAX];
     slice words[4] = {SLICE("PSYNC"), SLICE("?"), SLICE("-1"), SLICE("FAILOVER")};
     if (link->can_continue) {
-        words[1] = sliceMake(link->history->id, REPL_ID_LEN);
+        words[1] = sliceMake(historyKnownId(link->history), REPL_ID_LEN);
         words[2] = sliceMake(digits, numberPrintInt(digits, link->history->offset + 1));
-        logNotice("Trying a partial resynchronization (request %s:%.*s).", link->history->id,
+        logNotice("Trying a partial resynchronization (request %s:%.*s).", words[1].ptr,
                   (int)words[2].len, words[2].ptr);
     } else {
         logNotice("Partial resynchronization not possible (no cached primary)");

@@ -275,6 +275,7 @@ static void continueStream(replPrimary *p, replPeer *peer, int64_t from, int64_t
         (void)snprintf(end, sizeof(end), " %lld", (long long)p->stream->history.offset); /* fits */
     int len = snprintf(line, sizeof(line), with_id ? "+CONTINUE %s%s\r\n" : "+CONTINUE\r\n",
                        p->stream->history.id, end);
+    historyShare(&p->stream->history);
     primaryAddPeer(p, peer, is_main ? PEER_MAIN_CHANNEL : PEER_ONLINE);
     backlogOpen(&p->stream->backlog, &peer->at, from);
     peer->streams = true;

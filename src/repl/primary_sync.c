@@ -72,6 +72,7 @@ static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_
     peer->acked_dataset = false;
     peer->heard_ms = now_ms;
     backlogOpen(&p->stream->backlog, &peer->at, offset + 1);
+    historyShare(&p->stream->history);
     if (peer->is_dataset_channel) {
         beginDualChannel(p, peer);
     } else if (!peer->is_sync) {

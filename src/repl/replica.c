@@ -589,12 +589,22 @@ void replicaPromote(void) {
 
 /* ------------------------------------------------------------------ registration */
 
-/* A primary continues its stream under a new id. */
+/* A primary continues its stream under a new id. If it is replaced before it has changed anything,
+ * it continues as a replica under the id of the file, in the database of the file. */
 static void restoreHistory(void) {
     persistOrigin origin = persistLoadedOrigin();
     if (replicaIsOn() || !origin.id[0] || replThis()->has_backlog) return;
     historyRestore(&replThis()->history, sliceOf(origin.id), origin.offset);
+    replica.db = origin.db;
     primaryOpenBacklog(replicasThis());
+}
+
+/* A replica from the start on: the link connects in a tick, so after the load. */
+static void beginAsReplica(void) {
+    check(replConf.primary_host.len > 0);
+    linkStart(&replica.link, clockMonoMs());
+    updateRules();
+    signalRole();
 }
 
 status replicaInit(reason *why) {
@@ -603,12 +613,15 @@ status replicaInit(reason *why) {
     linkInit(&replica.link, &replThis()->history, &env, NULL);
     replica.db = -1;
     persistSetOriginProc(restoreHistory);
-    if (replConf.primary_host.len) {
-        linkStart(&replica.link, clockMonoMs());
-        updateRules();
-        signalRole();
-    }
+    if (replConf.primary_host.len) beginAsReplica();
     return OK;
+}
+
+void replicaFollowAtStart(slice host, int port) {
+    hotCheck(threadIsMain());
+    check(!replicaIsOn());
+    setAddress(host, port);
+    beginAsReplica();
 }
 
 void replicaAfterStart(void) {

@@ -19,6 +19,7 @@ bool replicaIsConnected(void);
 
 /* Follows a primary from now on. `related`: the dataset here may be an earlier one of it. */
 void replicaFollow(slice host, int port, bool related);
+void replicaFollowAtStart(slice host, int port);
 /* Becomes a primary. */
 void replicaPromote(void);
 /* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called

@@ -34,6 +34,8 @@ bool replFollow(slice host, int port) {
 
 void replFollowStranger(slice host, int port) { replicaFollow(host, port, false); }
 
+void replFollowAtStart(slice host, int port) { replicaFollowAtStart(host, port); }
+
 void replPromote(void) { replicaPromote(); }
 
 /* ------------------------------------------------------------------ the stream */

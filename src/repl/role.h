@@ -24,6 +24,10 @@ bool replFollow(slice host, int port);
 /* The same with a primary of which the dataset here never was a copy: none of it is kept, and until
  * the dataset of the primary has arrived the offset is 0. */
 void replFollowStranger(slice host, int port);
+/* Before the dataset is loaded at the start of a primary: this server is a replica, as the one of
+ * replicaof. The position in the stream that the file names is continued, and expired keys stay
+ * until the primary deletes them. */
+void replFollowAtStart(slice host, int port);
 /* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can
  * continue with this server. */
 void replPromote(void);

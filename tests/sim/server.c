@@ -58,6 +58,7 @@ void simServerStart(simServer *s) {
     }
     if (restores) {
         historyRestore(&s->state.history, id, s->disk.offset);
+        s->stream_db = s->disk.db;
         primaryOpenBacklog(&s->primary);
     }
     simServerMoved(s);
@@ -91,10 +92,10 @@ void simServerSnapshot(simServer *s) {
     bool is_primary = s->link.state == LINK_NONE;
     if (!s->running || s->dataset == DATASET_NONE) return;
     s->disk.has_position = is_primary ? s->state.has_backlog : s->link.can_continue;
-    memcpy(s->disk.id, s->state.history.id, sizeof(s->disk.id));
+    memcpy(s->disk.id, historyKnownId(&s->state.history), sizeof(s->disk.id));
     s->disk.offset = s->state.history.offset;
     s->disk.dataset = s->dataset;
-    s->disk.db = is_primary ? s->primary.stream_db : s->stream_db;
+    s->disk.db = is_primary && s->primary.stream_db >= 0 ? s->primary.stream_db : s->stream_db;
     s->disk.saved = true;
 }
 
@@ -106,7 +107,7 @@ static void changeRole(simServer *s, simServer *primary) {
     if (primary) {
         linkStop(&s->link);
         if (was_primary) {
-            s->stream_db = s->primary.stream_db;
+            if (s->primary.stream_db >= 0) s->stream_db = s->primary.stream_db;
             linkSetContinuable(&s->link,
                                s->state.has_backlog); /* else its writes were not counted */
         }

@@ -87,6 +87,26 @@ static void a_restart_branches_from_the_file(void **state) {
     assert_false(historyCovers(&h, idOf(ID_A), 56));
 }
 
+static void a_position_is_named_by_an_id_that_others_know(void **state) {
+    (void)state;
+    replHistory h;
+    historyInit(&h);
+    assert_string_equal(historyKnownId(&h), h.id);
+    historyRestore(&h, idOf(ID_A), 55);
+    assert_string_equal(historyKnownId(&h), ID_A);
+    h.offset++;
+    assert_string_equal(historyKnownId(&h), h.id);
+    historyRestore(&h, idOf(ID_A), 55);
+    historyShare(&h);
+    assert_string_equal(historyKnownId(&h), h.id);
+    historyContinueAs(&h, idOf(ID_B));
+    assert_string_equal(historyKnownId(&h), ID_B);
+    historyBranch(&h);
+    assert_string_equal(historyKnownId(&h), ID_B);
+    historyRenew(&h);
+    assert_string_equal(historyKnownId(&h), h.id);
+}
+
 int test_history(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_history_has_one_id),
@@ -94,6 +114,7 @@ int test_history(void) {
         cmocka_unit_test(a_promoted_replica_continues_the_old_stream_up_to_its_end),
         cmocka_unit_test(the_primary_may_change_the_id),
         cmocka_unit_test(a_restart_branches_from_the_file),
+        cmocka_unit_test(a_position_is_named_by_an_id_that_others_know),
     };
     return cmocka_run_group_tests_name("history", tests, NULL, NULL);
 }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Nodes of a cluster that are restarted with their files: they continue by a partial resynchronisation.
+
+source $::tests_dir/support/replication.tcl
+
+# The numbers of full and partial synchronisations that node `level` has served.
+proc syncs_of {level} {
+    set stats [r $level info stats]
+    return [lmap name {sync_full sync_partial_ok} {
+        regexp "$name:(\\d+)" $stats match value
+        set value
+    }]
+}
+
+# Code in which node `level` serves partial synchronisations only.
+proc assert_partial {level code} {
+    set full [lindex [syncs_of $level] 0]
+    uplevel 1 $code
+    assert_equal $full [lindex [syncs_of $level] 0]
+    assert {[lindex [syncs_of $level] 1] > 0}
+}
+
+# Ends node i; its files are those of a clean shutdown (SIGTERM) or of the moment (KILL).
+proc end_node {i {signal TERM}} {
+    if {$signal eq "KILL"} {
+        send_signal KILL [srv -$i pid]
+        wait_process_end [srv -$i pid] 10000
+    }
+    with_node $i {catch stop_server} ;# it says how a killed process has ended
+}
+
+start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync-delay 0 enable-debug-command yes cluster-node-timeout 2000 save {3600 1}}}} {
+    test {a replica continues where its file ends, and drops no expired key by itself} {
+        for {set i 0} {$i < 20} {incr i} {
+            r set "{06S}$i" v px [expr {$i % 2 ? 200 : 600000}]
+        }
+        same_offset -0 -3
+        assert_partial -0 {
+            end_node 3
+            wait_for_condition 100 50 {[r exists "{06S}1" "{06S}3" "{06S}19"] == 0}
+            r set "{06S}later" 1
+            with_node 3 continue_server
+            link_is up -3
+        }
+        same_data -0 -3
+        assert_equal [dict get [stream_of -0] id] [dict get [stream_of -3] id]
+    }
+
+    test {a replica that is killed continues where its last file ends} {
+        r -3 save
+        assert_partial -0 {
+            end_node 3 KILL
+            r set "{06S}killed" 1
+            with_node 3 continue_server
+            link_is up -3
+        }
+        same_data -0 -3
+    }
+
+    test {a primary that hangs soon after the restart of its replica is replaced} {
+        assert_partial -0 {
+            end_node 3
+            with_node 3 continue_server
+            link_is up -3
+        }
+        send_signal STOP [srv -0 pid]
+        wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master"}
+        send_signal CONT [srv -0 pid]
+        wait_for_condition 600 50 {[lindex [r -0 role] 0] eq "slave"}
+        link_is up -0
+        assert_equal 1 [r -3 get "{06S}killed"]
+    }
+
+    test {a primary that was replaced while it was away continues as a replica of its successor} {
+        same_offset -3 -0
+        end_node 3
+        wait_for_condition 600 50 {[lindex [r -0 role] 0] eq "master"}
+        assert_partial -0 {
+            with_node 3 continue_server
+            wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "slave"}
+            link_is up -3
+        }
+        same_data -0 -3
+    }
+}
+
+start_cluster {1 1 {tags {cluster} overrides {repl-diskless-sync yes repl-diskless-sync-delay 0 repl-diskless-load swapdb repl-backlog-size 16384
+        rdbcompression no enable-debug-command yes save {3600 1} cluster-allow-reads-when-down yes}}} {
+    test {a restarted replica that needs a full synchronisation serves the data of its file meanwhile} {
+        r set 06S old
+        same_offset -0 -1
+        end_node 1
+        r set 06S new
+        for {set i 0} {$i < 500} {incr i} {r set "{06S}$i" [string repeat x 2000]}
+        r config set rdb-key-save-delay 20000
+        with_node 1 continue_server
+        wait_for_condition 200 20 {[string match *async_loading:1* [r -1 info persistence]]}
+        r -1 readonly
+        assert_equal old [r -1 get 06S]
+        r config set rdb-key-save-delay 0
+        send_signal KILL [exec pgrep -P [srv -0 pid]]
+        link_is up -1
+        assert_equal new [r -1 get 06S]
+    }
+}
