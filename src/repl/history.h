@@ -18,7 +18,8 @@ typedef struct replHistory {
     char id2[REPL_ID_LEN + 1]; /* the id before; zeros: none */
     int64_t offset; /* bytes of the stream so far: produced by a primary, applied by a replica */
     int64_t second_offset; /* the first byte that is not part of the history of id2; -1: no id2 */
-    bool is_shared; /* `id` is known to another server: it comes from a primary, or a replica has it */
+    bool
+        is_shared; /* `id` is known to another server: it comes from a primary, or a replica has it */
 } replHistory;
 
 /* A new random id at offset 0, no id before. */
