@@ -227,6 +227,7 @@ streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name,
 }
 
 void streamPropagateConsumer(ctx *c, slice key, const streamGroup *g, slice name) {
+    hotCheck(streamConsumerFind(g, name));
     slice words[] = {SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, streamGroupName(g), name};
     ctxPropagateAs(c, COUNT_OF(words), words);
 }

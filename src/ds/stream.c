@@ -95,6 +95,7 @@ bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *
     idCursor at;
     idEntry entry;
     uint64_t count = 0;
+    hotCheck(nodes_max > 0);
     bool more = idTreeSeekBack(&s->nodes, id, &at) || idTreeSeek(&s->nodes, id, &at);
     for (; more; more = idCursorNext(&at)) {
         if (nodes_max-- == 0) return false;

@@ -123,6 +123,7 @@ static bool lagByCounters(const stream *s, const streamGroup *g, uint64_t *lag) 
 bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag) {
     enum { NODES_COUNTED = 128 }; /* a few us */
     uint64_t unread;
+    hotCheck(s->length <= INT64_MAX);
     *lag = (int64_t)s->length;
     if (s->length == 0 || streamIdLess(g->last_id, s->first_id)) return true;
     if (!lagByCounters(s, g, &unread)) return false;

@@ -35,6 +35,18 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
     return policy->may_run(s, cmd, argv, argc);
 }
 
+static uint64_t rights_version = 1;
+
+uint64_t userRightsVersion(void) { return rights_version; }
+
+void userRightsChanged(void) { rights_version++; }
+
+bool userMayRunQueue(const ctx *c, str *why) {
+    hotCheck(c->who->flags & SESSION_IN_MULTI);
+    if (!policy || !c->who->user || ctxIsReplay(c)) return true;
+    return policy->may_run_queue(c, why);
+}
+
 bool userMayReceive(const session *s, slice channel, bool is_pattern) {
     if (!policy || !s->user) return true;
     return policy->may_receive(s->user, channel, is_pattern);

@@ -24,6 +24,7 @@ typedef struct userPolicy {
     void (*last_left)(user *u);
     bool (*reads_all_keys)(const user *u, const command *cmd);
     bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
+    bool (*may_run_queue)(const ctx *c, str *why);
     bool (*may_receive)(const user *u, slice channel, bool is_pattern);
     bool (*may_read)(const user *u, int db_id, slice key);
     bool (*may_read_all)(const user *u);
@@ -54,6 +55,12 @@ bool userReadsAllKeys(const ctx *c);
  * counts a refusal. `cmd` is that of argv (commandResolve()); the arity is not checked. For
  * acl_check_cmd of scripts. */
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc);
+/* Changes with any change of the rights of any user. */
+uint64_t userRightsVersion(void);
+void userRightsChanged(void);
+/* True if the session's user may run all commands of its transaction now. Else the refusal is in
+ * ACL LOG, and its text is appended to `why`. */
+bool userMayRunQueue(const ctx *c, str *why);
 /* True if the session's user may be subscribed to the channel, or to the pattern as it is written.
  * To be asked for existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
