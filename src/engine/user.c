@@ -24,9 +24,9 @@ void userLogCertificate(const session *s, slice name) {
 
 slice userNameOf(const session *s) { return s->user ? s->user->name : SLICE("default"); }
 
-bool userReadsAllKeys(const ctx *c) {
+bool userReadsAllKeys(const ctx *c, bool of_all_dbs) {
     if (!policy || !c->who->user || ctxIsReplay(c)) return true;
-    return policy->reads_all_keys(c->who->user, c->cmd);
+    return policy->reads_all_keys(c, of_all_dbs);
 }
 
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc) {

@@ -351,6 +351,27 @@ start_server {tags {acl}} {
 }
 
 start_server {tags {acl}} {
+    test {SORT: one selector must allow the request together with reading all keys of this database} {
+        r flushall
+        r rpush dlist 1 2
+        r mset w_1 2 w_2 1
+        foreach {rules allowed} {
+            {~d* {(+sort %R~*)}} 0
+            {~d* {(+sort %R~* %W~dest)}} 1
+            {~d* {(+sort ~* resetdbs db=1)}} 0
+            {~d* {(+sort ~* resetdbs db=0)}} 1
+            {~d* {(~* +get)}} 0
+            {~*} 1
+        } {
+            r acl setuser u reset on nopass +sort {*}$rules
+            set c [client_of u]
+            set said [catch {$c sort dlist by w_* store dest} reply]
+            assert_equal [list $rules [expr {$allowed ? {0 2} : {1 {ERR BY option of SORT denied due to insufficient ACL permissions.}}}]] \
+                [list $rules [list $said $reply]]
+            $c -close
+        }
+    }
+
     test {MULTI: a request is checked when it is queued} {
         r acl setuser u reset on nopass +@all -del ~a
         set c [client_of u]
