@@ -268,17 +268,26 @@ static bool readsEverything(const aclSelector *s) {
     return false;
 }
 
-bool aclReadsEverything(const aclRules *rules, const command *cmd) {
-    aclRequest q = {.cmd = cmd};
-    for (uint32_t i = 0; i < rules->selector_count; i++) {
+bool aclReadsEverything(const aclRules *rules, const aclRequest *q, bool of_all_dbs) {
+    hotCheck(q->argc > 0);
+    const aclNeeds *needs = aclNeedsOf(q->cmd);
+    keyList list;
+    list.count = -1;
+    list.block = NULL;
+    bool does = false;
+    for (uint32_t i = 0; i < rules->selector_count && !does; i++) {
         const aclSelector *s = &rules->selectors[i];
-        if (allowsCommand(s, &q) && readsEverything(s)) return true;
+        int arg_index;
+        does = readsEverything(s) && (!of_all_dbs || s->flags & ACL_ALL_DBS || allowsAllDbs(s)) &&
+               decideOne(s, q, needs, &list, &arg_index) == ACL_ALLOWED;
     }
-    return false;
+    memFree(list.block);
+    return does;
 }
 
 uint32_t aclChecksOf(const aclRules *rules) {
     uint32_t checks = ACL_CHECK_ALL;
+    bool unlimited = false;
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const aclSelector *s = &rules->selectors[i];
         if (!s->all_commands || !(s->flags & ACL_ALL_DBS)) continue;
@@ -286,7 +295,10 @@ uint32_t aclChecksOf(const aclRules *rules) {
         if (!(s->flags & ACL_ALL_KEYS)) own |= ACL_CHECK_KEYS;
         if (!(s->flags & ACL_ALL_CHANNELS)) own |= ACL_CHECK_CHANNELS;
         checks = checks == ACL_CHECK_ALL ? own : checks & own;
+        if (!own) unlimited = true;
     }
+    /* One selector allows all keys, and another one all channels: none a command with both. */
+    if (!checks && !unlimited) checks = ACL_CHECK_KEYS;
     /* A queued SELECT decides about the commands after it. */
     return checks && aclLimitsDatabases(rules) ? ACL_CHECK_ALL : checks;
 }
@@ -301,7 +313,8 @@ bool aclLimitsDatabases(const aclRules *rules) {
 bool aclMayReadAll(const aclRules *rules) {
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const uint32_t all = ACL_ALL_KEYS | ACL_ALL_DBS;
-        if ((rules->selectors[i].flags & all) == all) return true;
+        const aclSelector *s = &rules->selectors[i];
+        if ((s->flags & all) == all && s->uses & ACL_READ) return true;
     }
     return false;
 }
@@ -310,7 +323,7 @@ static bool mayAccess(const aclRules *rules, int db_id, slice key, uint32_t acce
     hotCheck(db_id >= 0);
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const aclSelector *s = &rules->selectors[i];
-        if (!allowsDb(s, db_id)) continue;
+        if (!(s->uses & access) || !allowsDb(s, db_id)) continue;
         if (s->flags & ACL_ALL_KEYS || aclAllowsKey(s->keys, s->key_count, key, access))
             return true;
     }

@@ -41,8 +41,8 @@ ALWAYS_INLINE bool aclAllowsKey(const aclPattern *p, uint32_t count, slice key, 
     }
     return false;
 }
-/* True if a selector allows the command and reading every key (BY and GET of SORT). */
-bool aclReadsEverything(const aclRules *rules, const command *cmd);
+/* True if a selector allows the request and reading every key of the database, or of all. */
+bool aclReadsEverything(const aclRules *rules, const aclRequest *q, bool of_all_dbs);
 /* True if some selector allows the channel, or the pattern of a subscription, which must be listed
  * literally. */
 bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern);
@@ -50,12 +50,12 @@ bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern);
 /* Which requests need a decision at all; see gate.c. */
 enum aclCheckFlag { ACL_CHECK_ALL = 1, ACL_CHECK_KEYS = 2, ACL_CHECK_CHANNELS = 4 };
 uint32_t aclChecksOf(const aclRules *rules);
-/* True if some selector allows the key of the database to be read. */
+/* True if some selector allows the key of the database to be read, and a command that reads. */
 bool aclMayRead(const aclRules *rules, int db_id, slice key);
 /* The same for writing. */
 bool aclMayWrite(const aclRules *rules, int db_id, slice key);
-/* True if a selector allows every key of every database; false does not mean that some may not be
- * read. */
+/* True if a selector allows that for every key of every database; false does not mean that some may
+ * not be read. */
 bool aclMayReadAll(const aclRules *rules);
 /* True if some selector does not allow every database. */
 bool aclLimitsDatabases(const aclRules *rules);

@@ -208,6 +208,18 @@ static void evaluate(aclSelector *s, uint64_t *bits, int words, aclFirstArg *arg
     s->all_commands = sliceEqual(s->rules, SLICE("+@all"));
 }
 
+/* What the allowed commands do with keys, as enum aclAccess. */
+static uint8_t usesOf(const aclSelector *s) {
+    uint8_t uses = s->first_arg_count ? ACL_READ | ACL_WRITE : 0;
+    for (int id = 0; id < commandIdCount() && id < s->command_words * 64; id++) {
+        if (!(s->commands[id / 64] >> id % 64 & 1)) continue;
+        uint64_t flags = commandById(id)->flags;
+        if (flags & CMD_WRITE) return ACL_READ | ACL_WRITE;
+        if (flags & CMD_READONLY) uses |= ACL_READ;
+    }
+    return uses;
+}
+
 /* Upper bound of the first arguments among the rules. */
 static size_t firstArgsMax(slice rules) {
     size_t bars = 0;
@@ -246,6 +258,7 @@ static void takeSelector(block *b, aclSelector *s, const aclDraftSelector *from)
                        .flags = (uint8_t)from->flags};
     if (dbs) memcpy(dbs, from->dbs, sizeof(*dbs) * (size_t)from->db_count);
     evaluate(s, bits, words, args);
+    s->uses = usesOf(s);
 }
 
 static aclRules *fill(block *b, const aclDraft *d) {

@@ -51,16 +51,6 @@ static void noteQueued(const ctx *c) {
     sessionSlotSet(c->who, queuedDbSlot(), (void *)(uintptr_t)(db + 1));
 }
 
-/* True if the queue may run: if a queued SELECT were refused, the commands after it would run in
- * the wrong database. */
-static bool selectIsAllowed(void *arg, const command *cmd, const slice *argv, int argc) {
-    hotCheck(argc > 0);
-    if (aclNeedsOf(cmd)->databases != DBS_SELECT) return true;
-    aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc};
-    int arg_index;
-    return aclDecide(arg, &q, &arg_index) != ACL_DENIED_DATABASE;
-}
-
 /* ------------------------------------------------------------------ refusing */
 
 static void replyRefused(ctx *c, aclVerdict verdict) {
@@ -83,7 +73,7 @@ static void replyRefused(ctx *c, aclVerdict verdict) {
 }
 
 /* A command of EXEC that was admitted when it was queued. */
-static void replyRefusedInExec(ctx *c, aclVerdict verdict) {
+static void describeRevoked(aclVerdict verdict, str *out) {
     static const char *const reasons[] = {
         [ACL_DENIED_DATABASE] = "no permission",
         [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
@@ -91,11 +81,19 @@ static void replyRefusedInExec(ctx *c, aclVerdict verdict) {
         [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments",
     };
     check(verdict != ACL_ALLOWED);
-    replyErrorFormat(
-        c,
+    strAppendFormat(
+        out,
         "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
         "call. This command is no longer allowed for the following reason: %s",
         reasons[verdict]);
+}
+
+/* The same if EXEC itself has changed the rules. */
+static void replyRefusedInExec(ctx *c, aclVerdict verdict) {
+    str text = STR_EMPTY;
+    describeRevoked(verdict, &text);
+    replyError(c, strSlice(&text));
+    strFree(&text);
 }
 
 /* The error that a script receives; errorstats count it as NOPERM. */
@@ -145,6 +143,41 @@ static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
     return GATE_REFUSED;
 }
 
+/* ------------------------------------------------------------------ the queue of EXEC */
+
+/* The check of a queue, and what it has found. */
+typedef struct queueCheck {
+    const aclRules *rules;
+    int db_id; /* selected by the commands checked so far */
+    aclVerdict verdict;
+    slice object; /* if refused */
+} queueCheck;
+
+static bool checkQueued(void *arg, const command *cmd, const slice *argv, int argc) {
+    hotCheck(argc > 0);
+    queueCheck *check = arg;
+    int64_t db;
+    int arg_index;
+    aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc, .db_id = check->db_id};
+    check->verdict = aclDecide(check->rules, &q, &arg_index);
+    if (check->verdict != ACL_ALLOWED) {
+        check->object = arg_index ? argv[arg_index] : cmd->name;
+        return false;
+    }
+    bool selects = aclNeedsOf(cmd)->databases == DBS_SELECT && numberParseInt(argv[1], &db);
+    if (selects && db >= 0 && db < engineDatabaseCount()) check->db_id = (int)db;
+    return true;
+}
+
+bool mayRunQueue(const ctx *c, str *why) {
+    hotCheck(c->who->flags & SESSION_IN_MULTI);
+    queueCheck check = {.rules = aclUserOf(c->who)->rules, .db_id = c->who->db_id};
+    if (transactionEach(c->who, checkQueued, &check)) return true;
+    aclLogRefusal(c, check.verdict, check.object);
+    describeRevoked(check.verdict, why);
+    return false;
+}
+
 /* ------------------------------------------------------------------ the gates */
 
 static NO_INLINE gateVerdict decide(ctx *c) {
@@ -156,9 +189,6 @@ static NO_INLINE gateVerdict decide(ctx *c) {
     if (unlikely(verdict != ACL_ALLOWED)) return refuse(c, verdict, arg_index);
     if (!limits_dbs) return GATE_PASS;
     if (isQueueing(c)) noteQueued(c);
-    if (c->cmd->flags & CMD_RUNS_QUEUE &&
-        !transactionEach(c->who, selectIsAllowed, (void *)(uintptr_t)rules))
-        return refuse(c, ACL_DENIED_DATABASE, 0);
     return GATE_PASS;
 }
 

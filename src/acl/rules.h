@@ -89,6 +89,7 @@ typedef struct aclSelector {
     uint32_t key_count, channel_count, db_count, first_arg_count;
     uint16_t command_words;
     uint8_t flags;     /* enum aclSelectorFlag */
+    uint8_t uses;      /* enum aclAccess: whether an allowed command reads, or writes, keys */
     bool all_commands; /* exactly +@all: every command, also those that are loaded later */
     bool by_default;   /* permission of commands that were loaded later */
 } aclSelector;

@@ -106,8 +106,10 @@ static user *findUser(slice name) {
     return u ? &u->as_user : NULL;
 }
 
-static bool readsAllKeys(const user *u, const command *cmd) {
-    return aclReadsEverything(((const aclUser *)u)->rules, cmd);
+static bool readsAllKeys(const ctx *c, bool of_all_dbs) {
+    hotCheck(c->argc > 0);
+    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = c->who->db_id};
+    return aclReadsEverything(aclUserOf(c->who)->rules, &q, of_all_dbs);
 }
 
 static bool mayRun(const session *s, const command *cmd, const slice *argv, int argc) {
@@ -133,6 +135,7 @@ static const userPolicy policy = {.find = findUser,
                                   .last_left = userLastLeft,
                                   .reads_all_keys = readsAllKeys,
                                   .may_run = mayRun,
+                                  .may_run_queue = mayRunQueue,
                                   .may_receive = mayReceive,
                                   .may_read = mayRead,
                                   .may_read_all = mayReadAll,

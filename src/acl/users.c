@@ -198,6 +198,7 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
         u->checks = checks;
         userEachSession(&u->as_user, gatesArmFor);
     }
+    userRightsChanged();
     if (takes) userEachSession(&u->as_user, signalChannelsTaken);
     applyMaxmemory(u, before);
     memFree(before);

@@ -55,6 +55,8 @@ void usersReplaceTake(loadedUser *list, int count);
 bool userNameIsValid(slice name);
 /* Arms the gates of a session as its user requires; see gate.c. */
 void gatesArmFor(session *s);
+/* Implements userPolicy.may_run_queue. */
+bool mayRunQueue(const ctx *c, str *why);
 /* Allocates and fills the actions of a user. */
 void userActionsNew(aclUser *u);
 /* The rules of the default user without further configuration; `password` (requirepass) may be

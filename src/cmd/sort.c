@@ -62,7 +62,7 @@ static bool isReachable(ctx *c, slice pattern, const char *option) {
                          option);
         return false;
     }
-    if (userReadsAllKeys(c)) return true;
+    if (userReadsAllKeys(c, false)) return true;
     replyErrorFormat(c, "ERR %s option of SORT denied due to insufficient ACL permissions.",
                      option);
     return false;

@@ -226,6 +226,12 @@ streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name,
     return consumer;
 }
 
+void streamPropagateConsumer(ctx *c, slice key, const streamGroup *g, slice name) {
+    hotCheck(streamConsumerFind(g, name));
+    slice words[] = {SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, streamGroupName(g), name};
+    ctxPropagateAs(c, COUNT_OF(words), words);
+}
+
 static slice intText(int64_t v, char *digits) {
     return sliceMake(digits, numberPrintInt(digits, v));
 }

@@ -135,6 +135,7 @@ typedef struct claim {
     int64_t deliveries; /* -1: incremented, unless just_id */
     bool force, just_id;
     bool propagated; /* something was propagated */
+    bool given;      /* an entry was assigned to the consumer, which creates it on a replica */
 } claim;
 
 /* Parses the min-idle-time at argument 4. */
@@ -175,6 +176,12 @@ static void giveTo(ctx *c, claim *how, streamPending *p) {
     if (engineHot.sinks) streamPropagateClaim(c, c->argv[1], how->g, p);
     ctxDatasetChanged(c, 1);
     how->propagated = true;
+    how->given = true;
+}
+
+/* Propagates a consumer that was created without getting an entry. */
+static void finishConsumer(ctx *c, const claim *how) {
+    if (how->created && !how->given) streamPropagateConsumer(c, c->argv[1], how->g, c->argv[3]);
 }
 
 /* XCLAIM of one id. True if something was replied. */
@@ -273,6 +280,7 @@ void xclaimCommand(ctx *c) {
         found += claimOne(c, &how, id);
     }
     respDeferEnd(c->out, array, '*', c->proto, found);
+    finishConsumer(c, &how);
     if (raises_last && !how.propagated) {
         streamPropagateGroup(c, c->argv[1], how.g);
         ctxDatasetChanged(c, 1);
@@ -344,6 +352,7 @@ void xautoclaimCommand(ctx *c) {
         left--;
     }
     c->out = out;
+    finishConsumer(c, &how);
     replyArray(c, 3);
     streamReplyId(c, streamPendingNext(&at, &pending) ? pending.id : STREAM_ID_MIN);
     replyArray(c, claimed_count);

@@ -85,6 +85,8 @@ void streamGroupChanged(ctx *c, slice key, const keyEvent *event);
 /* Returns the consumer of that name; creates it with an event if missing. Its seen time is set to
  * now. */
 streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name, bool *created);
+/* Propagates the creation of a consumer that no XCLAIM of streamPropagateClaim() creates. */
+void streamPropagateConsumer(ctx *c, slice key, const streamGroup *g, slice name);
 /* Propagates a command that makes a replica's pending entry equal to `p`. */
 void streamPropagateClaim(ctx *c, slice key, const streamGroup *g, const streamPending *p);
 /* Propagates the group's last id and entries-read. */

@@ -204,18 +204,21 @@ static void deliverIdle(ctx *c, slice key, const readOptions *p, const readPlan 
     if (engineHot.sinks) streamPropagateClaim(c, key, plan->g, &pending);
 }
 
-/* Delivers these pending entries (CLAIM), and then entries that the group has not read. */
-static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
+/* Delivers these pending entries (CLAIM), and then entries that the group has not read. True if one
+ * of them is pending for the consumer now, which creates it on a replica. */
+static bool readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
                      streamConsumer *consumer, const streamPending *idle, size_t idle_count) {
     respDeferred array = respDeferBegin(c->out);
     for (size_t i = 0; i < idle_count; i++) deliverIdle(c, key, p, plan, consumer, &idle[i]);
     int64_t claimed = (int64_t)idle_count;
     int64_t found = deliverNews(c, key, p, plan, consumer, claimed);
     respDeferEnd(c->out, array, '*', c->proto, found);
-    if (!found) return;
-    if (!p->noack || claimed) streamConsumerSetActive(consumer, c->now_ms);
+    if (!found) return false;
+    bool given = !p->noack || claimed;
+    if (given) streamConsumerSetActive(consumer, c->now_ms);
     if (found > claimed) streamPropagateGroup(c, key, plan->g);
     ctxDatasetChanged(c, 1); /* as in Valkey one for the stream, not for each entry */
+    return given;
 }
 
 /* Replies the consumer's pending entries after an id and counts the delivery. */
@@ -263,40 +266,39 @@ static bool hasAfter(const stream *s, streamId id) {
     return s && streamLastLive(s, &last) && streamIdLess(id, last);
 }
 
-/* XREADGROUP with CLAIM. */
-static void serveClaims(ctx *c, const readOptions *p, slice key, const readPlan *plan,
+/* XREADGROUP with CLAIM. Returns the result of readNews(). */
+static bool serveClaims(ctx *c, const readOptions *p, slice key, const readPlan *plan,
                         streamConsumer *consumer, readReply *r) {
     streamPending *idle;
+    bool given = false;
     size_t count =
         streamPendingIdle(plan->s, plan->g, c->now_ms - p->min_idle_ms, (uint64_t)p->count, &idle);
     if (count || hasAfter(plan->s, streamGroupLastId(plan->g))) {
         beginStream(c, r, key);
-        readNews(c, key, p, plan, consumer, idle, count);
+        given = readNews(c, key, p, plan, consumer, idle, count);
     }
     memFree(idle);
+    return given;
 }
 
 static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
     hotCheck(i > 0);
     hotCheck(i <= c->argc);
     slice key = c->argv[i], name = c->argv[p->group_arg + 1];
-    bool created;
+    bool created, given = false;
     streamConsumer *consumer = streamConsumerFor(c, key, plan->g, name, &created);
-    if (created && p->noack) {
-        slice words[] = {SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, streamGroupName(plan->g),
-                         name};
-        ctxPropagateAs(c, COUNT_OF(words), words);
-    }
+    if (created && p->noack) streamPropagateConsumer(c, key, plan->g, name);
     if (!plan->undelivered) {
         beginStream(c, r, key);
         readHistory(c, p, plan, consumer);
         engineHot.dirty++; /* as in Valkey, though nothing has changed */
     } else if (unlikely(p->claims)) {
-        serveClaims(c, p, key, plan, consumer, r);
+        given = serveClaims(c, p, key, plan, consumer, r);
     } else if (hasAfter(plan->s, streamGroupLastId(plan->g))) {
         beginStream(c, r, key);
-        readNews(c, key, p, plan, consumer, NULL, 0);
+        given = readNews(c, key, p, plan, consumer, NULL, 0);
     }
+    if (created && !p->noack && !given) streamPropagateConsumer(c, key, plan->g, name);
 }
 
 static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {

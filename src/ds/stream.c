@@ -91,6 +91,29 @@ bool streamLastLive(const stream *s, streamId *id) {
     return found;
 }
 
+bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *out) {
+    idCursor at;
+    idEntry entry;
+    uint64_t count = 0;
+    hotCheck(nodes_max > 0);
+    bool more = idTreeSeekBack(&s->nodes, id, &at) || idTreeSeek(&s->nodes, id, &at);
+    for (; more; more = idCursorNext(&at)) {
+        if (nodes_max-- == 0) return false;
+        idCursorRead(&at, &entry);
+        const streamNode *n = nodeOf(&entry);
+        if (streamIdLess(id, entry.id)) {
+            count += n->live;
+            continue;
+        }
+        streamEntry e; /* the only node with entries up to `id` */
+        for (bool has = streamNodeSeek(n, entry.id, id, &e); has;
+             has = streamNodeNext(n, entry.id, &e))
+            count += !e.deleted && streamIdLess(id, e.id);
+    }
+    *out = count;
+    return true;
+}
+
 bool streamFirstKept(const stream *s, streamId *id) {
     idCursor at;
     idEntry entry;

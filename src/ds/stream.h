@@ -60,6 +60,9 @@ bool streamLastLive(const stream *s, streamId *id);
  * False if there are no nodes. */
 bool streamFirstKept(const stream *s, streamId *id);
 uint64_t streamNodeCount(const stream *s);
+/* Counts the live entries after `id`. False, and *out is unchanged: they are in more than
+ * `nodes_max` nodes. */
+bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *out);
 /* Number of nodes of a path-compressed trie of the node keys, as reported by XINFO; O(nodes). */
 uint64_t streamTrieNodes(const stream *s);
 

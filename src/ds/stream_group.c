@@ -109,16 +109,27 @@ int64_t streamEstimateRead(const stream *s, streamId id) {
     return streamIdEqual(id, s->first_id) ? before_first + 1 : STREAM_UNKNOWN;
 }
 
-bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag) {
-    int64_t added = (int64_t)s->entries_added;
-    *lag = 0;
-    if (added == 0) return true;
+/* The number of unread entries according to the counters; false: they do not tell. Counters are
+ * exact unless they were set by a request that is wrong. */
+static bool lagByCounters(const stream *s, const streamGroup *g, uint64_t *lag) {
     int64_t entries_read = g->entries_read;
     if (entries_read == STREAM_UNKNOWN || tombstoneAhead(s, g->last_id))
         entries_read = streamEstimateRead(s, g->last_id);
     if (entries_read == STREAM_UNKNOWN) return false;
-    *lag = (int64_t)((uint64_t)added - (uint64_t)entries_read);
+    *lag = s->entries_added - (uint64_t)entries_read;
     return true;
+}
+
+bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag) {
+    enum { NODES_COUNTED = 128 }; /* a few us */
+    uint64_t unread;
+    hotCheck(s->length <= INT64_MAX);
+    *lag = (int64_t)s->length;
+    if (s->length == 0 || streamIdLess(g->last_id, s->first_id)) return true;
+    if (!lagByCounters(s, g, &unread)) return false;
+    (void)streamCountAfter(s, g->last_id, NODES_COUNTED, &unread); /* if too long: as it is */
+    *lag = (int64_t)unread;
+    return unread < s->length; /* the first entry was read */
 }
 
 void streamGroupAdvance(const stream *s, streamGroup *g, streamId id) {

@@ -39,7 +39,9 @@ void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read);
 /* Number of entries up to `id` that were ever added; STREAM_UNKNOWN if it cannot be derived because
  * of removals. */
 int64_t streamEstimateRead(const stream *s, streamId id);
-/* Number of entries the group has not read; false if unknown. */
+/* Number of live entries after the group's last id. False: not known, because an entry after that
+ * id was removed, or because counters that were set by XSETID or XGROUP contradict it. Counts the
+ * entries if they are in few nodes, else it follows from the counters. */
 bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag);
 /* Updates last id and entries-read for the delivery of `id`, the entry after the group's last
  * one. */

@@ -196,31 +196,35 @@ static void appendCut(str *to, slice from, size_t max) {
     }
 }
 
-static void replyUnknown(ctx *c) {
-    hotCheck(c->argc > 0);
-    const command *container = commandFind(c->argv[0]);
-    str text = STR_EMPTY;
-    if (container && c->argc > 1) {
-        strAppendText(&text, "ERR unknown subcommand '");
-        appendCut(&text, c->argv[1], 128);
-        strAppendText(&text, "'. Try ");
-        appendCut(&text, c->argv[0], 128);
-        for (size_t i = text.len - sizeMin(c->argv[0].len, 128); i < text.len; i++) {
-            text.ptr[i] = byteUpper(text.ptr[i]);
+static void describeUnknown(const slice *argv, int argc, str *text) {
+    hotCheck(argc > 0);
+    const command *container = commandFind(argv[0]);
+    if (container && argc > 1) {
+        strAppendText(text, "ERR unknown subcommand '");
+        appendCut(text, argv[1], 128);
+        strAppendText(text, "'. Try ");
+        appendCut(text, argv[0], 128);
+        for (size_t i = text->len - sizeMin(argv[0].len, 128); i < text->len; i++) {
+            text->ptr[i] = byteUpper(text->ptr[i]);
         }
-        strAppendText(&text, " HELP.");
+        strAppendText(text, " HELP.");
     } else {
-        strAppendText(&text, "ERR unknown command '");
-        appendCut(&text, c->argv[0], 128);
-        strAppendText(&text, "', with args beginning with: ");
-        size_t start = text.len;
-        for (int i = 1; i < c->argc && text.len - start < 128; i++) {
-            size_t available = 128 - (text.len - start);
-            strAppendByte(&text, '\'');
-            appendCut(&text, c->argv[i], available);
-            strAppendText(&text, "' ");
+        strAppendText(text, "ERR unknown command '");
+        appendCut(text, argv[0], 128);
+        strAppendText(text, "', with args beginning with: ");
+        size_t start = text->len;
+        for (int i = 1; i < argc && text->len - start < 128; i++) {
+            size_t available = 128 - (text->len - start);
+            strAppendByte(text, '\'');
+            appendCut(text, argv[i], available);
+            strAppendText(text, "' ");
         }
     }
+}
+
+static void replyUnknown(ctx *c) {
+    str text = STR_EMPTY;
+    describeUnknown(c->argv, c->argc, &text);
     replyError(c, strSlice(&text));
     strFree(&text);
 }
@@ -647,15 +651,33 @@ void executeUnit(session *s, executePartProc *part, void *arg) {
 
 void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }
 
+static void bindAgain(request *r) {
+    hotCheck(r->argc > 0);
+    bool unknown_sub;
+    const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
+    bindCommand(r, cmd && !unknown_sub ? cmd : &unknown_command);
+}
+
+bool executeRebind(request *r, str *why) {
+    hotCheck(r->argc > 0);
+    bindAgain(r);
+    const command *cmd = r->command;
+    if (cmd == &unknown_command) {
+        describeUnknown(r->argv, r->argc, why);
+        return false;
+    }
+    bool fits = commandArityFits(cmd, r->argc);
+    if (!fits)
+        strAppendFormat(why, "ERR wrong number of arguments for '%.*s' command", (int)cmd->name.len,
+                        cmd->name.ptr);
+    return fits;
+}
+
 void executeKept(ctx *outer, request *r, uint32_t flags) {
     hotCheck(r->argc > 0);
     ctx c;
     ctxInitInner(&c, outer);
-    if (unlikely(r->command_epoch != commandEpoch())) {
-        bool unknown_sub;
-        const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
-        bindCommand(r, cmd && !unknown_sub ? cmd : &unknown_command);
-    }
+    if (unlikely(r->command_epoch != commandEpoch())) bindAgain(r);
     c.db = c.who->db; /* a command of the transaction may have selected another one */
     c.argv = r->argv;
     c.argc = r->argc;

@@ -4,6 +4,7 @@
 #ifndef ENGINE_EXECUTE_PRIV_H
 #define ENGINE_EXECUTE_PRIV_H
 
+#include "base/str.h"
 #include "engine/ctx.h"
 #include "engine/measure.h"
 
@@ -11,6 +12,9 @@
  * may have changed meanwhile is checked again: the command of the name, and gates with `again`.
  * `flags` are set in its ctx. */
 void executeKept(ctx *outer, request *r, uint32_t flags);
+/* Looks up the command of a kept request again, after commands were loaded or unloaded. False:
+ * there is none that fits, and the error is appended to `why`. */
+bool executeRebind(request *r, str *why);
 /* Runs a part of a command that was admitted earlier, such as its end after it was blocked, as a
  * unit: what it changes is propagated, and requests blocked on it run. `c` is from
  * ctxInitLater(). Returns its duration in ticks, with those that are in `*work` when it has

@@ -15,6 +15,7 @@
 #include "engine/reply.h"
 #include "engine/stream_priv.h"
 #include "engine/transaction_priv.h"
+#include "engine/user.h"
 #include "engine/watch.h"
 
 enum { QUEUE_MIN = 8, PREFETCH_MAX = 64 };
@@ -169,6 +170,16 @@ static void abandon(session *s) {
     }
 }
 
+/* Appends the error of EXEC whose transaction was discarded because of another error. */
+static void describeAbort(slice error, str *out) {
+    slice code = SLICE("ERR ");
+    if (error.len > code.len && memcmp(error.ptr, code.ptr, code.len) == 0) {
+        error = sliceMake(error.ptr + code.len, error.len - code.len);
+    }
+    strAppendText(out, "EXECABORT Transaction discarded because of: ");
+    strAppendSlice(out, error);
+}
+
 bool transactionRefused(ctx *c, slice text, str *instead) {
     session *s = c->who;
     if (!(c->cmd->flags & CMD_RUNS_QUEUE)) {
@@ -177,12 +188,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
     }
     abandon(s);
     if (c->flags & CTX_REDIRECTED) return false;
-    slice code = SLICE("ERR ");
-    if (text.len > code.len && memcmp(text.ptr, code.ptr, code.len) == 0) {
-        text = sliceMake(text.ptr + code.len, text.len - code.len);
-    }
-    strAppendText(instead, "EXECABORT Transaction discarded because of: ");
-    strAppendSlice(instead, text);
+    describeAbort(text, instead);
     return true;
 }
 
@@ -191,7 +197,9 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
 void transactionBegin(session *s) {
     hotCheck(threadIsMain());
     check(!(s->flags & SESSION_IN_MULTI));
-    (void)transactionOf(s); /* allocated here, so that queueing finds it */
+    transaction *t = transactionOf(s); /* allocated here, so that queueing finds it */
+    t->of = s->user;
+    t->rights_version = userRightsVersion();
     if (unlikely(s->flags & SESSION_REPLAY)) streamOpenTransaction(s);
     s->flags |= SESSION_IN_MULTI;
     armGates(s, true);
@@ -227,6 +235,39 @@ static void runQueue(ctx *c, transaction *t) {
     }
 }
 
+/* True if commands or rights may not be those with which the queue was admitted. */
+static bool mayDiffer(const session *s) {
+    hotCheck(s->flags & SESSION_IN_MULTI);
+    const transaction *t = s->multi;
+    if (s->user && (t->rights_version != userRightsVersion() || t->of != s->user)) return true;
+    return t->count && t->queue[0].command_epoch != commandEpoch();
+}
+
+static bool allAreKnown(transaction *t, str *why) {
+    hotCheck(t->count <= t->cap);
+    for (int i = 0; i < t->count; i++) {
+        if (!executeRebind(&t->queue[i], why)) return false;
+    }
+    return true;
+}
+
+/* Checks all queued commands once more, so that either all of them run or none. True: one was
+ * refused, the transaction discarded, and the error was replied. */
+static NO_INLINE bool refusesQueue(ctx *c) {
+    str error = STR_EMPTY;
+    bool refused = !allAreKnown(c->who->multi, &error) || !userMayRunQueue(c, &error);
+    if (refused) {
+        hotCheck(error.len > 0);
+        transactionDiscard(c->who);
+        str text = STR_EMPTY;
+        describeAbort(strSlice(&error), &text);
+        replyError(c, strSlice(&text));
+        strFree(&text);
+    }
+    strFree(&error);
+    return refused;
+}
+
 void transactionRun(ctx *c) {
     hotCheck(threadIsMain());
     session *s = c->who;
@@ -241,6 +282,7 @@ void transactionRun(ctx *c) {
         replyNullArray(c);
         return;
     }
+    if (unlikely(mayDiffer(s)) && refusesQueue(c)) return;
     watchForget(s); /* its own changes do not matter */
     uint64_t denied = s->flags & SESSION_DENY_BLOCKING;
     s->flags |= SESSION_DENY_BLOCKING;

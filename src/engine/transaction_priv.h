@@ -12,6 +12,8 @@ struct transaction {
     request *queue; /* `count` requests; `owner` is the block with a request's slices and bytes */
     int count, cap;
     uint64_t any_flags, all_flags; /* of the queued commands */
+    const user *of;                /* the session's user at MULTI; NULL: none */
+    uint64_t rights_version;       /* userRightsVersion() then */
     size_t memory, argument_bytes; /* of the queue */
     list watches;                  /* watched keys, oldest first */
     listNode watching;             /* node in the list of transactions with watches */

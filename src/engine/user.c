@@ -24,15 +24,27 @@ void userLogCertificate(const session *s, slice name) {
 
 slice userNameOf(const session *s) { return s->user ? s->user->name : SLICE("default"); }
 
-bool userReadsAllKeys(const ctx *c) {
+bool userReadsAllKeys(const ctx *c, bool of_all_dbs) {
     if (!policy || !c->who->user || ctxIsReplay(c)) return true;
-    return policy->reads_all_keys(c->who->user, c->cmd);
+    return policy->reads_all_keys(c, of_all_dbs);
 }
 
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc) {
     hotCheck(argc > 0);
     if (!policy || !s->user) return true;
     return policy->may_run(s, cmd, argv, argc);
+}
+
+static uint64_t rights_version = 1;
+
+uint64_t userRightsVersion(void) { return rights_version; }
+
+void userRightsChanged(void) { rights_version++; }
+
+bool userMayRunQueue(const ctx *c, str *why) {
+    hotCheck(c->who->flags & SESSION_IN_MULTI);
+    if (!policy || !c->who->user || ctxIsReplay(c)) return true;
+    return policy->may_run_queue(c, why);
 }
 
 bool userMayReceive(const session *s, slice channel, bool is_pattern) {

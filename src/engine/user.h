@@ -22,8 +22,9 @@ typedef struct userPolicy {
     user *(*find)(slice name);
     /* The last session of a user has left it. */
     void (*last_left)(user *u);
-    bool (*reads_all_keys)(const user *u, const command *cmd);
+    bool (*reads_all_keys)(const ctx *c, bool of_all_dbs);
     bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
+    bool (*may_run_queue)(const ctx *c, str *why);
     bool (*may_receive)(const user *u, slice channel, bool is_pattern);
     bool (*may_read)(const user *u, int db_id, slice key);
     bool (*may_read_all)(const user *u);
@@ -48,16 +49,24 @@ bool userIsOn(const user *u);
 void userLogCertificate(const session *s, slice name);
 /* The name of a session's user; "default" without one. */
 slice userNameOf(const session *s);
-/* True if the caller of the command may read every key with it: BY and GET of SORT. */
-bool userReadsAllKeys(const ctx *c);
+/* True if the rights with which the caller may run this request (one selector has them all) include
+ * reading every key of the current database, or of all databases: BY and GET of SORT, CHANGES. */
+bool userReadsAllKeys(const ctx *c, bool of_all_dbs);
 /* True if the session's user may run this request now, in its current database. Neither logs nor
  * counts a refusal. `cmd` is that of argv (commandResolve()); the arity is not checked. For
  * acl_check_cmd of scripts. */
 bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc);
+/* Changes with any change of the rights of any user. */
+uint64_t userRightsVersion(void);
+void userRightsChanged(void);
+/* True if the session's user may run all commands of its transaction now. Else the refusal is in
+ * ACL LOG, and its text is appended to `why`. */
+bool userMayRunQueue(const ctx *c, str *why);
 /* True if the session's user may be subscribed to the channel, or to the pattern as it is written.
  * To be asked for existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
-/* True if the session's user may read this key, whatever the command. */
+/* True if the session's user may read this key, whatever the command: a selector has the key and a
+ * command that reads. */
 bool userMayRead(const session *s, int db_id, slice key);
 /* True if that holds for all keys of all databases, as it mostly does; false if each has to be
  * asked for. */

@@ -286,6 +286,7 @@ static status readGroup(rdbReader *r, stream *s, int type) {
     if (st == OK) {
         int64_t read =
             type == RDB_TYPE_STREAM ? streamEstimateRead(s, last) : (int64_t)entries_read;
+        if (read < 0) read = STREAM_UNKNOWN;
         streamGroup *g = streamGroupCreate(s, strSlice(&name), last, read);
         st = g ? readConsumers(r, g, type) : rdbReaderFail(r, "Duplicated consumer group name");
     }
@@ -312,7 +313,10 @@ static status readCounters(rdbReader *r, stream *s, int type) {
         return rdbReaderFail(r, "Stream length inconsistent with the number of valid entries");
     /* Never below an entry: ids that are appended must be above all there are. */
     if (streamIdLess(streamLastId(s), last)) streamSetLastId(s, last);
-    streamSetMaxDeletedId(s, max_deleted);
+    /* Counters that XSETID would refuse could not be written to an append only file. */
+    last = streamLastId(s);
+    streamSetMaxDeletedId(s, streamIdLess(last, max_deleted) ? last : max_deleted);
+    if (added < length || added > INT64_MAX) added = length;
     streamSetEntriesAdded(s, added);
     return OK;
 }

@@ -306,7 +306,7 @@ static void waitForMore(ctx *c, const readRequest *q, const position *at) {
 /* The stream has all keys, and commands whose arguments are no keys. False: the error was
  * replied. */
 static bool mayReadStream(ctx *c) {
-    if (userMayReadAll(c->who)) return true;
+    if (userReadsAllKeys(c, true)) return true;
     replyError(c, SLICE("NOPERM CHANGES needs the right to read all keys of all databases"));
     return false;
 }

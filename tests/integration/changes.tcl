@@ -252,7 +252,11 @@ start_server {tags {repl extended} overrides {save {} enable-debug-command yes r
 
     test {only users who may read all keys of all databases read changes} {
         set from [r changes position]
-        foreach {rules allowed} {{allkeys} 1 {~*} 1 {~a*} 0 {%R~*} 0 {%W~*} 0 {allkeys db=0} 0 {allkeys resetchannels} 1} {
+        foreach {rules allowed} {
+            {allkeys} 1 {~*} 1 {~a*} 0 {%R~*} 1 {%R~a* %R~*} 1 {%W~*} 0 {allkeys db=0} 0 {allkeys resetchannels} 1
+            {(~* +strlen)} 0 {{(~* +get resetdbs db=0 +changes)}} 0 {~a {(~* +changes)}} 1 {~a {(%R~* +changes|position +changes|read)}} 1
+            {db=0 ~* {(alldbs ~a +changes)}} 0 {-changes {(~* +get)} {(+changes)}} 0
+        } {
             r acl setuser reader reset on nopass +changes {*}$rules
             set c [connect]
             $c auth reader x

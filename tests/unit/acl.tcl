@@ -351,6 +351,27 @@ start_server {tags {acl}} {
 }
 
 start_server {tags {acl}} {
+    test {SORT: one selector must allow the request together with reading all keys of this database} {
+        r flushall
+        r rpush dlist 1 2
+        r mset w_1 2 w_2 1
+        foreach {rules allowed} {
+            {~d* {(+sort %R~*)}} 0
+            {~d* {(+sort %R~* %W~dest)}} 1
+            {~d* {(+sort ~* resetdbs db=1)}} 0
+            {~d* {(+sort ~* resetdbs db=0)}} 1
+            {~d* {(~* +get)}} 0
+            {~*} 1
+        } {
+            r acl setuser u reset on nopass +sort {*}$rules
+            set c [client_of u]
+            set said [catch {$c sort dlist by w_* store dest} reply]
+            assert_equal [list $rules [expr {$allowed ? {0 2} : {1 {ERR BY option of SORT denied due to insufficient ACL permissions.}}}]] \
+                [list $rules [list $said $reply]]
+            $c -close
+        }
+    }
+
     test {MULTI: a request is checked when it is queued} {
         r acl setuser u reset on nopass +@all -del ~a
         set c [client_of u]
@@ -364,25 +385,44 @@ start_server {tags {acl}} {
         $c discard
     }
 
-    test {EXEC: a queued request is checked again, the others run} {
-        r acl setuser u reset on nopass +@all ~*
+    test {EXEC: all queued requests are checked again if rights have changed, and either all run or none} {
+        r acl setuser u reset on nopass +@all ~* &*
         set c [client_of u]
         set texts {
-            -set "no permission to execute the command or subcommand"
-            {resetkeys ~a} "no permission to touch the specified keys"
+            -set b "no permission to execute the command or subcommand" set
+            {resetkeys ~a ~c} b "no permission to touch the specified keys" b
+            resetchannels "" "no permission to access one of the channels used as arguments" news
+            db=0 "" "no permission" 1
+            {-@all +multi +exec +publish +select +incr (+set db=0 ~a ~c)} b "no permission to touch the specified keys" b
         }
-        foreach {rules reason} $texts {
+        foreach {rules key reason object} $texts {
             r flushall
+            r acl log reset
             $c multi
-            $c set b 1
             $c incr a
+            $c set b 1
+            $c publish news x
+            $c select 1
+            $c incr c
+            $c select 0
             r acl setuser u {*}$rules
-            $c -send exec
-            set reply [$c -readtyped]
-            assert_match "*NOPERM ACLs rules changed between the moment*reason: $reason*" $reply
-            assert_equal {1 {}} [list [r get a] [r get b]]
-            r acl setuser u +@all allkeys
+            r incr by_others
+            assert_error "EXECABORT Transaction discarded because of: NOPERM ACLs rules changed between the moment the transaction was\
+                accumulated and the EXEC call. This command is no longer allowed for the following reason: $reason" {$c exec}
+            set entry [lindex [r acl log] 0]
+            assert_equal [list multi $object] [list [dict get $entry context] [dict get $entry object]]
+            assert_equal by_others [r keys *]
+            assert_equal 0 [string match *db1:* [r info keyspace]]
+            assert_error "ERR EXEC without MULTI" {$c exec}
+            r acl setuser u reset on nopass +@all ~* &*
         }
+        # Rights that were taken and given back, and other rights, do not matter.
+        $c multi
+        $c incr a
+        r acl setuser u -incr
+        r acl setuser u +incr -lpush resetkeys ~a
+        assert_equal 1 [$c exec]
+        r acl setuser u +@all allkeys
         $c multi
         $c ping
         r acl setuser u -exec
@@ -391,17 +431,17 @@ start_server {tags {acl}} {
         assert_error "ERR EXEC without MULTI" {$c exec}
     }
 
-    test {EXEC is refused if a database that its queue selects was revoked: nothing runs in another one} {
+    test {EXEC: rights that a queued command takes are missing after it, as in Valkey} {
         r flushall
-        r acl setuser u reset on nopass +@all ~* db=0,1
+        r acl setuser u reset on nopass +@all ~*
         set c [client_of u]
         $c multi
-        $c set here 1
-        $c select 1
-        $c set there 1
-        r acl setuser u db=0
-        assert_error "EXECABORT Transaction discarded because of: NOPERM No permissions to access database" {$c exec}
-        assert_equal 0 [r dbsize]
+        $c set a 1
+        $c acl setuser u -incr
+        $c incr n
+        $c -send exec
+        assert_match "*OK*OK*NOPERM ACLs rules changed between the moment*reason: no permission to execute the command*" [$c -readtyped]
+        assert_equal a [r keys *]
     }
 
     test {in MULTI the database is the one that the queue has selected} {

@@ -82,6 +82,26 @@ start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} 
         assert_error {WRONGTYPE*} {r hello.greet list}
     }
 
+    test {EXEC runs nothing if a command of its queue was unloaded, and the new one if it was loaded again} {
+        set c [connect]
+        foreach again {no yes} {
+            r del other
+            $c multi
+            $c set other 1
+            $c hello.echo x
+            r module unload hellocommand
+            if {$again} {r module load $path}
+            if {$again} {
+                assert_equal {OK x} [$c exec]
+            } else {
+                assert_error "EXECABORT Transaction discarded because of: unknown command 'hello.echo', with args beginning with: 'x' " {$c exec}
+                assert_equal 0 [r exists other]
+                assert_error "ERR EXEC without MULTI" {$c exec}
+                r module load $path
+            }
+        }
+    }
+
     test {only the calls that a module wants propagated are} {
         set replica [dict get [replica_sync] socket]
         r hello.greet me

@@ -278,7 +278,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
 
     test {writes of a user are refused while the keys that she may write exceed her limit} {
         fresh allkeys-lru
-        r acl setuser alice on nopass ~alice:* %R~shared:* +@all maxmemory=100kb
+        r acl setuser alice on nopass ~alice:* %R~shared:* +@all maxmemory=100kb "(~* +@read -@write)"
         r acl setuser bob on nopass ~bob:* +@all maxmemory=100kb
         set alice [connect]
         $alice auth alice x

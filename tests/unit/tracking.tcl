@@ -398,7 +398,8 @@ start_server {tags {tracking cluster} overrides {cluster-enabled yes}} {
 
 start_server {tags {tracking}} {
     test {CLIENT TRACKING BCAST tells a user only the keys that it may read} {
-        r acl setuser limited on nopass +@all resetkeys ~low:* %W~written:* alldbs "(%R~db1:* +@all resetdbs db=1)"
+        r acl setuser limited on nopass +@all resetkeys ~low:* %W~written:* alldbs \
+            "(%R~db1:* +@all resetdbs db=1)" (~*) "(~* +ping +publish)"
         set all [connect 3]
         $all client tracking on bcast
         set limited [respConnect [srv host] [srv port] 3]

@@ -905,6 +905,9 @@ static void testLag(void **state) {
     assert_int_equal(lag, 4);
     streamGroupSetLastId(g, (streamId){99, 0}, STREAM_UNKNOWN);
     assert_false(streamGroupLag(s, g, &lag));
+    streamGroupSetLastId(g, (streamId){2, 0}, 77); /* set by hand */
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, 3);
     streamGroupSetLastId(g, STREAM_ID_MIN, STREAM_UNKNOWN);
     streamGroupAdvance(s, g, (streamId){1, 0});
     assert_int_equal(streamGroupEntriesRead(g), 1);
@@ -916,6 +919,35 @@ static void testLag(void **state) {
     assert_int_equal(streamGroupEntriesRead(g), 5);
     assert_true(streamGroupLag(s, g, &lag));
     assert_int_equal(lag, 0);
+    streamGroupSetLastId(g, STREAM_ID_MIN, STREAM_UNKNOWN);
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, 4);
+    streamFree(s, NULL);
+}
+
+/* A lag follows from the counters if the unread entries are in too many nodes to be counted. */
+static void testLagOfManyNodes(void **state) {
+    enum { MANY = 1000 };
+    int64_t lag;
+    uint64_t count = 0;
+    s = streamNew();
+    limits = (streamLimits){4096, 1};
+    for (uint64_t i = 1; i <= MANY; i++) add(i, 0, "v");
+    assert_false(streamCountAfter(s, (streamId){2, 0}, MANY - 2, &count));
+    assert_int_equal(count, 0);
+    assert_true(streamCountAfter(s, (streamId){2, 0}, MANY - 1, &count));
+    assert_int_equal(count, MANY - 2);
+    assert_true(streamCountAfter(s, STREAM_ID_MIN, MANY, &count));
+    assert_int_equal(count, MANY);
+    assert_true(streamCountAfter(s, STREAM_ID_MAX, 1, &count));
+    assert_int_equal(count, 0);
+    streamGroup *g = streamGroupCreate(s, SLICE("g"), (streamId){2, 0}, 2);
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, MANY - 2);
+    streamGroupSetLastId(g, (streamId){2, 0}, 0); /* the first entry was read */
+    assert_false(streamGroupLag(s, g, &lag));
+    streamGroupSetLastId(g, (streamId){2, 0}, MANY + 1);
+    assert_false(streamGroupLag(s, g, &lag));
     streamFree(s, NULL);
 }
 
@@ -932,6 +964,7 @@ int test_stream(void) {
         cmocka_unit_test(testDamagedListpacks),
         cmocka_unit_test(testManyConsumersAndGroups),
         cmocka_unit_test(testLag),
+        cmocka_unit_test(testLagOfManyNodes),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

@@ -108,8 +108,8 @@ static void a_command_that_is_loaded_again_needs_no_new_id(void **state) {
     assert_int_equal(commandLoad(&other, 1), OK);
     assert_int_equal(commandIdCount(), count + 2);
     ask(&s, "exec");
-    assert_replies(&s,
-                   "+OK +QUEUED *1 -ERR wrong number of arguments for 'loaded.command' command");
+    assert_replies(&s, "+OK +QUEUED -EXECABORT Transaction discarded because of: wrong number of "
+                       "arguments for 'loaded.command' command");
 }
 
 static void a_loaded_command_gets_its_gates(void **state) {
@@ -138,8 +138,8 @@ static void a_queued_command_that_was_unloaded_is_refused_by_exec(void **state) 
     ask(&s, "multi|loaded.command|say x");
     assert_int_equal(commandUnload(SLICE("loaded.command")), OK);
     ask(&s, "exec");
-    assert_replies(&s, "+OK +QUEUED +QUEUED *2 -ERR unknown command 'loaded.command', with args "
-                       "beginning with:  $1 x");
+    assert_replies(&s, "+OK +QUEUED +QUEUED -EXECABORT Transaction discarded because of: unknown "
+                       "command 'loaded.command', with args beginning with: ");
 }
 
 /* ------------------------------------------------------------------ features */

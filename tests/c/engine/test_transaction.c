@@ -367,7 +367,7 @@ static void a_command_refused_at_exec_fails_alone(void **state) {
     sessionClear(&s);
 }
 
-static void a_command_removed_before_exec_is_unknown(void **state) {
+static void exec_runs_nothing_if_a_command_was_removed(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|say a|put b 1|box shut|take b");
@@ -376,7 +376,16 @@ static void a_command_removed_before_exec_is_unknown(void **state) {
     assert_int_equal(commandRename(SLICE("take"), SLICE("")), OK);
     assert_int_equal(commandRename(SLICE("drop"), SLICE("take")), OK);
     ask(&s, "exec");
-    assert_replies(&s, "*4 -ERR unknown command 'say', with args beginning with: 'a'  +OK +OK :1");
+    assert_replies(&s, "-EXECABORT Transaction discarded because of: unknown command 'say', with "
+                       "args beginning with: 'a' ");
+    ask(&s, "multi|put b 1|box shut|take b|exec"); /* as renamed */
+    assert_replies(&s, "+OK +QUEUED +QUEUED +QUEUED *3 +OK +OK :1");
+    ask(&s, "multi|put b 1|take b");
+    (void)replies(&s);
+    assert_int_equal(commandRename(SLICE("take"), SLICE("drop")), OK);
+    ask(&s, "exec|drop b");
+    assert_replies(&s, "-EXECABORT Transaction discarded because of: unknown command 'take', with "
+                       "args beginning with: 'b'  :0");
     sessionClear(&s);
 }
 
@@ -683,7 +692,7 @@ int test_transaction(void) {
         TEST(an_error_of_a_running_command_does_not_poison),
         TEST(exec_evaluates_gates_with_again_once_more),
         TEST(a_command_refused_at_exec_fails_alone),
-        TEST(a_command_removed_before_exec_is_unknown),
+        TEST(exec_runs_nothing_if_a_command_was_removed),
         TEST(a_changed_key_makes_exec_fail_once),
         TEST(other_keys_and_other_databases_do_not_matter),
         TEST(exec_discard_unwatch_and_reset_remove_watches),

@@ -246,6 +246,8 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {1 4} [list [group_field k g entries-read] [group_field k g lag]]
         r xdel k 4-1
         assert_equal {} [group_field k g lag]
+        r xgroup create k start 0
+        assert_equal 4 [group_field k start lag]
         read_ids g c streams k >
         assert_equal {5 0} [list [group_field k g entries-read] [group_field k g lag]]
         r xgroup create k at2 2
@@ -254,6 +256,84 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 0 [group_field k end lag]
         r xtrim k maxlen 1
         assert_equal 0 [group_field k g lag]
+    }
+
+    # The reported lag: 0 if the stream is empty, its length if the group's last id is before the first entry, else the
+    # number of entries after it, or nothing.
+    proc lag_is_right {key} {
+        set at [dict create]
+        foreach entry [r xrange $key - +] {dict set at [lindex [split [lindex $entry 0] -] 0] 1}
+        set live [dict keys $at]
+        foreach g [r xinfo groups $key] {
+            set last [lindex [split [dict get $g last-delivered-id] -] 0]
+            set unread [llength [lmap id $live {if {$id <= $last} continue; set id}]]
+            set lag [dict get $g lag]
+            if {$lag eq "" && $unread < [llength $live]} continue
+            if {$lag ne $unread} {fail "lag $lag instead of $unread: $g, [r xinfo stream $key], live $live"}
+        }
+    }
+
+    test {lag and entries-read: any sequence of additions, removals, reads and counters set by hand} {
+        r config set stream-node-max-entries 5
+        set exact 0
+        for {set walk 0} {$walk < [scaled 60]} {incr walk} {
+            r flushall
+            set next 0
+            set steps {}
+            foreach g {g h} {r xgroup create k $g 0 mkstream}
+            for {set step 0} {$step < 30} {incr step} {
+                set id [random_below [expr {$next + 2}]]-0
+                set g [lindex {g h} [random_below 2]]
+                set request [switch [random_below 14] {
+                    0 {list xdel k $id}
+                    1 {list xtrim k maxlen [random_below 8]}
+                    2 {list xtrim k minid $id}
+                    3 - 4 {list xreadgroup group $g c count [expr {1 + [random_below 3]}] streams k >}
+                    5 {list xgroup setid k $g [lindex [list 0 $ $id] [random_below 3]]}
+                    6 {list xgroup setid k $g $id entriesread [random_below 9]}
+                    7 {list xsetid k $id}
+                    8 {list xsetid k $next-0 entriesadded [expr {[r xlen k] + [random_below 4]}] maxdeletedid $id}
+                    default {list xadd k [incr next]-0 f v}
+                }]
+                lappend steps $request
+                catch {r {*}$request}
+                set next [lindex [split [dict get [r xinfo stream k] last-generated-id] -] 0]
+                if {[catch {lag_is_right k} wrong]} {fail "$wrong\nafter: [join $steps { ; }]"}
+                incr exact [expr {[group_field k g lag] ne ""}]
+            }
+        }
+        assert {$exact > 0}
+        r config set stream-node-max-entries 100
+    }
+
+    test {lag and entries-read are the same in every copy of a stream} {
+        r flushall
+        fill k 1 9
+        foreach g {a b c d e} at {0 2-1 3-1 8-1 9-1} {r xgroup create k $g $at entriesread [string index $at 0]}
+        r xgroup create k unknown 4-1
+        r xtrim k maxlen 7
+        r xdel k 6-1
+        set groups [r xinfo groups k]
+        assert_equal {6 6 {} 1 0 {}} [lmap g $groups {dict get $g lag}]
+        r restore copy 0 [r dump k]
+        assert_equal $groups [r xinfo groups copy]
+        r copy k third
+        assert_equal $groups [r xinfo groups third]
+        foreach how {{debug reload} {debug loadaof}} {
+            r config set appendonly yes
+            wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+            r {*}$how
+            foreach key {k copy third} {assert_equal $groups [r xinfo groups $key]}
+            r config set appendonly no
+        }
+        # The same from commands instead of an RDB file.
+        r config set aof-use-rdb-preamble no
+        r config set appendonly yes
+        wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+        r debug loadaof
+        foreach key {k copy third} {assert_equal $groups [r xinfo groups $key]}
+        r config set appendonly no
+        r config set aof-use-rdb-preamble yes
     }
 
     test {XINFO STREAM FULL reports groups, consumers and pending entries} {
