@@ -589,10 +589,15 @@ void replicaPromote(void) {
 
 /* ------------------------------------------------------------------ registration */
 
+/* Whether the file that was loaded is of a stream, and says so in a form that can be right. */
+static bool hasOrigin(const persistOrigin *origin) {
+    return historyIsId(sliceOf(origin->id)) && historyIsOffset(origin->offset);
+}
+
 /* A primary continues its stream under a new id. */
 static void restoreHistory(void) {
     persistOrigin origin = persistLoadedOrigin();
-    if (replicaIsOn() || !origin.id[0] || replThis()->has_backlog) return;
+    if (replicaIsOn() || !hasOrigin(&origin) || replThis()->has_backlog) return;
     historyRestore(&replThis()->history, sliceOf(origin.id), origin.offset);
     primaryOpenBacklog(replicasThis());
 }
@@ -616,7 +621,7 @@ void replicaAfterStart(void) {
     persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
     persistOrigin origin = persistLoadedOrigin();
     replHistory *history = &replThis()->history;
-    if (!origin.id[0]) return;
+    if (!hasOrigin(&origin)) return;
     restoreHistory();
     if (!replicaIsOn()) return;
     historyAdopt(history, sliceOf(origin.id), origin.offset);

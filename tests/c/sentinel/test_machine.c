@@ -100,6 +100,18 @@ static void a_leader_needs_the_majority_of_all_and_the_quorum(void **state) {
     assert_true(sliceIs(sentinelLeader(&view, primary, 3), own_id));
     primary->quorum = 3;
     assert_int_equal(sentinelLeader(&view, primary, 3).len, 0);
+    primary->quorum = ((int64_t)1 << 32) + 1; /* more than there will ever be */
+    assert_int_equal(sentinelLeader(&view, primary, 3).len, 0);
+}
+
+static void a_vote_in_a_reply_is_of_an_id_and_an_epoch_that_can_be_right(void **state) {
+    (void)state;
+    answerAsk(peer, true, own_id, 3);
+    answerAsk(peer, true, "not an id", 4);
+    answerAsk(peer, true, own_id, -1);
+    answerAsk(peer, true, own_id, INT64_MAX);
+    assert_string_equal(strText(&peer->leader), own_id);
+    assert_int_equal(peer->leader_epoch, 3);
 }
 
 static void hello(const char *id, const char *rest) {
@@ -572,6 +584,7 @@ int test_machine(void) {
         TEST(strangers_get_no_vote_and_change_no_epoch),
         TEST(a_vote_that_cannot_be_saved_is_not_given),
         TEST(a_leader_needs_the_majority_of_all_and_the_quorum),
+        TEST(a_vote_in_a_reply_is_of_an_id_and_an_epoch_that_can_be_right),
         TEST(hello_messages_that_are_not_valid_change_nothing),
         TEST(a_message_of_the_former_self_adds_no_sentinel),
         TEST(a_newer_configuration_is_taken_an_older_one_is_not),
