@@ -29,6 +29,8 @@ enum {
     SENTINEL_PENDING_MAX = 100, /* commands per user of a link that wait for a reply */
     SENTINEL_HELLO_FIELDS = 8,
     SENTINEL_STRANGERS_MAX = 16, /* of a primary */
+    /* Replicas of a primary, and Sentinels of it, that are added because others tell of them. */
+    SENTINEL_TOLD_MAX = 1000,
 };
 /* So that sums and small multiples of times do not overflow. */
 #define SENTINEL_TIME_MAX_MS (INT64_MAX / 1000)
@@ -187,6 +189,9 @@ typedef struct sentinelEnv {
                   const sentinelInstance *notify);
     /* Writes the configuration file. */
     bool (*save)(sentinelView *v);
+    /* The same at the end of the turn, once for all changes of it: for what promises nothing to
+     * anybody. A failure is logged. */
+    void (*save_soon)(sentinelView *v);
     void (*run_script)(sentinelView *v, slice path, int count, const slice *args);
     uint64_t (*random)(sentinelView *v, uint64_t bound);
     /* False: the host has no address. A literal address is its own. */
@@ -236,6 +241,8 @@ sentinelInstance *sentinelFindPrimaryAt(const sentinelView *v, slice host, int p
 sentinelInstance *sentinelFindReplica(const sentinelInstance *primary, slice host, int port);
 sentinelInstance *sentinelFindPeer(const sentinelInstance *primary, slice id);
 sentinelInstance *sentinelFindPeerAt(const sentinelInstance *primary, slice ip, int port);
+/* True if it is the host of an instance that is no stranger. */
+bool sentinelUsesHost(const sentinelView *v, slice host);
 /* An instance that uses the link, which has one. */
 sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l);
 

@@ -90,7 +90,7 @@ void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch
     if (epoch <= v->current_epoch || epoch > SENTINEL_EPOCH_MAX) return;
     v->current_epoch = epoch;
     primary->epoch_heard_ms = v->now_ms;
-    (void)v->env->save(v); /* a failure is logged; what is promised in the epoch is saved again */
+    v->env->save_soon(v); /* what is promised in the epoch is saved again, at once */
     sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu", (unsigned long long)epoch);
 }
 
