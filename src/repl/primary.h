@@ -108,6 +108,7 @@ struct replPeer {
     bool acked_dataset;     /* which has come already, before the child has ended */
     int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
     bool is_former;         /* the replica has connected again: this connection will end */
+    bool is_outsider_told;  /* the log says that it confirms nothing */
     int64_t heard_ms;       /* when something was received from it last */
 };
 
