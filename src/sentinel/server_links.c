@@ -38,6 +38,7 @@ typedef struct serverConn {
     sentinelReply reply;
     str text, items[SENTINEL_REPLY_ITEMS];
     int item_count;
+    int requests, replies; /* of a connection for messages, whose last request is SUBSCRIBE */
 } serverConn;
 
 /* ------------------------------------------------------------------ life */
@@ -107,6 +108,7 @@ void serverLinkSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, co
     size_t len;
     hotCheck(v == &serverView);
     check(sc);
+    sc->requests++;
     char *bytes = respRequest(count, words, &len);
     strAppend(&sc->out, bytes, len);
     memFree(bytes);
@@ -142,12 +144,27 @@ static bool takeEvent(serverConn *sc, const replyEvent *e) {
     return true;
 }
 
+/* Without SUBSCRIBE the connection is of no use: to users it is as if there was none. */
+static bool isRefused(serverConn *sc) {
+    if (sc->replies >= sc->requests || ++sc->replies < sc->requests) return false;
+    if (sc->reply.kind != REPLY_ERROR) {
+        sc->link->refusals = 0;
+        return false;
+    }
+    const sentinelInstance *i = sentinelLinkUser(&serverView, sc->link);
+    if (sc->link->refusals++ == 0 && i)
+        logWarning("%s replies to SUBSCRIBE: %.*s", strText(&i->name), (int)sc->reply.text.len,
+                   sc->reply.text.ptr);
+    return true;
+}
+
 /* False: the connection is to be closed. */
 static bool deliver(serverConn *sc) {
     hotCheck(sc->link);
     const sentinelReply *r = &sc->reply;
     sentinelView *v = serverViewNow();
     if (!sc->pubsub) return sentinelReplied(v, sc->link, r);
+    if (isRefused(sc)) return false;
     sentinelHeard(v, sc->link);
     bool is_message = r->count == 3 && sc->item_count == 3 &&
                       sliceIs(r->items[0].text, "message") && r->items[2].kind == REPLY_BULK;

@@ -89,7 +89,7 @@ typedef enum linkState { LINK_CLOSED, LINK_OPENING, LINK_OPEN } linkState;
 
 /* The connections with one process. */
 typedef struct sentinelLink {
-    int users;
+    int users, refusals; /* the second: errors in a row that SUBSCRIBE got, as for a password */
     linkState command, pubsub;
     void *command_carrier, *pubsub_carrier; /* the environment's */
     pendingCommand *pending;

@@ -335,6 +335,18 @@ static void a_candidate_that_hears_of_nobody_does_not_use_up_epochs(void **state
     assert_int_equal(view.current_epoch, 1);
 }
 
+static void a_coordinated_failover_needs_a_replica_that_is_linked(void **state) {
+    (void)state;
+    settle();
+    replica->link_up = false;
+    assert_int_equal(sentinelOrderFailover(&view, primary, true), ERR_NOT_FOUND);
+    assert_int_equal(primary->flags, 0);
+    assert_int_equal(view.current_epoch, 0);
+    replica->link_up = true;
+    assert_int_equal(sentinelOrderFailover(&view, primary, true), OK);
+    assert_true(primary->flags & INSTANCE_COORDINATED);
+}
+
 static void an_epoch_that_cannot_be_saved_is_not_begun(void **state) {
     (void)state;
     settle();
@@ -597,6 +609,7 @@ int test_machine(void) {
         TEST(a_leader_waits_for_the_info_of_replicas),
         TEST(who_votes_for_another_before_repeating_leaves_the_failover_to_it),
         TEST(a_candidate_that_hears_of_nobody_does_not_use_up_epochs),
+        TEST(a_coordinated_failover_needs_a_replica_that_is_linked),
         TEST(an_epoch_that_cannot_be_saved_is_not_begun),
         TEST(what_a_dead_leader_has_promoted_is_not_turned_back_but_finished),
         TEST(a_replica_that_nobody_has_promoted_is_turned_back),
