@@ -27,6 +27,7 @@ durability() { made release build durability-programs && tests/durability/run.py
 snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
 soak() { made hostile build && tests/soak/io_threads.py --server build/hostile/valkey-server --operations 1500; }
 bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
+peers() { made hostile build && tests/fuzz/hostile_peers.py --server build/hostile/valkey-server --seconds 4; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
@@ -75,6 +76,7 @@ others() {
     phase "C tests hostile" c_tests hostile
     phase "snapshots without a fork" snapshots
     phase "hostile messages of the bus" bus
+    phase "hostile peers" peers
     phase "C tests asan" c_tests asan
 }
 phase "programs in src/" made release all

@@ -288,6 +288,7 @@ void busTick(clusterBus *b, int64_t now_ms) {
     if (failureTick(b->map, &failure, now_ms)) busTellVoters(b);
     openSlotsTick(b->map, 2 * b->rules.timeout_ms, now_ms);
     tickVoters(b);
+    electionTellLacking(b->map, b->rules.timeout_ms, now_ms);
     busStep(b, now_ms);
     joinOrphan(b);
     busSeek(b); /* the last: it may take a later time */

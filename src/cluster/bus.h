@@ -68,7 +68,9 @@ typedef struct busLink {
     char own_ip[BUS_IP_MAX];  /* inbound: of this end */
     size_t unsent, allocated; /* of the owner's output buffer, in bytes; kept by the owner */
     /* Private. */
-    str input; /* the beginning of a message */
+    str input;      /* the beginning of a message */
+    size_t held;    /* bytes of it that count in clusterBus.held: its sender is not known */
+    int64_t met_ms; /* when a MEET on it began a handshake; 0: none has */
     listNode all;
     int64_t heard_ms; /* when bytes have arrived on it */
     bool is_closed;   /* freed at the end of the call */
@@ -194,11 +196,13 @@ typedef struct clusterBus {
     bool drop_closes;
     bool never_reconnects, never_pings_random, never_short;
     /* Private. */
-    list links; /* busLink.all */
+    list links;  /* busLink.all */
+    size_t held; /* bytes of unfinished messages whose senders are not known */
     int64_t now_ms, started_ms, ticked_ms, pinged_ms;
     busHold hold;
     bool has_begun;             /* it has stepped since its start */
     int64_t self_complained_ms; /* when another server with the id of this one was last told of */
+    int64_t meets_complained_ms, held_complained_ms; /* or that there is too much of something */
     list closed;
 } clusterBus;
 

@@ -15,9 +15,11 @@ enum {
      * than a request may be. */
     UNKNOWN_MAX_BYTES = 1 << 20,
     KNOWN_MAX_BYTES = 1 << 30,
+    /* All unfinished messages of senders that are not known: anybody may begin any number. */
+    HELD_MAX_BYTES = 32 << 20,
 };
 
-static int64_t handshakeMs(const clusterBus *b) {
+int64_t busHandshakeMs(const clusterBus *b) {
     return b->rules.timeout_ms < HANDSHAKE_MIN_MS ? HANDSHAKE_MIN_MS : b->rules.timeout_ms;
 }
 
@@ -55,6 +57,8 @@ static void detach(clusterBus *b, busLink *l) {
 static void retire(clusterBus *b, busLink *l) {
     check(!l->is_closed);
     detach(b, l);
+    b->held -= l->held;
+    l->held = 0;
     l->is_closed = true;
     l->is_open = false;
     listRemove(&b->links, &l->all);
@@ -273,13 +277,13 @@ static void meetAgain(clusterBus *b, clusterNode *n) {
     if (links->from || !n->is_connected || !(n->flags & NODE_HAS_LIGHT_MODULE)) return;
     if (n->flags & (NODE_MEET | NODE_HANDSHAKE | NODE_MAYBE_FAILED | NODE_FAILED)) return;
     if (!links->unreachable_ms) links->unreachable_ms = b->now_ms;
-    if (b->now_ms - links->unreachable_ms <= handshakeMs(b)) return;
+    if (b->now_ms - links->unreachable_ms <= busHandshakeMs(b)) return;
     links->unreachable_ms = b->now_ms;
     busMeetAgain(b, n);
 }
 
 static bool hasGivenUp(const clusterBus *b, const clusterNode *n) {
-    return n->flags & NODE_HANDSHAKE && b->now_ms - n->added_ms > handshakeMs(b);
+    return n->flags & NODE_HANDSHAKE && b->now_ms - n->added_ms > busHandshakeMs(b);
 }
 
 static void keepNode(clusterBus *b, clusterNode *n) {
@@ -299,7 +303,7 @@ static void keepNode(clusterBus *b, clusterNode *n) {
 
 /* An unknown sender whose connection says nothing is not kept for ever. */
 static bool isUnknownForLong(clusterBus *b, const busLink *l) {
-    return !l->node && b->now_ms - l->created_ms > 2 * handshakeMs(b);
+    return !l->node && b->now_ms - l->created_ms > 2 * busHandshakeMs(b);
 }
 
 void busKeepLinks(clusterBus *b) {
@@ -315,8 +319,34 @@ static void refuse(clusterBus *b, busLink *l) {
     busEndLink(b, l);
 }
 
+static bool isKnown(const busLink *l) { return l->node && !(l->node->flags & NODE_HANDSHAKE); }
+
 static size_t mostBytes(const busLink *l) {
-    return l->node && !(l->node->flags & NODE_HANDSHAKE) ? KNOWN_MAX_BYTES : UNKNOWN_MAX_BYTES;
+    return isKnown(l) ? KNOWN_MAX_BYTES : UNKNOWN_MAX_BYTES;
+}
+
+/* Not necessarily the one that has received last: that may be the only one that means well. */
+static void endLargest(clusterBus *b) {
+    busLink *largest = NULL;
+    for (listNode *at = listFirst(&b->links); at; at = listNext(&b->links, at)) {
+        busLink *l = CONTAINER_OF(at, busLink, all);
+        if (!largest || l->held > largest->held) largest = l;
+    }
+    check(largest && largest->held);
+    if (logIsDue(&b->held_complained_ms, b->now_ms, BUS_COMPLAINT_MS))
+        logWarning("Too many unfinished messages of unknown senders on the Cluster bus: closing "
+                   "the connection from %s:%d, and others that have sent as much",
+                   largest->peer_ip, largest->peer_port);
+    busEndLink(b, largest);
+}
+
+/* After its input or its node may have changed. */
+static void accountInput(clusterBus *b, busLink *l) {
+    if (l->is_closed) return;
+    b->held -= l->held;
+    l->held = isKnown(l) ? 0 : l->input.cap;
+    b->held += l->held;
+    while (b->held > HELD_MAX_BYTES) endLargest(b);
 }
 
 static void takeBytes(clusterBus *b, busLink *l, slice whole) {
@@ -365,5 +395,6 @@ void busReceived(clusterBus *b, busLink *l, slice bytes, int64_t now_ms) {
         if (!l->is_closed && used < bytes.len)
             strAppend(&l->input, bytes.ptr + used, bytes.len - used);
     }
+    accountInput(b, l);
     busSweep(b);
 }

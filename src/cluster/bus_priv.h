@@ -40,6 +40,8 @@ nodeLinks *busLinksOf(clusterNode *n);
 void busEndLink(clusterBus *b, busLink *l);
 /* Frees ended links. */
 void busSweep(clusterBus *b);
+/* For so long a handshake may take. */
+int64_t busHandshakeMs(const clusterBus *b);
 /* clusterMap.on_remove: ends the links of the node. */
 void busNodeRemoved(void *arg, clusterNode *n);
 /* An inbound link is that of `n` from now on. False: it is not believed, and ended. */

@@ -17,13 +17,29 @@ static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
     logNotice("IP address for this node updated to %s", l->own_ip);
 }
 
+/* Each costs a connection, and time with each message and tick. Who has nodes to add adds them by
+ * and by: those that were not taken ask again. */
+static bool hasRoomForHandshake(clusterBus *b) {
+    enum { PENDING_MAX = 1000 };
+    int pending = 0;
+    for (int i = 0; i < b->map->node_count; i++)
+        pending += (b->map->nodes[i]->flags & NODE_HANDSHAKE) != 0;
+    if (pending < PENDING_MAX) return true;
+    if (logIsDue(&b->meets_complained_ms, b->now_ms, BUS_COMPLAINT_MS))
+        logWarning("Ignoring MEET messages: %d handshakes are pending", pending);
+    return false;
+}
+
 /* A MEET of a node that is not known: it is added, and introduces itself by its id later. One that
  * was forgotten and does not know it asks again and again, as nobody connects to it. */
-static void takeMeet(clusterBus *b, const busLink *l, const messageHeader *h) {
+static void takeMeet(clusterBus *b, busLink *l, const messageHeader *h) {
     slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip);
     if (!validIsIp(ip) || !h->bus_port) return;
     if (clusterMapIsForbidden(b->map, sliceMake(h->sender, NODE_ID_LEN), b->now_ms)) return;
-    if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
+    /* A connection is that of one node. */
+    if (l->met_ms && b->now_ms - l->met_ms <= busHandshakeMs(b)) return;
+    if (!hasRoomForHandshake(b) || !busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
+    l->met_ms = b->now_ms;
     clusterNode *added = b->map->nodes[b->map->node_count - 1];
     clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);
     /* It has begun: it need not be asked to meet. */

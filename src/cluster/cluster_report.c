@@ -78,6 +78,21 @@ static void printVoters(str *out) {
                     rules[set->rule]);
 }
 
+/* With replication-quorum: the replicas that have none although their primaries have. */
+static void printLacking(str *out) {
+    const char *before = "";
+    if (!serverMap.myself->stream) return;
+    strAppendText(out, "cluster_nodes_without_quorum:");
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *n = serverMap.nodes[i];
+        if (!electionLacksQuorum(&serverMap, n)) continue;
+        strAppendText(out, before);
+        strAppend(out, n->id, NODE_ID_LEN);
+        before = ",";
+    }
+    strAppendText(out, "\r\n");
+}
+
 /* What Valkey does not have. */
 static void printOwnFields(str *out) {
     int links[2] = {0, 0}, reports = 0;
@@ -90,6 +105,7 @@ static void printOwnFields(str *out) {
     strAppendFormat(out, "cluster_links_outbound:%d\r\ncluster_links_inbound:%d\r\n", links[0],
                     links[1]);
     printVoters(out);
+    printLacking(out);
 }
 
 void clusterPrintInfo(str *out) {

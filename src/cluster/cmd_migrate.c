@@ -46,6 +46,8 @@ int migrateFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
 
 /* Parses the options. False: the error was replied. */
 static bool parseOptions(ctx *c, moveRequest *out) {
+    ctxRedactAfter(c, AT_OPTIONS, "auth", 1);
+    ctxRedactAfter(c, AT_OPTIONS, "auth2", 2);
     for (int i = AT_OPTIONS; i < c->argc; i++) {
         int more = c->argc - i - 1;
         if (ctxArgIs(c, i, "copy")) {
@@ -53,13 +55,10 @@ static bool parseOptions(ctx *c, moveRequest *out) {
         } else if (ctxArgIs(c, i, "replace")) {
             out->replace = true;
         } else if (ctxArgIs(c, i, "auth") && more >= 1) {
-            ctxRedact(c, ++i);
-            out->password = c->argv[i];
+            out->password = c->argv[++i];
         } else if (ctxArgIs(c, i, "auth2") && more >= 2) {
-            ctxRedact(c, ++i);
-            out->user = c->argv[i];
-            ctxRedact(c, ++i);
-            out->password = c->argv[i];
+            out->user = c->argv[++i];
+            out->password = c->argv[++i];
         } else if (ctxArgIs(c, i, "keys")) {
             if (c->argv[AT_KEY].len != 0) {
                 replyError(c, SLICE("ERR When using MIGRATE KEYS option, the key argument must be "

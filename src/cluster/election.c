@@ -418,6 +418,41 @@ int electionCountUnsynced(const clusterMap *m) {
     return count;
 }
 
+/* ------------------------------------------------------------------ members without quorum */
+
+/* Since its start this node may not have heard the primary: then the others of the shard, and its
+ * own directive, are what is known. */
+static bool hasQuorum(const clusterMap *m, const clusterNode *primary) {
+    if (primary == m->myself || primary->heard_ms) return primary->stream != 0;
+    for (int i = 0; i < primary->replica_count; i++) {
+        if (primary->replicas[i]->stream) return true;
+    }
+    return m->myself->stream != 0;
+}
+
+bool electionLacksQuorum(const clusterMap *m, const clusterNode *n) {
+    if (n == m->myself || !n->primary || !n->heard_ms || n->flags & NODE_HANDSHAKE) return false;
+    return !n->stream && hasQuorum(m, n->primary);
+}
+
+void electionTellLacking(clusterMap *m, int64_t timeout_ms, int64_t now_ms) {
+    for (int i = 0; i < m->node_count; i++) {
+        clusterNode *n = m->nodes[i];
+        bool lacks = electionLacksQuorum(m, n);
+        if (!lacks) {
+            n->lacking_ms = 0;
+            continue;
+        }
+        if (!n->lacking_ms) n->lacking_ms = now_ms;
+        if (n->lacking_ms < 0 || now_ms - n->lacking_ms < timeout_ms) continue;
+        n->lacking_ms = -1;
+        logWarning("Node %s does not take part in replication-quorum, as its primary does: it "
+                   "confirms no writes, and this node will not vote for it when the primary has "
+                   "failed. CLUSTER FAILOVER TAKEOVER on it would lose acknowledged writes.",
+                   clusterNodeLabel(n).text);
+    }
+}
+
 /* ------------------------------------------------------------------ the voter */
 
 static electionVerdict deny(const clusterNode *candidate, const char *format, ...)
@@ -454,6 +489,15 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
     return memcmp(m->paused_for, candidate->id, NODE_ID_LEN) != 0;
 }
 
+/* An order to replace a primary that works is for any replica: it waits for the end of the
+ * stream. */
+static bool mayLackConfirmed(const clusterMap *m, const clusterNode *candidate,
+                             const messageHeader *h) {
+    bool works = h->flags & MESSAGE_FORCE_ACK && !(h->node_flags & NODE_PRIMARY_FAILED) &&
+                 !(candidate->primary->flags & NODE_FAILED);
+    return !works && !h->stream && hasQuorum(m, candidate->primary);
+}
+
 /* With a quorum: this node was elected, and another one may have been after it that votes in the
  * same place (bus_hold.c). */
 static bool mayHaveLaterWinner(const clusterMap *m) {
@@ -479,6 +523,11 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         return deny(candidate, " for epoch %llu: I don't know its primary", asked);
     if (!(candidate->primary->flags & NODE_FAILED) && !(h->flags & MESSAGE_FORCE_ACK))
         return deny(candidate, " for epoch %llu: its primary is up", asked);
+    if (mayLackConfirmed(m, candidate, h))
+        return deny(candidate,
+                    " for epoch %llu: it has no replication-quorum, as its primary had, so it may "
+                    "lack acknowledged writes",
+                    asked);
     if (hasSuccessor(m, candidate))
         return deny(candidate, ": another replica may have replaced this primary by order");
     if (mayHaveLaterWinner(m))

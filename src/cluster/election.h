@@ -33,6 +33,10 @@
  * By a manual failover (manual_failover.h) the primary need not have failed, and there is no delay;
  * with FORCE and a quorum it must have.
  *
+ * A replica that does not tell of a stream (clusterNode.stream) has no replication-quorum, as
+ * released servers have none, and asks at once, however little it has. If its primary has told of
+ * one, no voter of this project votes for it once the primary has failed.
+ *
  * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote
  * is on disk before it is sent; for a replica of a failed primary whose claim is not older than
  * what the voter knows. */
@@ -91,6 +95,10 @@ electionActs electionTick(election *e, clusterMap *m, const electionRules *rules
 /* False if a replica that is promoted by force may lack what was acknowledged with that
  * replication-quorum, as far as this one knows. `timeout_ms`: that of elections. */
 bool electionMayForce(const clusterMap *m, int quorum, int64_t timeout_ms, int64_t now_ms);
+/* True for a replica that was heard and has no replication-quorum, as its primary has. */
+bool electionLacksQuorum(const clusterMap *m, const clusterNode *n);
+/* Periodically: the log has a line about each one that is so for a timeout. */
+void electionTellLacking(clusterMap *m, int64_t timeout_ms, int64_t now_ms);
 /* For how long after it has said so a replica does not acknowledge what its primary sends, should
  * the failure not be one: what it said may count for an election until then. */
 int64_t electionHoldMs(int64_t timeout_ms);

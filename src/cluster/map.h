@@ -42,6 +42,7 @@ struct clusterNode {
     uint64_t ack_epoch; /* of the last election in which it has voted for this node */
     int64_t offset;     /* in the stream of replication */
     uint64_t stream;    /* a number for its id; 0: not told, as it has no quorum of replication */
+    int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     bool unclaims;      /* it does not claim slots that it has granted */
     bool has_told;      /* which slots it claims, since this node has started */
     int stale_count;    /* messages in a row that were older than what is known of its role */
@@ -50,10 +51,9 @@ struct clusterNode {
     int tcp_port, tls_port, bus_port, client_tcp_port, client_tls_port;
     /* Times in ms; 0: never. */
     int64_t added_ms;
-    int64_t ping_sent_ms; /* of the PING that has no reply yet */
-    int64_t pong_ms, heard_ms;
-    int64_t failed_ms;   /* since when it is marked as failed */
-    int64_t orphaned_ms; /* since when a primary has no replica that works */
+    int64_t ping_sent_ms, pong_ms, heard_ms; /* the first: of the PING that has no reply yet */
+    int64_t failed_ms;                       /* since when it is marked as failed */
+    int64_t orphaned_ms;                     /* since when a primary has no replica that works */
     /* Since when all connections to its bus port are refused, and when the last one was. */
     int64_t refused_ms, last_refused_ms;
     int64_t moved_ms; /* when its address has become known, since the start */

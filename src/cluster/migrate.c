@@ -317,6 +317,10 @@ static void takeReply(migration *m, const replyEvent *e) {
     }
     migrateKey *k = &m->keys[m->next_reply];
     if (--k->replies > 0) return; /* of ASKING */
+    if (k->there && e->kind == REPLY_INTEGER) { /* RESTORE has no such reply */
+        fail(m);
+        return;
+    }
     m->next_reply++;
     if (refused) {
         k->state = KEY_REFUSED;
@@ -337,7 +341,9 @@ static void parseReplies(migration *m) {
     while (m->phase != PHASE_ENDED) {
         replyReadStatus st = replyRead(&m->reader, m->in.ptr, m->in.len, &m->in_at, &e);
         if (st == REPLY_NEED_MORE) break;
-        if (st == REPLY_BAD) {
+        /* Nothing that is sent has another reply: what looks like one confirms nothing. */
+        bool fits = e.kind == REPLY_STATUS || e.kind == REPLY_INTEGER || e.kind == REPLY_ERROR;
+        if (st == REPLY_BAD || e.depth > 0 || !fits) {
             fail(m);
             return;
         }

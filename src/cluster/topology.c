@@ -8,6 +8,8 @@
  * that a cluster to which such an epoch came otherwise still agrees on the next ones. */
 #define EPOCH_PLAUSIBLE (UINT64_C(1) << 63)
 #define EPOCH_MARGIN (UINT64_C(1) << 32)
+/* No stream gets this far: a node that claims so is counted as one without data. */
+#define OFFSET_PLAUSIBLE (UINT64_C(1) << 62)
 
 bool topologyAccepts(const clusterMap *m, const clusterNode *sender, uint64_t current_epoch,
                      uint64_t epoch) {
@@ -291,7 +293,7 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
         return acts;
     }
     if (h->epoch > sender->epoch) clusterMapSetNodeEpoch(m, sender, h->epoch);
-    sender->offset = (int64_t)h->offset;
+    sender->offset = h->offset < OFFSET_PLAUSIBLE ? (int64_t)h->offset : 0;
     sender->stream = h->stream;
     if (m->myself->flags & NODE_REPLICA) leaveSubReplica(m, &acts);
     check(sender->epoch >= h->epoch);

@@ -40,12 +40,13 @@ static void signalSet(const ctx *c) {
 /* CONFIG SET name value [name value ...]: sets all or none. */
 void configSetCommand(ctx *c) {
     hotCheck(c->argc >= 4);
+    /* At each position: a value may have been forgotten. */
+    for (int i = 2; i + 1 < c->argc; i++) {
+        if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
+    }
     if (c->argc % 2) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
-    }
-    for (int i = 2; i < c->argc; i += 2) {
-        if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
     }
     str error = STR_EMPTY;
     bool loads = engineHot.loading || engineLoadsBeside();

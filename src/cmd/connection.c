@@ -68,11 +68,11 @@ static bool authenticate(ctx *c, slice name, slice password) {
 /* AUTH [username] password. Reply: OK. */
 void authCommand(ctx *c) {
     hotCheck(c->argc >= 2);
+    for (int i = 1; i < c->argc; i++) ctxRedact(c, i);
     if (c->argc > 3) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
-    for (int i = 1; i < c->argc; i++) ctxRedact(c, i);
     slice name = c->argc == 3 ? c->argv[1] : sliceMake(NULL, 0);
     if (authenticate(c, name, c->argv[c->argc - 1])) replyOk(c);
 }
@@ -86,6 +86,7 @@ typedef struct helloArgs {
 /* Parses the arguments. False: the error was replied and nothing may be changed. */
 static bool parseHello(ctx *c, helloArgs *g) {
     if (c->argc == 1) return true;
+    ctxRedactAfter(c, 1, "auth", 2);
     const char *not_integer = "ERR Protocol version is not an integer or out of range";
     if (!ctxArgIntIn(c, 1, INT64_MIN, INT64_MAX, &g->proto, not_integer)) return false;
     if (g->proto != 2 && g->proto != 3) {
@@ -95,8 +96,6 @@ static bool parseHello(ctx *c, helloArgs *g) {
     for (int i = 2; i < c->argc; i++) {
         int left = c->argc - 1 - i;
         if (ctxArgIs(c, i, "auth") && left >= 2) {
-            ctxRedact(c, i + 1);
-            ctxRedact(c, i + 2);
             g->user = c->argv[++i];
             g->password = c->argv[++i];
         } else if (ctxArgIs(c, i, "setname") && left >= 1) {

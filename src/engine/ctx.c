@@ -23,6 +23,14 @@ void ctxRedact(ctx *c, int i) {
     secrets |= secretBit(i);
 }
 
+void ctxRedactAfter(ctx *c, int first, const char *word, int count) {
+    hotCheck(first > 0);
+    for (int i = first; i < c->argc; i++) {
+        if (!sliceIs(c->argv[i], word)) continue;
+        for (int k = i + 1; k <= i + count && k < c->argc; k++) ctxRedact(c, k);
+    }
+}
+
 uint64_t ctxSecrets(const ctx *c) { return c->flags & CTX_SECRETS ? secrets : 0; }
 
 void ctxSetSecrets(ctx *c, uint64_t marked) {

@@ -118,6 +118,9 @@ void ctxPropagateNothing(ctx *c);
 /* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while
  * it runs. */
 void ctxRedact(ctx *c, int i);
+/* The same for the `count` arguments that follow each one that is `word`, from argument `first` on.
+ * Called before anything is checked: requests with errors are logged, too. */
+void ctxRedactAfter(ctx *c, int first, const char *word, int count);
 /* What was marked, and the same for a ctx that goes on later: a value that only these two
  * interpret. */
 uint64_t ctxSecrets(const ctx *c);

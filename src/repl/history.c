@@ -6,6 +6,16 @@
 #include "base/base.h"
 #include "base/random.h"
 
+bool historyIsId(slice id) {
+    if (id.len != REPL_ID_LEN) return false;
+    for (size_t i = 0; i < id.len; i++) {
+        if (id.ptr[i] <= ' ' || id.ptr[i] > '~') return false;
+    }
+    return true;
+}
+
+bool historyIsOffset(int64_t offset) { return offset >= 0 && offset <= REPL_OFFSET_MAX; }
+
 static void newId(replHistory *h) {
     randomHex(h->id, REPL_ID_LEN);
     h->id[REPL_ID_LEN] = 0;

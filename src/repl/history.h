@@ -12,15 +12,23 @@
 #include "base/slice.h"
 
 enum { REPL_ID_LEN = 40 };
+/* The greatest offset that is believed if another server or a file tells it. No stream gets that
+ * far, and sums with it do not overflow. */
+#define REPL_OFFSET_MAX (INT64_MAX / 2)
 
 typedef struct replHistory {
     char id[REPL_ID_LEN + 1];  /* master_replid */
     char id2[REPL_ID_LEN + 1]; /* the id before; zeros: none */
     int64_t offset; /* bytes of the stream so far: produced by a primary, applied by a replica */
     int64_t second_offset; /* the first byte that is not part of the history of id2; -1: no id2 */
-    bool
-        is_shared; /* `id` is known to another server: it comes from a primary, or a replica has it */
+    /* Another server knows `id`: it comes from a primary, or a replica has it. */
+    bool is_shared;
 } replHistory;
+
+/* True if another server or a file may have such an id, and such an offset: printable characters
+ * without blanks, and a number that is not beyond REPL_OFFSET_MAX. */
+bool historyIsId(slice id);
+bool historyIsOffset(int64_t offset);
 
 /* A new random id at offset 0, no id before. */
 void historyInit(replHistory *h);

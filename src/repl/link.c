@@ -311,11 +311,12 @@ static void onContinue(replLink *link, slice line, slice rest, int64_t now_ms) {
     link->primary_end = 0;
     if (blank) {
         slice end = sliceMake(blank + 1, id.len - (size_t)(blank + 1 - id.ptr));
-        if (!numberParseInt(end, &link->primary_end)) link->primary_end = 0;
+        if (!numberParseInt(end, &link->primary_end) || !historyIsOffset(link->primary_end))
+            link->primary_end = 0;
         id.len = (size_t)(blank - id.ptr);
     }
     logNotice("Successful partial resynchronization with primary.");
-    if (id.len == REPL_ID_LEN && !sliceIs(id, link->history->id)) {
+    if (historyIsId(id) && !sliceIs(id, link->history->id)) {
         historyContinueAs(link->history, id);
         logNotice("Primary replication ID changed to %s", link->history->id);
         link->env->history_changed(link->arg, LINK_HISTORY_RENAMED);
@@ -332,9 +333,9 @@ static void onFullResync(replLink *link, slice line, int64_t now_ms) {
     slice words = sliceMake(line.ptr + 12, line.len > 12 ? line.len - 12 : 0);
     const char *blank = memchr(words.ptr, ' ', words.len);
     size_t id_len = blank ? (size_t)(blank - words.ptr) : 0;
-    t->known = id_len == REPL_ID_LEN &&
+    t->known = historyIsId(sliceMake(words.ptr, id_len)) &&
                numberParseInt(sliceMake(blank + 1, words.len - id_len - 1), &t->offset) &&
-               t->offset >= 0;
+               historyIsOffset(t->offset);
     if (t->known) {
         memcpy(t->id, words.ptr, REPL_ID_LEN);
         logNotice("Full resync from primary: %s:%lld", t->id, (long long)t->offset);

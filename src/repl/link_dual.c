@@ -112,8 +112,8 @@ static bool parseEnd(slice line, linkTransfer *t, int64_t *client_id) {
         at = i < 3 ? stop + 1 : end;
     }
     int64_t db;
-    if (!numberParseInt(words[0], &t->offset) || t->offset < 0 || words[1].len != REPL_ID_LEN ||
-        !numberParseInt(words[2], &db) || db < -1 || db > INT32_MAX ||
+    if (!numberParseInt(words[0], &t->offset) || !historyIsOffset(t->offset) ||
+        !historyIsId(words[1]) || !numberParseInt(words[2], &db) || db < -1 || db > INT32_MAX ||
         !numberParseInt(words[3], client_id))
         return false;
     memcpy(t->id, words[1].ptr, REPL_ID_LEN);
@@ -203,7 +203,8 @@ void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms) {
     link->sync_only = false;
     /* The primary may have been promoted since it began to save: what follows is in its new
      * history. */
-    if (line.len == 10 + REPL_ID_LEN) memcpy(link->dataset.id, line.ptr + 10, REPL_ID_LEN);
+    slice id = sliceMake(line.ptr + 10, line.len - sizeMin(line.len, 10));
+    if (line.len > 10 && historyIsId(id)) memcpy(link->dataset.id, id.ptr, REPL_ID_LEN);
     linkEnter(link, LINK_ANNOUNCED, now_ms);
     link->second = SECOND_ANNOUNCED;
     str first = strNew(rest);

@@ -355,8 +355,22 @@ void primaryStartAcked(replPrimary *p, replPeer *peer) {
     hotCheck(peer->streams);
 }
 
+/* A peer that claims what this server has never had is no replica of it: nothing that it tells may
+ * count. */
+static bool claimsTooMuch(const replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced) {
+    int64_t end = p->stream->history.offset, claimed = offset > fsynced ? offset : fsynced;
+    if (likely(claimed <= end)) return false;
+    str name = STR_EMPTY;
+    logWarning("Replica %s acknowledges offset %lld, but the stream ends at %lld. The connection "
+               "is closed.",
+               primaryPeerName(p, peer, &name), (long long)claimed, (long long)end);
+    strFree(&name);
+    p->env->close(peer);
+    return true;
+}
+
 void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms) {
-    if (peer->state == PEER_NONE) return;
+    if (peer->state == PEER_NONE || claimsTooMuch(p, peer, offset, fsynced)) return;
     if (offset > peer->acked) peer->acked = offset;
     if (fsynced > peer->fsynced) peer->fsynced = fsynced;
     peer->heard_ms = now_ms;

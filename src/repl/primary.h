@@ -31,6 +31,7 @@
  *     dataset alone was wanted   WAITING_END      TRANSMITTED        closed
  *   child failed                 WAITING_END      -                  closed
  *   REPLCONF ACK                 MAIN_CHANNEL     ONLINE
+ *     of what does not exist     any              -                  closed
  *   lost, timed out, over limit  any              -                  removed */
 #ifndef REPL_PRIMARY_H
 #define REPL_PRIMARY_H
@@ -107,6 +108,7 @@ struct replPeer {
     bool acked_dataset;     /* which has come already, before the child has ended */
     int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
     bool is_former;         /* the replica has connected again: this connection will end */
+    bool is_outsider_told;  /* the log says that it confirms nothing */
     int64_t heard_ms;       /* when something was received from it last */
 };
 
@@ -236,7 +238,8 @@ void peerClear(replPeer *peer);
 /* PSYNC: `id` and the number of the next byte that the replica wants. */
 void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms);
 void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms);
-/* REPLCONF ACK; `fsynced` -1: not reported. */
+/* REPLCONF ACK; `fsynced` -1: not reported. Offsets after the end of the stream are refused: the
+ * connection is closed. */
 void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms);
 /* REPLCONF set-rdb-client-id: false if no such dataset channel waits. */
 bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id);

@@ -14,6 +14,7 @@
 #include "repl/ack_hold.h"
 #include "repl/durable_offset.h"
 #include "repl/held_output.h"
+#include "repl/primary_priv.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
@@ -101,6 +102,25 @@ static void logState(bool refused) {
     }
 }
 
+/* Replicas of other kinds. */
+static bool isOutsider(const replPeer *peer) {
+    return peer->state == PEER_ONLINE && !(peer->capabilities & PEER_CAN_ACK_TURNS);
+}
+
+static void logOutsiders(const replPrimary *p) {
+    if (p->is_replica) return;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *peer = peerOf(n);
+        if (peer->is_outsider_told || !isOutsider(peer)) continue;
+        peer->is_outsider_told = true;
+        str name = STR_EMPTY;
+        logWarning("Replica %s is of a kind that knows no replication-quorum: it confirms no "
+                   "writes, and may lack acknowledged ones if it is promoted.",
+                   primaryPeerName(p, peer, &name));
+        strFree(&name);
+    }
+}
+
 static void update(const replPrimary *p) {
     replQuorum *q = &mode.quorum;
     bool refused = q->refuses;
@@ -110,6 +130,7 @@ static void update(const replPrimary *p) {
         heldOutputRelease();
     }
     logState(refused);
+    logOutsiders(p);
     armGate();
 }
 
@@ -261,6 +282,21 @@ void quorumBegin(void) {
 
 /* ------------------------------------------------------------------ INFO */
 
+/* Their addresses. */
+static void printOutsiders(str *out) {
+    const replPrimary *p = replicasThis();
+    const char *before = "";
+    str name = STR_EMPTY;
+    strAppendText(out, "replication_quorum_outsiders:");
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        if (!isOutsider(peerOf(n))) continue;
+        strAppendFormat(out, "%s%s", before, primaryPeerName(p, peerOf(n), &name));
+        before = ",";
+    }
+    strAppendText(out, "\r\n");
+    strFree(&name);
+}
+
 void quorumPrintInfo(str *out) {
     const replQuorum *q = &mode.quorum;
     const heldOutputStats *held = heldOutputStatistics();
@@ -279,7 +315,10 @@ void quorumPrintInfo(str *out) {
                     (long long)q->confirmed, (long long)missing, held->clients, held->bytes);
     strAppendFormat(out, "replication_quorum_read_lease:%lld\r\n",
                     (long long)replConf.replication_read_lease);
-    if (!replicaIsOn()) return;
+    if (!replicaIsOn()) {
+        printOutsiders(out);
+        return;
+    }
     /* For who chooses the next primary. */
     strAppendFormat(out,
                     "replication_quorum_caught_up:%d\r\nreplication_quorum_acks_held_ms:%lld\r\n",

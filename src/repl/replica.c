@@ -589,11 +589,16 @@ void replicaPromote(void) {
 
 /* ------------------------------------------------------------------ registration */
 
+/* Whether the file that was loaded is of a stream, and says so in a form that can be right. */
+static bool hasOrigin(const persistOrigin *origin) {
+    return historyIsId(sliceOf(origin->id)) && historyIsOffset(origin->offset);
+}
+
 /* A primary continues its stream under a new id. If it is replaced before it has changed anything,
  * it continues as a replica under the id of the file, in the database of the file. */
 static void restoreHistory(void) {
     persistOrigin origin = persistLoadedOrigin();
-    if (replicaIsOn() || !origin.id[0] || replThis()->has_backlog) return;
+    if (replicaIsOn() || !hasOrigin(&origin) || replThis()->has_backlog) return;
     historyRestore(&replThis()->history, sliceOf(origin.id), origin.offset);
     replica.db = origin.db;
     primaryOpenBacklog(replicasThis());
@@ -629,7 +634,7 @@ void replicaAfterStart(void) {
     persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
     persistOrigin origin = persistLoadedOrigin();
     replHistory *history = &replThis()->history;
-    if (!origin.id[0]) return;
+    if (!hasOrigin(&origin)) return;
     restoreHistory();
     if (!replicaIsOn()) return;
     historyAdopt(history, sliceOf(origin.id), origin.offset);

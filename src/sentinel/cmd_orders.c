@@ -115,14 +115,12 @@ void sentinelFailoverCommand(ctx *c) {
         replyError(c, SLICE("INPROG Failover already in progress"));
         return;
     }
-    if (!sentinelSelectReplica(v, primary)) {
-        replyError(c, SLICE("NOGOODSLAVE No suitable replica to promote"));
-        return;
-    }
-    logNotice("Executing user requested FAILOVER of '%s'", strText(&primary->name));
     status st = sentinelOrderFailover(v, primary, coordinated);
     if (st == OK) {
+        logNotice("Executing user requested FAILOVER of '%s'", strText(&primary->name));
         replyOk(c);
+    } else if (st == ERR_NOT_FOUND) {
+        replyError(c, SLICE("NOGOODSLAVE No suitable replica to promote"));
     } else {
         check(st == ERR_IO);
         replyError(c, SLICE("ERR Failed to save config file. Check server logs."));

@@ -140,11 +140,11 @@ static bool setOne(const setRequest *r, int i, int *used) {
 /* SENTINEL SET name option value... Reply: OK. All are set or, if one is refused, none. */
 void sentinelSetCommand(ctx *c) {
     (void)serverViewNow(); /* sets the time */
+    ctxRedactAfter(c, 3, "auth-pass", 1);
     sentinelInstance *primary = cmdPrimary(c);
     if (!primary || cmdRefuseControls(c, 3, "SET")) return;
     setRequest r = {.c = c, .primary = primary};
     for (int i = 3, used; i < c->argc; i += used) {
-        if (sliceIs(c->argv[i], "auth-pass") && i + 1 < c->argc) ctxRedact(c, i + 1);
         if (!setOne(&r, i, &used)) return;
     }
     r.apply = true;
@@ -288,6 +288,7 @@ static void setOption(ctx *c, sentinelView *v, int option, slice value) {
 /* SENTINEL CONFIG GET pattern... | SET option value... Reply: a map, or OK. */
 void sentinelConfigCommand(ctx *c) {
     sentinelView *v = serverViewNow();
+    ctxRedactAfter(c, 2, "sentinel-pass", 1);
     if (ctxArgIs(c, 2, "get") && c->argc > 3) {
         configGetOptions(c);
         return;
@@ -300,7 +301,6 @@ void sentinelConfigCommand(ctx *c) {
     if (cmdRefuseControls(c, 3, "CONFIG SET") || !checkOptions(c)) return;
     for (int i = 3; i < c->argc; i += 2) {
         int option = optionOf(c->argv[i]);
-        if (option == 5) ctxRedact(c, i + 1);
         setOption(c, v, option, c->argv[i + 1]);
     }
     cmdSaveAndReply(c);

@@ -171,10 +171,19 @@ bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
     return sentinelStartFailover(v, primary);
 }
 
+/* A coordinated failover needs a replica whose link to the primary is up. */
+static bool hasCandidate(const sentinelView *v, sentinelInstance *primary, bool coordinated) {
+    uint32_t flags = primary->flags;
+    if (coordinated) primary->flags |= INSTANCE_COORDINATED;
+    bool has = sentinelSelectReplica(v, primary) != NULL;
+    primary->flags = flags;
+    return has;
+}
+
 status sentinelOrderFailover(sentinelView *v, sentinelInstance *primary, bool coordinated) {
     check(primary->kind == INSTANCE_PRIMARY);
     if (primary->flags & INSTANCE_FAILOVER) return ERR_EXISTS;
-    if (!sentinelSelectReplica(v, primary)) return ERR_NOT_FOUND;
+    if (!hasCandidate(v, primary, coordinated)) return ERR_NOT_FOUND;
     primary->is_takeover = false;
     primary->failover_why = coordinated ? "a coordinated order" : "an order";
     if (!sentinelStartFailover(v, primary)) return ERR_IO;

@@ -53,7 +53,7 @@ static void movePeer(sentinelView *v, sentinelInstance *peer, const hello *h,
         sentinelEvent(v, LOG_NOTICE, "+sentinel-address-update", peer,
                       " %d additional matching instances", moved - 1);
     sentinelEvent(v, LOG_NOTICE, "+sentinel", peer, "%s", "");
-    (void)v->env->save(v); /* a failure is logged */
+    v->env->save_soon(v);
 }
 
 /* The entry of the sender; NULL: its address is not valid. */
@@ -68,9 +68,10 @@ static sentinelInstance *senderOf(sentinelView *v, sentinelInstance *primary, co
     removeInvalid(v, h->id, h->host, (int)h->port);
     if (peer) {
         if (!sentinelAddrEqual(&peer->addr, &addr)) movePeer(v, peer, h, &addr);
-    } else if (sentinelAddPeer(v, primary, h->host, h->port, h->id, &peer) == OK) {
+    } else if (primary->sentinels.count < SENTINEL_TOLD_MAX &&
+               sentinelAddPeer(v, primary, h->host, h->port, h->id, &peer) == OK) {
         sentinelEvent(v, LOG_NOTICE, "+sentinel", peer, "%s", "");
-        (void)v->env->save(v); /* a failure is logged */
+        v->env->save_soon(v);
     }
     sentinelAddrFree(&addr);
     return peer;

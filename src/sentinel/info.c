@@ -53,10 +53,12 @@ static void takeReplica(sentinelView *v, sentinelInstance *primary, slice line) 
         port = cut(&line, ',');
     }
     int64_t at_port = number(port, 0);
-    if (!host.len || at_port <= 0 || sentinelFindReplica(primary, host, (int)at_port)) return;
+    if (!host.len || at_port <= 0 || at_port > INT32_MAX) return;
+    if (primary->replicas.count >= SENTINEL_TOLD_MAX) return;
+    if (sentinelFindReplica(primary, host, (int)at_port)) return;
     if (sentinelAddReplica(v, primary, host, at_port, &replica) != OK) return;
     sentinelEvent(v, LOG_NOTICE, "+slave", replica, "%s", "");
-    (void)v->env->save(v); /* a failure is logged */
+    v->env->save_soon(v);
 }
 
 static void takeRunId(sentinelView *v, sentinelInstance *i, slice id) {

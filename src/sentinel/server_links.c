@@ -18,7 +18,11 @@ enum {
     READ_BYTES = 16 * 1024,
     READS_PER_EVENT = 16,
     REPLY_BYTES_MAX = 16 * 1024 * 1024, /* of INFO; more is not expected */
+    /* Names of hosts. Beyond the first number one that no instance has makes room; names of
+     * instances are limited by their number alone. */
     NAMES_MAX = 64,
+    NAMES_LIMIT = 8192,
+    NAMES_ASKED_MAX = 8, /* look-ups at once of names that no instance has */
     NAME_FRESH_MS = 5000,
 };
 
@@ -34,6 +38,7 @@ typedef struct serverConn {
     sentinelReply reply;
     str text, items[SENTINEL_REPLY_ITEMS];
     int item_count;
+    int requests, replies; /* of a connection for messages, whose last request is SUBSCRIBE */
 } serverConn;
 
 /* ------------------------------------------------------------------ life */
@@ -103,6 +108,7 @@ void serverLinkSend(sentinelView *v, sentinelLink *l, bool pubsub, int count, co
     size_t len;
     hotCheck(v == &serverView);
     check(sc);
+    sc->requests++;
     char *bytes = respRequest(count, words, &len);
     strAppend(&sc->out, bytes, len);
     memFree(bytes);
@@ -138,12 +144,27 @@ static bool takeEvent(serverConn *sc, const replyEvent *e) {
     return true;
 }
 
+/* Without SUBSCRIBE the connection is of no use: to users it is as if there was none. */
+static bool isRefused(serverConn *sc) {
+    if (sc->replies >= sc->requests || ++sc->replies < sc->requests) return false;
+    if (sc->reply.kind != REPLY_ERROR) {
+        sc->link->refusals = 0;
+        return false;
+    }
+    const sentinelInstance *i = sentinelLinkUser(&serverView, sc->link);
+    if (sc->link->refusals++ == 0 && i)
+        logWarning("%s replies to SUBSCRIBE: %.*s", strText(&i->name), (int)sc->reply.text.len,
+                   sc->reply.text.ptr);
+    return true;
+}
+
 /* False: the connection is to be closed. */
 static bool deliver(serverConn *sc) {
     hotCheck(sc->link);
     const sentinelReply *r = &sc->reply;
     sentinelView *v = serverViewNow();
     if (!sc->pubsub) return sentinelReplied(v, sc->link, r);
+    if (isRefused(sc)) return false;
     sentinelHeard(v, sc->link);
     bool is_message = r->count == 3 && sc->item_count == 3 &&
                       sliceIs(r->items[0].text, "message") && r->items[2].kind == REPLY_BULK;
@@ -247,26 +268,57 @@ bool serverLinkOwnIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP
 typedef struct knownName {
     str host;
     char ip[SENTINEL_IP_MAX]; /* empty: unknown */
-    int64_t asked_ms;
-    bool is_asked; /* the answer has not come */
+    int64_t asked_ms, used_ms;
+    bool is_asked; /* the answer has not come: the worker refers to this entry */
 } knownName;
-static knownName names[NAMES_MAX];
-static int name_count;
+static knownName **names;
+static int name_count, names_asked;
 
 static void lookedUp(void *arg, const char *addr) {
     knownName *name = arg;
     check(name->is_asked);
     name->is_asked = false;
+    names_asked--;
     if (addr && strlen(addr) < SENTINEL_IP_MAX) memcpy(name->ip, addr, strlen(addr) + 1);
 }
 
-static knownName *nameOf(slice host) {
+/* The one that was used longest ago among those that no instance has; NULL: there is none. Anybody
+ * may tell of hosts, so these names may be as many as one likes. */
+static knownName *dispensable(const sentinelView *v) {
+    knownName *oldest = NULL;
     for (int i = 0; i < name_count; i++) {
-        if (sliceEqual(strSlice(&names[i].host), host)) return &names[i];
+        knownName *name = names[i];
+        if (name->is_asked || (oldest && name->used_ms >= oldest->used_ms)) continue;
+        if (!sentinelUsesHost(v, strSlice(&name->host))) oldest = name;
     }
-    if (name_count == NAMES_MAX) return NULL;
-    names[name_count] = (knownName){.host = strNew(host)};
-    return &names[name_count++];
+    return oldest;
+}
+
+static knownName *nameOf(const sentinelView *v, slice host) {
+    for (int i = 0; i < name_count; i++) {
+        if (sliceEqual(strSlice(&names[i]->host), host)) return names[i];
+    }
+    knownName *name = name_count < NAMES_MAX ? NULL : dispensable(v);
+    if (name) {
+        strFree(&name->host);
+    } else {
+        if (name_count == NAMES_LIMIT) return NULL;
+        names = memRealloc(names, (size_t)(name_count + 1) * sizeof(*names));
+        names[name_count++] = name = memNew(knownName);
+    }
+    *name = (knownName){.host = strNew(host)};
+    return name;
+}
+
+/* In the background: the answer is used the next time. */
+static void lookUp(const sentinelView *v, knownName *name, const char *host) {
+    bool is_fresh = name->asked_ms && v->now_ms - name->asked_ms <= NAME_FRESH_MS;
+    if (name->is_asked || is_fresh) return;
+    if (names_asked >= NAMES_ASKED_MAX && !sentinelUsesHost(v, strSlice(&name->host))) return;
+    name->is_asked = true;
+    name->asked_ms = v->now_ms;
+    names_asked++;
+    resolveHost(host, lookedUp, name);
 }
 
 bool serverLinkResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
@@ -279,15 +331,14 @@ bool serverLinkResolve(sentinelView *v, slice host, char ip[SENTINEL_IP_MAX]) {
         memcpy(ip, text, host.len + 1);
         return true;
     }
-    knownName *name = v->resolve_hostnames ? nameOf(host) : NULL;
+    knownName *name = v->resolve_hostnames ? nameOf(v, host) : NULL;
     if (!name) return false;
+    name->used_ms = v->now_ms;
     if (!serverSentinelIsRunning()) {
         if (!name->ip[0] && resolveHostNow(text, text) && strlen(text) < SENTINEL_IP_MAX)
             memcpy(name->ip, text, strlen(text) + 1);
-    } else if (!name->is_asked && (!name->asked_ms || v->now_ms - name->asked_ms > NAME_FRESH_MS)) {
-        name->is_asked = true;
-        name->asked_ms = v->now_ms;
-        resolveHost(text, lookedUp, name);
+    } else {
+        lookUp(v, name, text);
     }
     if (!name->ip[0]) return false;
     memcpy(ip, name->ip, sizeof(name->ip));

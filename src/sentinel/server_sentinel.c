@@ -25,7 +25,7 @@ enum { HZ_MIN = 10, HZ_RANGE = 10, CRASH_EXIT = 99 };
 
 sentinelView serverView;
 scriptQueue serverScripts;
-static bool is_running;
+static bool is_running, is_unsaved;
 
 bool serverSentinelIsRunning(void) { return is_running; }
 
@@ -53,6 +53,7 @@ static void event(sentinelView *v, logLevel level, const char *name, slice text,
 bool serverSentinelSave(void) {
     reason why;
     hotCheck(threadIsMain());
+    is_unsaved = false;
     if (configRewrite(false, &why) == OK) {
         logNotice("Sentinel new configuration saved on disk");
         return true;
@@ -65,6 +66,15 @@ bool serverSentinelSave(void) {
 static bool save(sentinelView *v) {
     hotCheck(v == &serverView);
     return serverSentinelSave();
+}
+
+static void saveSoon(sentinelView *v) {
+    hotCheck(v == &serverView);
+    is_unsaved = true;
+}
+
+static void saveTurn(void) {
+    if (is_unsaved) (void)serverSentinelSave(); /* a failure is logged */
 }
 
 static void runScript(sentinelView *v, slice path, int count, const slice *args) {
@@ -108,6 +118,7 @@ static const sentinelEnv env = {.connect = serverLinkConnect,
                                 .send = serverLinkSend,
                                 .event = event,
                                 .save = save,
+                                .save_soon = saveSoon,
                                 .run_script = runScript,
                                 .random = drawRandom,
                                 .resolve = serverLinkResolve,
@@ -303,6 +314,7 @@ void sentinelReplyRole(ctx *c) {
 static bool isBusy(void) { return is_running; }
 
 static const tickJob ticks[] = {{"sentinel", 0, tick, isBusy}, {0}};
+static const stageJob stages[] = {{STAGE_LOG, saveTurn}, {0}};
 static const infoSection sections[] = {
     {"sentinel", "# Sentinel", INFO_NORMAL, INFO_SENTINEL, printInfo},
     {"sentinel_watched", "# Sentinel", 0, INFO_SENTINEL, printWatched},
@@ -325,4 +337,4 @@ static status initFeature(reason *why) {
 }
 
 const feature sentinelFeature = {
-    .name = "sentinel", .info = sections, .ticks = ticks, .init = initFeature};
+    .name = "sentinel", .info = sections, .ticks = ticks, .stages = stages, .init = initFeature};

@@ -150,7 +150,7 @@ void sentinelHeard(sentinelView *v, sentinelLink *l) {
 }
 
 static int64_t retryMs(const sentinelView *v, sentinelInstance *i) {
-    bool fast = sentinelPrimaryOf(i)->refused_after_ms > 0;
+    bool fast = sentinelPrimaryOf(i)->refused_after_ms > 0 && !i->link->refusals;
     return fast && v->periods.ping > RETRY_FAST_MS ? RETRY_FAST_MS : v->periods.ping;
 }
 

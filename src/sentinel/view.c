@@ -142,6 +142,22 @@ sentinelInstance *sentinelFindPeerAt(const sentinelInstance *primary, slice ip, 
     return NULL;
 }
 
+static bool areAtHost(const list *instances, slice host) {
+    SENTINEL_EACH(i, instances) {
+        if (sliceEqual(strSlice(&i->addr.host), host)) return true;
+    }
+    return false;
+}
+
+bool sentinelUsesHost(const sentinelView *v, slice host) {
+    hotCheck(v->env);
+    SENTINEL_EACH(primary, &v->primaries) {
+        if (areAtHost(&primary->replicas, host) || areAtHost(&primary->sentinels, host))
+            return true;
+    }
+    return areAtHost(&v->primaries, host);
+}
+
 sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l) {
     hotCheck(l->users > 0);
     SENTINEL_EACH(primary, &v->primaries) {
@@ -424,7 +440,7 @@ void sentinelSwitchPrimary(sentinelView *v, sentinelInstance *primary, sentinelA
             sentinelEvent(v, LOG_NOTICE, "+slave", replica, "%s", "");
     }
     memFree(addrs);
-    (void)v->env->save(v); /* a failure is logged; the switch has happened */
+    v->env->save_soon(v); /* the switch has happened */
 }
 
 int sentinelMovePeer(sentinelView *v, slice id, const sentinelAddr *addr) {

@@ -29,6 +29,7 @@ enum {
     SENTINEL_PENDING_MAX = 100, /* commands per user of a link that wait for a reply */
     SENTINEL_HELLO_FIELDS = 8,
     SENTINEL_STRANGERS_MAX = 16, /* of a primary */
+    SENTINEL_TOLD_MAX = 1000, /* replicas, and Sentinels, that are added as others tell of them */
 };
 /* So that sums and small multiples of times do not overflow. */
 #define SENTINEL_TIME_MAX_MS (INT64_MAX / 1000)
@@ -88,7 +89,7 @@ typedef enum linkState { LINK_CLOSED, LINK_OPENING, LINK_OPEN } linkState;
 
 /* The connections with one process. */
 typedef struct sentinelLink {
-    int users;
+    int users, refusals; /* the second: errors in a row that SUBSCRIBE got, as for a password */
     linkState command, pubsub;
     void *command_carrier, *pubsub_carrier; /* the environment's */
     pendingCommand *pending;
@@ -114,16 +115,14 @@ typedef struct sentinelInstance {
     sentinelAddr addr;
     sentinelLink *link;
     struct sentinelInstance *primary; /* of replicas and Sentinels */
-    int64_t hello_sent_ms, hello_seen_ms;
-    int64_t sdown_since_ms, odown_since_ms;
+    int64_t hello_sent_ms, hello_seen_ms, sdown_since_ms, odown_since_ms;
     int64_t info_ms; /* the last INFO; 0: none */
     str info;
     bool info_pending, role_is_replica;
     syncState sync;
-    int64_t role_since_ms;
+    int64_t role_since_ms, in_failover_since_ms;
     int64_t replica_conf_ms;          /* when a replica has reported another primary */
     bool knows_failover, in_failover; /* INFO has master_failover_state; not "no-failover" */
-    int64_t in_failover_since_ms;
 
     /* of primaries */
     list replicas, sentinels, strangers;
@@ -185,8 +184,8 @@ typedef struct sentinelEnv {
      * told, or NULL. */
     void (*event)(sentinelView *v, logLevel level, const char *name, slice text,
                   const sentinelInstance *notify);
-    /* Writes the configuration file. */
-    bool (*save)(sentinelView *v);
+    bool (*save)(sentinelView *v);      /* writes the configuration file */
+    void (*save_soon)(sentinelView *v); /* at the end of the turn: what promises nothing */
     void (*run_script)(sentinelView *v, slice path, int count, const slice *args);
     uint64_t (*random)(sentinelView *v, uint64_t bound);
     /* False: the host has no address. A literal address is its own. */
@@ -236,6 +235,7 @@ sentinelInstance *sentinelFindPrimaryAt(const sentinelView *v, slice host, int p
 sentinelInstance *sentinelFindReplica(const sentinelInstance *primary, slice host, int port);
 sentinelInstance *sentinelFindPeer(const sentinelInstance *primary, slice id);
 sentinelInstance *sentinelFindPeerAt(const sentinelInstance *primary, slice ip, int port);
+bool sentinelUsesHost(const sentinelView *v, slice host); /* has an instance that is no stranger */
 /* An instance that uses the link, which has one. */
 sentinelInstance *sentinelLinkUser(const sentinelView *v, const sentinelLink *l);
 

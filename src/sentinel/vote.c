@@ -69,11 +69,12 @@ void sentinelAskReplied(sentinelView *v, sentinelInstance *peer, const sentinelR
     if (r->items[0].integer == 1) peer->flags |= INSTANCE_PRIMARY_DOWN;
     slice leader = r->items[1].text;
     uint64_t epoch = (uint64_t)r->items[2].integer;
+    if (epoch > SENTINEL_EPOCH_MAX) return;
     if (is_vote) {
         peer->vote_told_ms = v->now_ms;
         peer->vote_told_epoch = epoch;
     }
-    if (sliceIs(leader, "*")) return;
+    if (!sliceIsHex(leader, SENTINEL_ID_LEN)) return; /* "*": no vote */
     if (peer->leader_epoch != epoch)
         sentinelEventText(v, LOG_NOTICE, "", NULL, "%s voted for %.*s %llu", strText(&peer->name),
                           (int)leader.len, leader.ptr, (unsigned long long)epoch);
@@ -89,7 +90,7 @@ void sentinelSawEpoch(sentinelView *v, sentinelInstance *primary, uint64_t epoch
     if (epoch <= v->current_epoch || epoch > SENTINEL_EPOCH_MAX) return;
     v->current_epoch = epoch;
     primary->epoch_heard_ms = v->now_ms;
-    (void)v->env->save(v); /* a failure is logged; what is promised in the epoch is saved again */
+    v->env->save_soon(v); /* what is promised in the epoch is saved again, at once */
     sentinelEventText(v, LOG_WARNING, "+new-epoch", primary, "%llu", (unsigned long long)epoch);
 }
 
@@ -154,7 +155,8 @@ static slice frontRunner(const sentinelInstance *primary, uint64_t epoch, int *v
 static int votesNeeded(const sentinelInstance *primary) {
     int majority = ((int)primary->sentinels.count + 1) / 2 + 1;
     hotCheck(primary->quorum > 0);
-    return primary->quorum > majority ? (int)(primary->quorum & INT32_MAX) : majority;
+    int64_t needed = primary->quorum > majority ? primary->quorum : majority;
+    return needed < INT32_MAX ? (int)needed : INT32_MAX;
 }
 
 slice sentinelLeader(sentinelView *v, sentinelInstance *primary, uint64_t epoch) {

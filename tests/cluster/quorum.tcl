@@ -30,6 +30,36 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
     }
 }
 
+# Node 4 is as a released server would be: it does not know the quorum, and asks for votes at once.
+start_cluster [list 3 2 [list tags {cluster quorum} overrides [concat $settings cluster-replica-validity-factor 0]]] {
+    test {a replica without replication-quorum is named from the start, and not elected} {
+        assert_equal OK [r -4 config set replication-quorum 0]
+        r -4 cluster replicate [cluster_id 0]
+        cluster_wait_role 4 slave
+        foreach i {0 1 2} {
+            wait_for_condition 400 50 {
+                [string match "*Node [cluster_id 4]*does not take part in replication-quorum*" [server_log -$i]]
+            } else {fail "node $i does not log it"}
+            assert_equal [cluster_id 4] [cluster_field -$i cluster_nodes_without_quorum]
+        }
+        assert_equal OK [r set "key:{06S}" 1]
+        send_signal STOP [srv -3 pid]
+        with_node 0 stop_server
+        foreach i {1 2} {
+            wait_for_condition 600 50 {
+                [string match "*Failover auth denied to [cluster_id 4]*it has no replication-quorum*" [server_log -$i]]
+            } else {fail "node $i does not refuse"}
+        }
+        assert_equal slave [lindex [r -4 role] 0]
+        # With the quorum it knows whether it may.
+        assert_equal OK [r -4 config set replication-quorum 1]
+        send_signal CONT [srv -3 pid]
+        wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master" || [lindex [r -4 role] 0] eq "master"}
+        assert_equal {} [cluster_field -1 cluster_nodes_without_quorum]
+        with_node 0 continue_server
+    }
+}
+
 lappend settings enable-debug-command yes
 start_cluster [list 3 2 [list tags {cluster quorum} overrides $settings]] {
     test {a primary that restarts at once without its data is replaced, and nothing is lost} {

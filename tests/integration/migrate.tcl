@@ -203,8 +203,10 @@ start_server {tags {migrate tls:skip}} {
             assert_equal OK [r -1 migrate [srv host] [srv port] k 0 5000 auth secret]
             assert_equal OK [r -1 eval {return redis.call('set', 'k', 'v')} 0]
             assert_error "*" {r -1 migrate [srv host] [srv port] k 0 5000 auth2 default wrong}
+            assert_error "ERR syntax error*" {r -1 migrate [srv host] [srv port] k 0 5000 bad auth secret}
+            assert_error "ERR syntax error*" {r -1 migrate [srv host] [srv port] k 0 5000 auth2 wrong}
             set logged [lsearch -all -inline [lmap e [r -1 slowlog get 20] {lindex $e 3}] migrate*]
-            assert_equal 2 [llength $logged]
+            assert_equal 4 [llength $logged]
             foreach argv $logged {
                 assert {[lsearch -regexp $argv {secret|wrong}] < 0} $argv
                 assert_equal (redacted) [lindex $argv end]

@@ -127,6 +127,11 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         wait_for_condition 400 20 {[string match "*offset=[offset_now],*" [r info replication]]}
         held_is 1
         confirmed $s $c OK
+        # It is named, in INFO as well.
+        assert_equal 127.0.0.1:7777 [info_field replication_quorum_outsiders]
+        assert_equal 1 [regexp -all {Replica 127.0.0.1:7777 is of a kind that knows no replication-quorum} [server_log]]
+        raw_close $other
+        wait_for_condition 100 20 {[info_field replication_quorum_outsiders] eq ""}
     }
 
     test {a read of a changed slot waits, one of another slot and requests about the server do not} {

@@ -97,6 +97,51 @@ start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] ar
     }
 }
 
+start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] args --sentinel] {
+    # Of a Sentinel whose id ends with the number, at an address where none listens.
+    proc hello_of {number host {port 1}} {
+        return [list publish __sentinel__:hello [format {%s,%d,%040x,0,mym,127.0.0.1,1,0} $host $port $number]]
+    }
+
+    test {many hello messages at once are saved once per turn, and add so many Sentinels at most} {
+        r sentinel monitor mym 127.0.0.1 [free_port] 2
+        r sentinel debug ping-period 600000
+        set port [free_port]
+        set saved [regexp -all {new configuration saved} [server_log]]
+        set bytes {}
+        for {set i 1} {$i <= 1100} {incr i} {
+            set words [hello_of $i 127.1.[expr {$i / 250}].[expr {1 + $i % 250}] $port]
+            append bytes "*3\r\n" {*}[lmap word $words {set bulk "\$[string length $word]\r\n$word\r\n"}]
+        }
+        set s [raw_connect]
+        raw_send $s $bytes
+        for {set i 1} {$i <= 1100} {incr i} {assert_equal :1 [raw_line $s]}
+        assert_equal 1000 [dict get [r sentinel primary mym] num-other-sentinels]
+        set count [expr {[regexp -all {new configuration saved} [server_log]] - $saved}]
+        assert {$count > 0 && $count < 200} "saved $count times"
+        r sentinel remove mym
+        restart_server
+    }
+
+    test {names that are not in use make room for others, and those in use for none} {
+        r sentinel config set resolve-hostnames yes
+        # Numbers that the system's resolver takes for names.
+        for {set i 1} {$i <= 100} {incr i} {
+            r sentinel monitor gone 127.2.$i 1 1
+            r sentinel remove gone
+        }
+        r sentinel monitor mym localhost 1 2
+        for {set i 1} {$i <= 100} {incr i} {r {*}[hello_of $i 127.3.$i]}
+        assert_equal 100 [dict get [r sentinel primary mym] num-other-sentinels]
+        r sentinel monitor last 127.4.1 1 1
+        foreach {name ip} {mym 127.0.0.1 last 127.4.0.1} {
+            wait_for_condition 400 25 {[lindex [r sentinel get-primary-addr-by-name $name] 0] eq $ip} else {
+                fail "$name: [r sentinel get-primary-addr-by-name $name]"
+            }
+        }
+    }
+}
+
 start_watched {1 2 {overrides {bind "127.0.0.1 -::1"} sentinel {bind "127.0.0.1 -::1"}}} {
     set first [sentinel_first]
 

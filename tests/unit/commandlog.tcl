@@ -67,6 +67,25 @@ start_server {tags {commandlog}} {
         r client setname {}
     }
 
+    test {secrets are redacted in requests with errors, too} {
+        r config set slowlog-log-slower-than 0
+        foreach {request shown} {
+            {auth user my secret} {auth (redacted) (redacted) (redacted)}
+            {hello auth user secret} {hello auth (redacted) (redacted)}
+            {hello 9 auth user secret} {hello 9 auth (redacted) (redacted)}
+            {hello 3 bad auth user secret} {hello 3 bad auth (redacted) (redacted)}
+            {hello 3 auth secret} {hello 3 auth (redacted)}
+            {hello 3 setname {a b} auth user secret} {hello 3 setname {a b} auth (redacted) (redacted)}
+            {config set maxmemory requirepass secret} {config set maxmemory requirepass (redacted)}
+            {config set bad 1 requirepass secret} {config set bad 1 requirepass (redacted)}
+            {config set requirepass my secret} {config set requirepass (redacted) secret}
+            {acl setuser u bad >secret} {acl setuser (redacted) (redacted) (redacted)}
+        } {
+            assert_error * {r {*}$request}
+            assert_equal $shown [newest slow]
+        }
+    }
+
     test {of a transaction the commands are logged, EXEC is not} {
         r config set slowlog-log-slower-than 0
         r multi

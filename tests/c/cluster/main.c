@@ -9,6 +9,7 @@ int test_file_choice(void);
 int test_server_file(void);
 int test_bus_secret(void);
 int test_bus_hold(void);
+int test_bus_links(void);
 int test_message(void);
 int test_gossip(void);
 int test_topology(void);
@@ -33,6 +34,7 @@ int main(void) {
     failed += test_server_file();
     failed += test_bus_secret();
     failed += test_bus_hold();
+    failed += test_bus_links();
     failed += test_message();
     failed += test_gossip();
     failed += test_topology();

@@ -472,6 +472,38 @@ static void no_vote_of_a_winner_that_confirms_nothing(void **state) {
     assert_true(request(8, 3, 0, 5000).granted);
 }
 
+/* As of a released server, which has no replication-quorum; its primary had it. */
+static void no_vote_for_a_replica_without_the_quorum_of_its_primary(void **state) {
+    becomeVoter();
+    failed->heard_ms = fellow->heard_ms = 1000;
+    failed->stream = 5;
+    assert_true(electionLacksQuorum(&map, fellow));
+    assert_false(request(7, 3, 0, 5000).granted);
+    assert_false(request(7, 3, MESSAGE_FORCE_ACK, 5000).granted);
+    assert_true(map.vote_epoch < 7);
+    /* By order, while the primary works. */
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    assert_true(request(7, 3, MESSAGE_FORCE_ACK, 5000).granted);
+    clusterMapSetFlags(&map, failed, NODE_FAILED, 0);
+    /* What is known if the primary has not been heard since the start of this node. */
+    failed->heard_ms = failed->stream = 0;
+    assert_true(request(8, 3, 0, 5000).granted);
+    map.myself->stream = 6;
+    assert_false(request(9, 3, 0, 5000).granted);
+    map.myself->stream = 0;
+    clusterNode *mate = addNode(&map, 6);
+    clusterMapSetPrimary(&map, mate, failed);
+    mate->stream = 5;
+    assert_false(request(9, 3, 0, 5000).granted);
+    fellow->stream = 5;
+    assert_false(electionLacksQuorum(&map, fellow));
+    /* The primary has told that it has none. */
+    failed->heard_ms = 1000;
+    fellow->stream = 0;
+    assert_false(electionLacksQuorum(&map, fellow));
+    assert_true(request(10, 3, 0, 5000).granted);
+}
+
 static void no_vote_while_the_primary_is_up_unless_forced(void **state) {
     becomeVoter();
     clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
@@ -531,6 +563,7 @@ int test_election(void) {
         CASE(one_vote_in_each_epoch),
         CASE(no_vote_of_a_primary_that_may_have_been_replaced_by_order),
         CASE(no_vote_of_a_winner_that_confirms_nothing),
+        CASE(no_vote_for_a_replica_without_the_quorum_of_its_primary),
         CASE(no_vote_while_the_primary_is_up_unless_forced),
         CASE(older_claim_gets_an_update_instead_of_a_vote),
     };

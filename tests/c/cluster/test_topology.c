@@ -54,6 +54,18 @@ static void known_claim_changes_nothing(void **state) {
     assert_int_equal(map.changed, 0);
 }
 
+static void an_offset_that_no_stream_has_is_none(void **state) {
+    (void)state;
+    static const uint64_t told[] = {55, UINT64_MAX, (uint64_t)1 << 63, (uint64_t)1 << 62, 56};
+    static const int64_t taken[] = {55, 0, 0, 0, 56};
+    for (size_t i = 0; i < COUNT_OF(told); i++) {
+        const messageHeader h = {
+            .sender = a->id, .epoch = 2, .current_epoch = 3, .slots = claim, .offset = told[i]};
+        (void)topologyHeader(&map, a, &h, &rules);
+        assert_int_equal(a->offset, taken[i]);
+    }
+}
+
 static void greater_epochs_are_taken_over(void **state) {
     claimSlots(10, 19);
     (void)receive(a, NULL, 4, 9);
@@ -382,6 +394,7 @@ int test_topology(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(known_claim_changes_nothing),
+        T(an_offset_that_no_stream_has_is_none),
         T(greater_epochs_are_taken_over),
         T(epochs_that_cannot_be_right_are_refused),
         T(claim_of_an_unassigned_slot_wins),

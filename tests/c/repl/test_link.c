@@ -259,6 +259,27 @@ static void a_full_synchronisation_replaces_the_history(void **state) {
     expect("REPLCONF_ACK_55_FACK_50");
 }
 
+/* Offsets that no stream has are no offsets, nor are texts that no server has as its id. */
+static void an_id_and_an_offset_that_cannot_be_right_are_not_taken_over(void **state) {
+    (void)state;
+    static const char *const told[] = {ID2 " 9223372036854775807", ID2 " -1", ID2 " x",
+                                       "bbbbbbbbbbbbbbbbbbbb\001bbbbbbbbbbbbbbbbbbb 55"};
+    for (size_t i = 0; i < COUNT_OF(told); i++) {
+        char line[128];
+        toPsync();
+        (void)snprintf(line, sizeof(line), "+FULLRESYNC %s\r\n", told[i]);
+        receive(line);
+        assert_false(l.dataset.known);
+        assert_true(l.sync_only);
+        assert_string_equal(history.id, ID1);
+        linkRestart(&l, false, now_ms);
+    }
+    linkSetContinuable(&l, true);
+    toPsync();
+    receive("+CONTINUE " ID1 " 9223372036854775807\r\n");
+    assert_int_equal(l.primary_end, 0);
+}
+
 /* The offset from which on nothing is acknowledged was one of the former stream. */
 static void in_a_new_stream_nothing_is_acknowledged_while_it_is_held(void **state) {
     (void)state;
@@ -432,6 +453,11 @@ static void the_loss_of_the_second_connection_ends_both(void **state) {
     linkSecondReceived(&l, SLICE("+OK\r\n$ENDOFF:5 short 0 1\r\n"), now_ms);
     assert_int_equal(l.state, LINK_CONNECT);
     assert_int_equal(l.second, SECOND_NONE);
+    toPsync();
+    receive("+DUALCHANNELSYNC\r\n");
+    linkSecondOpened(&l, now_ms);
+    linkSecondReceived(&l, SLICE("+OK\r\n$ENDOFF:9223372036854775807 " ID2 " 0 1\r\n"), now_ms);
+    assert_int_equal(l.state, LINK_CONNECT);
 }
 
 static void a_line_without_end_on_the_second_connection_is_not_collected(void **state) {
@@ -463,6 +489,8 @@ int test_link(void) {
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_synchronisation_replaces_the_history, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(an_id_and_an_offset_that_cannot_be_right_are_not_taken_over,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(in_a_new_stream_nothing_is_acknowledged_while_it_is_held,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(

@@ -333,6 +333,26 @@ static void test_a_clock_that_is_set_back_stops_no_periods(void **state) {
     assert_true(t.peers[0].closed);
 }
 
+static void test_ack_beyond_the_end_of_the_stream_counts_nothing_and_closes(void **state) {
+    (void)state;
+    primaryOpenBacklog(&t.primary);
+    append("12345");
+    int64_t end = t.stream.history.offset;
+    for (int i = 0; i < 3; i++) {
+        primaryPsync(&t.primary, peer(i), sliceOf(t.stream.history.id), 1, 1000);
+        primaryAck(&t.primary, peer(i), end, end, 3000);
+        assert_false(t.peers[i].closed);
+    }
+    assert_int_equal(primaryCountAcked(&t.primary, end), 3);
+    primaryAck(&t.primary, peer(0), end + 1, -1, 3000);
+    primaryAck(&t.primary, peer(1), INT64_MAX, -1, 3000);
+    primaryAck(&t.primary, peer(2), end, end + 1, 3000);
+    for (int i = 0; i < 3; i++) assert_true(t.peers[i].closed);
+    append("6789");
+    assert_int_equal(primaryCountAcked(&t.primary, end + 1), 0);
+    assert_int_equal(primaryCountFsynced(&t.primary, end + 1), 0);
+}
+
 static void test_dual_channel_holds_the_stream_for_the_main_channel(void **state) {
     (void)state;
     peer(0)->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -403,6 +423,8 @@ int test_primary(void) {
         cmocka_unit_test_setup_teardown(test_timeouts_pings_and_time_to_live, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_set_back_stops_no_periods, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            test_ack_beyond_the_end_of_the_stream_counts_nothing_and_closes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dual_channel_holds_the_stream_for_the_main_channel,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_chained_primary_tells_the_database_of_its_stream,

@@ -141,12 +141,14 @@ static bool count(const replPeerInfo *peer, void *arg) {
 static void replicas_are_listed_with_address_offset_and_state(void **state) {
     (void)state;
     session who[2];
+    slice bytes = SLICE("1234567");
+    primaryOpenBacklog(replicasThis());
+    primaryAppend(replicasThis(), &bytes, 1);
     for (int i = 0; i < 2; i++) {
         sessionInit(&who[i], NULL, SESSION_LOCAL);
         replPeer *peer = replicasPeer(&who[i]);
         peer->ip = strNew(SLICE("10.1.2.3"));
         peer->port = 7000;
-        primaryOpenBacklog(replicasThis());
         replicasEnlist(&who[i]);
         primaryPsync(replicasThis(), peer, sliceOf(replId()), replOffset() + 1, 0);
         assert_int_equal(peer->state, PEER_ONLINE);

@@ -30,6 +30,7 @@ static inline bool quietSave(sentinelView *v) {
     (void)v;
     return true;
 }
+static inline void quietSaveSoon(sentinelView *v) { (void)v->env->save(v); }
 static inline void quietScript(sentinelView *v, slice path, int count, const slice *args) {
     (void)v, (void)path, (void)count, (void)args;
 }
@@ -72,6 +73,7 @@ static inline sentinelEnv quietEnv(void) {
                          .send = quietSend,
                          .event = quietEvent,
                          .save = quietSave,
+                         .save_soon = quietSaveSoon,
                          .run_script = quietScript,
                          .random = quietRandom,
                          .resolve = quietResolve,

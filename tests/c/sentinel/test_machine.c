@@ -100,6 +100,18 @@ static void a_leader_needs_the_majority_of_all_and_the_quorum(void **state) {
     assert_true(sliceIs(sentinelLeader(&view, primary, 3), own_id));
     primary->quorum = 3;
     assert_int_equal(sentinelLeader(&view, primary, 3).len, 0);
+    primary->quorum = ((int64_t)1 << 32) + 1; /* more than there will ever be */
+    assert_int_equal(sentinelLeader(&view, primary, 3).len, 0);
+}
+
+static void a_vote_in_a_reply_is_of_an_id_and_an_epoch_that_can_be_right(void **state) {
+    (void)state;
+    answerAsk(peer, true, own_id, 3);
+    answerAsk(peer, true, "not an id", 4);
+    answerAsk(peer, true, own_id, -1);
+    answerAsk(peer, true, own_id, INT64_MAX);
+    assert_string_equal(strText(&peer->leader), own_id);
+    assert_int_equal(peer->leader_epoch, 3);
 }
 
 static void hello(const char *id, const char *rest) {
@@ -321,6 +333,18 @@ static void a_candidate_that_hears_of_nobody_does_not_use_up_epochs(void **state
     sentinelLinkClosed(&view, third->link, false, true);
     for (int i = 0; i < 9; i++) tickAfter(1000);
     assert_int_equal(view.current_epoch, 1);
+}
+
+static void a_coordinated_failover_needs_a_replica_that_is_linked(void **state) {
+    (void)state;
+    settle();
+    replica->link_up = false;
+    assert_int_equal(sentinelOrderFailover(&view, primary, true), ERR_NOT_FOUND);
+    assert_int_equal(primary->flags, 0);
+    assert_int_equal(view.current_epoch, 0);
+    replica->link_up = true;
+    assert_int_equal(sentinelOrderFailover(&view, primary, true), OK);
+    assert_true(primary->flags & INSTANCE_COORDINATED);
 }
 
 static void an_epoch_that_cannot_be_saved_is_not_begun(void **state) {
@@ -572,6 +596,7 @@ int test_machine(void) {
         TEST(strangers_get_no_vote_and_change_no_epoch),
         TEST(a_vote_that_cannot_be_saved_is_not_given),
         TEST(a_leader_needs_the_majority_of_all_and_the_quorum),
+        TEST(a_vote_in_a_reply_is_of_an_id_and_an_epoch_that_can_be_right),
         TEST(hello_messages_that_are_not_valid_change_nothing),
         TEST(a_message_of_the_former_self_adds_no_sentinel),
         TEST(a_newer_configuration_is_taken_an_older_one_is_not),
@@ -584,6 +609,7 @@ int test_machine(void) {
         TEST(a_leader_waits_for_the_info_of_replicas),
         TEST(who_votes_for_another_before_repeating_leaves_the_failover_to_it),
         TEST(a_candidate_that_hears_of_nobody_does_not_use_up_epochs),
+        TEST(a_coordinated_failover_needs_a_replica_that_is_linked),
         TEST(an_epoch_that_cannot_be_saved_is_not_begun),
         TEST(what_a_dead_leader_has_promoted_is_not_turned_back_but_finished),
         TEST(a_replica_that_nobody_has_promoted_is_turned_back),
