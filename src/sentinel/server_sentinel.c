@@ -25,9 +25,11 @@ enum { HZ_MIN = 10, HZ_RANGE = 10, CRASH_EXIT = 99 };
 
 sentinelView serverView;
 scriptQueue serverScripts;
-static bool is_running;
+static bool is_running, is_unsaved;
 
 bool serverSentinelIsRunning(void) { return is_running; }
+
+bool serverSentinelCanSave(void) { return !is_unsaved || serverSentinelSave(); }
 
 /* The wall clock: a failover that was started before a restart counts, and jumps are noticed. */
 sentinelView *serverViewNow(void) {
@@ -53,7 +55,8 @@ static void event(sentinelView *v, logLevel level, const char *name, slice text,
 bool serverSentinelSave(void) {
     reason why;
     hotCheck(threadIsMain());
-    if (configRewrite(false, &why) == OK) {
+    is_unsaved = configRewrite(false, &why) != OK;
+    if (!is_unsaved) {
         logNotice("Sentinel new configuration saved on disk");
         return true;
     }
