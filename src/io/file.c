@@ -115,6 +115,7 @@ static status writeNew(const char *name, slice content, const struct stat *old, 
 /* True if the file cannot be replaced, but possibly written: it is mounted, its folder is not
  * writable, or its owner cannot be given to another file. */
 static bool canOnlyBeWritten(const fileFailure *failure) {
+    hotCheck(failure->error != 0);
     if (failure->step == FILE_OWNER) return true;
     bool is_name = failure->step == FILE_CREATE || failure->step == FILE_RENAME;
     int error = failure->error;
@@ -125,6 +126,7 @@ static bool canOnlyBeWritten(const fileFailure *failure) {
  * content; a crash may leave a part of both. */
 static status writeInPlace(const char *path, slice content, off_t old_size, fileFlush flush,
                            fileFailure *failure) {
+    hotCheck(old_size >= 0);
     int fd = fileOpen(path, O_WRONLY | O_CLOEXEC, 0);
     if (fd < 0) return failed(failure, FILE_CREATE);
     status st = OK;

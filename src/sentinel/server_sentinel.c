@@ -55,7 +55,7 @@ static void event(sentinelView *v, logLevel level, const char *name, slice text,
 bool serverSentinelSave(void) {
     reason why;
     hotCheck(threadIsMain());
-    is_unsaved = configRewrite(false, &why) != OK;
+    is_unsaved = configRewrite(CONFIG_REWRITE_NO_DATASET, &why) != OK;
     if (!is_unsaved) {
         logNotice("Sentinel new configuration saved on disk");
         return true;
@@ -168,12 +168,18 @@ static status takeLine(const slice *words, int count, reason *why) {
     return sentinelLineTake(&serverView, words, count, why);
 }
 
-static void addLine(void *arg, slice line) { configLinesAdd(arg, line); }
+static void addLine(void *arg, slice line, bool is_default) {
+    if (is_default) {
+        configLinesAddDefault(arg, line);
+    } else {
+        configLinesAdd(arg, line);
+    }
+}
 
 static void writeLines(configLines *lines) { sentinelLinesWrite(&serverView, addLine, lines); }
 
 static const configFileOnly sentinel_line = {.words_max = INT32_MAX,
-                                             .key_words = 2,
+                                             .key_words = sentinelLineKeyWords,
                                              .rank = lineRank,
                                              .take = takeLine,
                                              .rewrite = writeLines};

@@ -124,7 +124,7 @@ tags {daemon tls:skip needs:config} {
 
     test {an ACL file and a Unix socket that cannot be opened are named} {
         assert_match "*opening file '/nonexistent/users.acl'*Correct the ACL file /nonexistent/users.acl, or remove*" \
-            [lindex [run_server --port 0 --aclfile /nonexistent/users.acl] 1]
+            [lindex [run_server --port [free_port] --bind 127.0.0.1 --aclfile /nonexistent/users.acl] 1]
         assert_match "*Failed opening Unix socket: /nonexistent/socket: bind: No such file or directory*" \
             [lindex [run_server --port 0 --unixsocket /nonexistent/socket] 1]
     }
