@@ -129,6 +129,21 @@ tags {daemon tls:skip needs:config} {
             [lindex [run_server --port 0 --unixsocket /nonexistent/socket] 1]
     }
 
+    test {a plain file in the place of the Unix socket stays, and the start fails} {
+        set path [file normalize $::job_dir/plain]
+        write_bytes $path "of somebody"
+        assert_match "*Failed opening Unix socket: $path: bind: Address already in use*" [lindex [run_server --port 0 --unixsocket $path] 1]
+        assert_equal "of somebody" [read_bytes $path]
+    }
+
+    test {why a dump.rdb cannot be opened is said} {
+        set path [file normalize $::job_dir/loop]
+        file mkdir $path
+        exec ln -s dump.rdb $path/dump.rdb
+        assert_match "*Fatal error: can't open the RDB file dump.rdb for reading: Too many levels of symbolic links*" \
+            [lindex [run_server --port [free_port] --bind 127.0.0.1 --dir $path] 1]
+    }
+
     test {a SIGTERM that is refused, because the folder is gone, says how to end the server} {
         start_server {overrides {save {3600 1000} enable-protected-configs yes}} {
             set folder $::job_dir/gone
