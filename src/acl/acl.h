@@ -13,6 +13,11 @@ extern const feature aclFeature;
  * only keys or channels are limited, for the commands that have some. */
 extern const gate aclGate, aclKeyGate, aclChannelGate;
 
+/* Sets the users of the configuration or of the ACL file; once, when all modules are loaded, since
+ * rules can name their commands, and before the first client. The server does not start with users
+ * that it cannot understand. */
+status aclLoadUsers(reason *why) MUST_USE;
+
 /* True if clients must authenticate because the default user has a password or is off. */
 bool aclDefaultNeedsPassword(void);
 

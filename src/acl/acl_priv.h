@@ -16,6 +16,8 @@ enum aclPubsubDefault { PUBSUB_RESETCHANNELS, PUBSUB_ALLCHANNELS };
 typedef struct aclUserLine {
     str *words; /* name, then rules */
     int count;
+    configSource source;
+    bool is_included; /* an included file has a line of the user, too */
 } aclUserLine;
 
 typedef struct aclConfig {
@@ -25,6 +27,7 @@ typedef struct aclConfig {
     int acl_pubsub_default; /* enum aclPubsubDefault */
     aclUserLine *user_lines;
     int user_line_count;
+    bool users_are_loaded;
 } aclConfig;
 
 extern aclConfig aclConf;

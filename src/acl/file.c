@@ -285,25 +285,65 @@ static void appendConfigWord(str *out, slice word) {
     }
 }
 
+static void addUserLine(configLines *lines, const slice *words, int count) {
+    hotCheck(count > 0);
+    str line = STR_EMPTY;
+    for (int i = 0; i < count; i++) {
+        if (i) strAppendByte(&line, ' ');
+        appendConfigWord(&line, words[i]);
+    }
+    configLinesAdd(lines, strSlice(&line));
+    strFree(&line);
+}
+
+static void addUser(configLines *lines, slice name, const aclRules *rules) {
+    str text = STR_EMPTY;
+    strAppendSlice(&text, name);
+    strAppendByte(&text, ' ');
+    aclDescribe(rules, &text);
+    int count;
+    slice *words = splitAtBlanks(strSlice(&text), &count);
+    addUserLine(lines, words, count);
+    memFree(words);
+    strFree(&text);
+}
+
+/* Users whose line in an included file would bring them back get one without any right. */
+static void addDeleted(configLines *lines) {
+    hotCheck(aclConf.users_are_loaded);
+    aclDraft d;
+    aclDraftInit(&d, false);
+    aclRules *none = aclRulesNew(&d);
+    for (int i = 0; i < aclConf.user_line_count; i++) {
+        const aclUserLine *line = &aclConf.user_lines[i];
+        slice name = strSlice(&line->words[0]);
+        if (line->is_included && !usersFind(name)) addUser(lines, name, none);
+    }
+    memFree(none);
+    aclDraftClear(&d);
+}
+
+/* A module may rewrite the file while it is loaded. */
+static void addUnchanged(configLines *lines) {
+    hotCheck(!aclConf.users_are_loaded);
+    for (int i = 0; i < aclConf.user_line_count; i++) {
+        const aclUserLine *line = &aclConf.user_lines[i];
+        slice *words = memNewArray(slice, (size_t)line->count);
+        for (int k = 0; k < line->count; k++) words[k] = strSlice(&line->words[k]);
+        addUserLine(lines, words, line->count);
+        memFree(words);
+    }
+}
+
 void aclUserLinesRewrite(configLines *lines) {
     hotCheck(threadIsMain());
     if (aclConf.aclfile[0]) return;
+    if (!aclConf.users_are_loaded) {
+        addUnchanged(lines);
+        return;
+    }
     int count;
     aclUser *const *all = usersAll(&count);
-    str text = STR_EMPTY, line = STR_EMPTY;
-    for (int i = 0; i < count; i++) {
-        strClear(&text);
-        strClear(&line);
-        appendUser(&text, all[i]);
-        int word_count;
-        slice *words = splitAtBlanks(strSlice(&text), &word_count);
-        for (int k = 0; k < word_count; k++) {
-            if (k) strAppendByte(&line, ' ');
-            appendConfigWord(&line, words[k]);
-        }
-        memFree(words);
-        configLinesAdd(lines, strSlice(&line));
-    }
-    strFree(&text);
-    strFree(&line);
+    for (int i = 0; i < count; i++) addUser(lines, all[i]->as_user.name, all[i]->rules);
+    addDeleted(lines);
 }

@@ -13,27 +13,59 @@ aclConfig aclConf;
 static const configWord pubsub_words[] = {
     {"allchannels", PUBSUB_ALLCHANNELS}, {"resetchannels", PUBSUB_RESETCHANNELS}, {NULL, 0}};
 
+static void keepWords(aclUserLine *line, const slice *words, int count) {
+    hotCheck(count > 0);
+    line->words = memNewArray(str, (size_t)count);
+    line->count = count;
+    line->source = configLineSource();
+    for (int i = 0; i < count; i++) line->words[i] = strNew(words[i]);
+}
+
+static aclUserLine *findLine(slice name) {
+    for (int i = 0; i < aclConf.user_line_count; i++) {
+        if (sliceEqual(strSlice(&aclConf.user_lines[i].words[0]), name))
+            return &aclConf.user_lines[i];
+    }
+    return NULL;
+}
+
+/* A user has one line in the main file, in the files that it includes, and on the command line. The
+ * latter of these applies: CONFIG REWRITE writes the users to the main file alone. */
 static status takeUser(const slice *words, int count, reason *why) {
     if (aclUserLineCheck(words, count, why) != OK) return ERR_SYNTAX;
-    for (int i = 0; i < aclConf.user_line_count; i++) {
-        if (!sliceEqual(strSlice(&aclConf.user_lines[i].words[0]), words[0])) continue;
+    configSource source = configLineSource();
+    aclUserLine *line = findLine(words[0]);
+    if (line &&
+        (line->source == source || (line->is_included && source == CONFIG_IN_INCLUDED_FILE)))
         return reasonSet(
             why, ERR_EXISTS,
             "Error in user declaration '%.*s': Duplicate user found. A user can only be defined once "
             "in config files",
             (int)sizeMin(words[0].len, 64), words[0].ptr);
+    if (!line) {
+        aclConf.user_lines = memRealloc(
+            aclConf.user_lines, sizeof(aclUserLine) * (size_t)(aclConf.user_line_count + 1));
+        line = &aclConf.user_lines[aclConf.user_line_count++];
+        *line = (aclUserLine){0};
+        keepWords(line, words, count);
+    } else if (source > line->source) {
+        strFreeWords(line->words, line->count);
+        keepWords(line, words, count);
     }
-    aclConf.user_lines =
-        memRealloc(aclConf.user_lines, sizeof(aclUserLine) * (size_t)(aclConf.user_line_count + 1));
-    aclUserLine *line = &aclConf.user_lines[aclConf.user_line_count++];
-    line->words = memNewArray(str, (size_t)count);
-    line->count = count;
-    for (int i = 0; i < count; i++) line->words[i] = strNew(words[i]);
+    line->is_included |= source == CONFIG_IN_INCLUDED_FILE;
     return OK;
 }
 
-static const configFileOnly user_lines = {
-    .words_min = 1, .words_max = INT_MAX, .take = takeUser, .rewrite = aclUserLinesRewrite};
+static int keyWords(const slice *words, int count) {
+    (void)words, (void)count; /* the name */
+    return 1;
+}
+
+static const configFileOnly user_lines = {.words_min = 1,
+                                          .words_max = INT_MAX,
+                                          .take = takeUser,
+                                          .rewrite = aclUserLinesRewrite,
+                                          .key_words = keyWords};
 
 const configOption aclOptions[] = {
     CONFIG_STRING("requirepass", aclConf.requirepass, "", .flags = CONFIG_SENSITIVE,

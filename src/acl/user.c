@@ -144,7 +144,6 @@ static const userPolicy policy = {.find = findUser,
 
 /* ------------------------------------------------------------------ the feature */
 
-/* The server does not start with users it cannot understand. */
 static status init(reason *why) {
     if (aclConf.user_line_count && aclConf.aclfile[0]) {
         return reasonSet(
@@ -155,6 +154,13 @@ static status init(reason *why) {
     }
     usersSetTake(SLICE("default"), defaultRulesNew(strSlice(&aclConf.requirepass)));
     userSetPolicy(&policy);
+    return OK;
+}
+
+status aclLoadUsers(reason *why) {
+    hotCheck(threadIsMain());
+    check(!aclConf.users_are_loaded);
+    aclConf.users_are_loaded = true;
     if (!aclConf.aclfile[0]) return aclUserLinesApply(why);
     str errors = STR_EMPTY;
     status st = aclFileLoad(&errors);

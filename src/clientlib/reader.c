@@ -437,7 +437,8 @@ static itemResult readAggregate(valkeyReader *r, bool *opened) {
     if (result == ITEM_BAD) return failProtocol(r, "Bad multi-bulk length");
     if (result != ITEM_READ) return result;
     bool pairs = task->type == VALKEY_REPLY_MAP || task->type == VALKEY_REPLY_ATTR;
-    if (count < -1 || (r->maxelements > 0 && count > r->maxelements))
+    if (count < -1 || (r->maxelements > 0 && count > r->maxelements) ||
+        (pairs && count > LLONG_MAX / 2))
         return failProtocol(r, "Multi-bulk length out of range");
     if (count > LLONG_MAX / 16) return failMemory(r);
     if (count == -1) return readNil(r, used);

@@ -163,6 +163,7 @@ status serverFileOpen(clusterMap *m, bool *found, bool *intact, reason *why) {
 static void logFailure(const fileFailure *failure) {
     static const char *const steps[] = {
         [FILE_CREATE] = "Could not open temp cluster config file",
+        [FILE_OWNER] = "Could not set the owner of the temp cluster config file",
         [FILE_WRITE] = "Could not write tmp cluster config file",
         [FILE_SYNC] = "Could not sync tmp cluster config file",
         [FILE_RENAME] = "Could not rename tmp cluster config file",

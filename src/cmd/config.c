@@ -66,7 +66,7 @@ void configRewriteCommand(ctx *c) {
     reason why;
     if (!configFilePath()) {
         replyError(c, SLICE("ERR The server is running without a config file"));
-    } else if (configRewrite(false, &why) != OK) {
+    } else if (configRewrite(0, &why) != OK) {
         logWarning("CONFIG REWRITE failed: %s", why.text);
         replyErrorFormat(c, "ERR Rewriting config file: %s", why.text);
     } else {

@@ -595,7 +595,7 @@ static const char *const debug_help[] = {
 
 static void debugConfigRewrite(ctx *c) {
     reason why = {""};
-    if (configRewrite(true, &why) == OK) {
+    if (configRewrite(CONFIG_REWRITE_ALL, &why) == OK) {
         replyOk(c);
     } else {
         replyErrorFormat(c, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", why.text);

@@ -380,6 +380,15 @@ void configGet(const configOption *o, str *out) {
     }
 }
 
+bool configTextIsValue(const configOption *o, slice word) {
+    hotCheck(threadIsMain());
+    reason why;
+    int64_t number;
+    if (o->kind == CONFIG_KIND_SPECIAL || o->kind == CONFIG_KIND_FILE_ONLY) return false;
+    if (o->kind == CONFIG_KIND_STRING) return sliceEqual(loadString(o), word);
+    return parseNumber(o, &word, 1, &number, &why) == OK && number == loadNumber(o);
+}
+
 bool configDefault(const configOption *o, str *out) {
     hotCheck(threadIsMain());
     if (o->kind == CONFIG_KIND_SPECIAL || o->kind == CONFIG_KIND_STRING) {

@@ -46,6 +46,8 @@ enum configFlag {
     CONFIG_MAY_BE_BARE = 1u << 8, /* may have no value on the command line */
     CONFIG_APPLY_ALWAYS =
         1u << 9, /* CONFIG SET calls `apply` even if the value is the same: names of files */
+    CONFIG_ALWAYS_WRITTEN = 1u << 10, /* CONFIG REWRITE adds a line for the default, too */
+    CONFIG_OF_DATASET = 1u << 11,     /* the former only in programs with a dataset */
 };
 
 /* A word of an enum. With CONFIG_MULTI_WORD the values are bits, and the word for 0 means
@@ -70,6 +72,10 @@ typedef struct configSpecial {
     /* Adds the lines for CONFIG REWRITE; adding none removes the option from the file. NULL: one
      * line with the words of get(). */
     void (*rewrite)(configLines *lines);
+    /* The words of a line that undoes all lines before it. CONFIG REWRITE writes it after included
+     * files: if there are no lines else, and with `adds_up` always. */
+    const char *reset;
+    bool adds_up; /* several lines of a file accumulate */
     /* Instead of these, for rows that share their functions (settings of modules). The words are
      * joined by blanks. rewrite_of() appends what follows the name; false: no line. */
     status (*set_of)(const configOption *o, slice text, reason *why);
@@ -80,9 +86,12 @@ typedef struct configSpecial {
 /* A directive that is allowed only in a file or on the command line, and can be repeated. */
 typedef struct configFileOnly {
     int words_min, words_max; /* after the name */
-    /* What CONFIG REWRITE tells lines apart by: the name, or with 2 the name and the next word. New
-     * lines replace the old ones with the same key in their order; 0 means 1. */
-    int key_words;
+    /* How many words after the name CONFIG REWRITE tells lines apart by: new lines replace the old
+     * ones with the same key in their order. NULL: all have the same key. */
+    int (*key_words)(const slice *words, int count);
+    /* CONFIG REWRITE adds no line with the key of a line in an included file: the latter could not
+     * be overridden. */
+    bool once_per_key;
     /* When a line is taken: after all lines without a rank, those of lower ranks first, wherever
      * they are. NULL: where it is. */
     int (*rank)(const slice *words, int count);
@@ -211,8 +220,17 @@ void configPreset(const char *name, const char *text);
 bool configTakeKept(slice name, str *out);
 /* The first name whose value is kept still; NULL if there is none. */
 const char *configFirstKept(void);
+/* Reports the lines of all values that are kept still, as configLoad() does errors. */
+void configReportKept(const char *words, str *report);
 /* Absolute path of the file, NULL if there is none. */
 const char *configFilePath(void);
+/* Where the line is that configFileOnly.take() receives. */
+typedef enum configSource {
+    CONFIG_IN_INCLUDED_FILE,
+    CONFIG_IN_MAIN_FILE,
+    CONFIG_ON_COMMAND_LINE /* or in a file that it includes */
+} configSource;
+configSource configLineSource(void);
 
 /* ------------------------------------------------------------------ reading and changing values */
 
@@ -255,12 +273,15 @@ void configReport(str *out);
 
 /* ------------------------------------------------------------------ CONFIG REWRITE */
 
-/* Writes the current values to the file (with `all` also defaults). Comments, order and unknown
- * lines are kept, changed lines are replaced in place, repeated ones removed, new ones appended.
- * The file is replaced atomically. ERR_NOT_FOUND if there is no file. */
-status configRewrite(bool all, reason *why) MUST_USE;
+enum { CONFIG_REWRITE_ALL = 1 /* also defaults */, CONFIG_REWRITE_NO_DATASET = 2 };
+/* Writes the current values to the file. Comments, order and unknown lines are kept, lines of
+ * directives are replaced in place, repeated ones removed, new ones appended. ERR_NOT_FOUND if
+ * there is no file. */
+status configRewrite(unsigned flags, reason *why) MUST_USE;
 /* Adds a line with the option's name and `rest`, which must not contain a line end. */
 void configLinesAdd(configLines *lines, slice rest);
+/* The same for a default: it replaces a line with the same key, but is not added to the file. */
+void configLinesAddDefault(configLines *lines, slice rest);
 /* Appends a word, quoted if necessary. */
 void configAppendWord(str *out, slice word);
 /* Appends "100mb" if that is exact, else digits. */

@@ -24,11 +24,14 @@ static struct {
     char *path;   /* absolute path of the main file */
     char **names; /* of all files read; origins refer to them */
     int name_count;
+    configIncluded *included; /* lines of files that the main file includes */
+    int included_count;
 } files;
 
 /* A line that is taken after others: see configFileOnly.rank. */
 typedef struct rankedLine {
     int rank, number;
+    configSource source;
     const char *file;
     str line;
 } rankedLine;
@@ -39,6 +42,9 @@ typedef struct loader {
     const char *file;                     /* current file; NULL: the command line */
     const char *stack[INCLUDE_DEPTH_MAX]; /* absolute paths of the including files */
     int depth;
+    configSource source;
+    bool is_main; /* the main file is being read, and what it includes */
+    int includes; /* directives in the main file so far */
     rankedLine *ranked;
     int ranked_count;
     bool takes_ranked;
@@ -54,11 +60,25 @@ const configFileOnly configIgnored = {.words_min = 1, .words_max = 1, .take = ig
 
 const char *configFilePath(void) { return files.path; }
 
+static configSource line_source; /* of the line that is being taken */
+
+configSource configLineSource(void) {
+    hotCheck(threadIsMain());
+    return line_source;
+}
+
+const configIncluded *configIncludedLines(int *count) {
+    *count = files.included_count;
+    return files.included;
+}
+
 void configFileForget(void) {
     hotCheck(threadIsMain());
     for (int i = 0; i < files.name_count; i++) memFree(files.names[i]);
     memFree(files.names);
     memFree(files.path);
+    for (int i = 0; i < files.included_count; i++) strFree(&files.included[i].text);
+    memFree(files.included);
     memset(&files, 0, sizeof(files));
 }
 
@@ -200,6 +220,8 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
 typedef struct keptValue {
     struct keptValue *next;
     str name, text;
+    const char *file; /* NULL: the command line */
+    int line;
 } keptValue;
 
 static keptValue *kept;
@@ -211,13 +233,15 @@ static keptValue **findKept(slice name) {
 }
 
 /* The value of a name that a module may register later; a later line replaces an earlier one. */
-static status keepValue(const str *words, int count, reason *why) {
+static status keepValue(const loader *l, const str *words, int count, int number, reason *why) {
     if (count < 2) return reasonSet(why, ERR_SYNTAX, "Module config specified without value");
     keptValue **at = findKept(strSlice(&words[0]));
     if (!*at) {
         *at = memNew(keptValue);
         (*at)->name = strNew(strSlice(&words[0]));
     }
+    (*at)->file = l->file;
+    (*at)->line = number;
     strClear(&(*at)->text);
     for (int i = 1; i < count; i++) {
         if (i > 1) strAppendByte(&(*at)->text, ' ');
@@ -240,6 +264,15 @@ bool configTakeKept(slice name, str *out) {
 
 const char *configFirstKept(void) { return kept ? strText(&kept->name) : NULL; }
 
+void configReportKept(const char *words, str *report) {
+    hotCheck(threadIsMain());
+    for (const keptValue *k = kept; k; k = k->next) {
+        loader l = {.report = report, .file = k->file};
+        /* Without the value, which may be a secret. */
+        reportLine(&l, strSlice(&k->name), k->line, words, NULL);
+    }
+}
+
 /* "maxmemory 2gb" for the words of "maxmemory 2 gb"; NULL if they are something else. */
 static const char *joinUnit(loader *l, const configOption *o, const str *words, int count) {
     static const char *const units[] = {"b", "k", "kb", "m", "mb", "g", "gb", "%"};
@@ -259,9 +292,12 @@ static status takeWords(loader *l, const str *words, int count, int number, cons
                         reason *why) {
     hotCheck(count > 0);
     slice name = strSlice(&words[0]);
-    if (sliceIs(name, "include") && count == 2) return takeInclude(l, strText(&words[1]), why);
+    if (sliceIs(name, "include") && count == 2) {
+        l->includes += l->source == CONFIG_IN_MAIN_FILE;
+        return takeInclude(l, strText(&words[1]), why);
+    }
     configEntry *entry = configEntryFind(name);
-    if (!entry && memchr(name.ptr, '.', name.len)) return keepValue(words, count, why);
+    if (!entry && memchr(name.ptr, '.', name.len)) return keepValue(l, words, count, number, why);
     if (!entry) {
         *suggestion = suggestName(name);
         return reasonSet(why, ERR_NOT_FOUND, "Bad directive or wrong number of arguments");
@@ -291,10 +327,23 @@ static bool putAside(loader *l, slice line, int number, const str *words, int co
     l->ranked = memRealloc(l->ranked, sizeof(rankedLine) * (size_t)(l->ranked_count + 1));
     l->ranked[l->ranked_count++] = (rankedLine){.rank = o->file_only->rank(values, count - 1),
                                                 .number = number,
+                                                .source = l->source,
                                                 .file = l->file,
                                                 .line = strNew(line)};
     memFree(values);
     return true;
+}
+
+/* CONFIG REWRITE compares these lines with the values of then. */
+static void noteIncluded(const loader *l, slice line, const str *words) {
+    hotCheck(line.len > 0);
+    const configEntry *entry = configEntryFind(strSlice(&words[0]));
+    if (l->source != CONFIG_IN_INCLUDED_FILE || l->takes_ranked || !entry) return;
+    check(l->includes > 0);
+    files.included =
+        memRealloc(files.included, sizeof(configIncluded) * (size_t)(files.included_count + 1));
+    files.included[files.included_count++] =
+        (configIncluded){entry->option, strNew(line), l->includes - 1};
 }
 
 static void takeLine(loader *l, slice line, int number) {
@@ -308,6 +357,8 @@ static void takeLine(loader *l, slice line, int number) {
     }
     reason why = {""};
     const char *suggestion = NULL;
+    line_source = l->source;
+    if (count) noteIncluded(l, line, words);
     bool aside = count && putAside(l, line, number, words, count);
     if (count && !aside && takeWords(l, words, count, number, &suggestion, &why) != OK) {
         reportLine(l, line, number, why.text, suggestion);
@@ -315,20 +366,28 @@ static void takeLine(loader *l, slice line, int number) {
     strFreeWords(words, count);
 }
 
-/* Lines of the same rank in the order of their reading. */
+/* True if `r` is taken before `other`, which was read earlier. */
+static bool precedes(const rankedLine *r, const rankedLine *other) {
+    return r->rank != other->rank ? r->rank < other->rank : r->source < other->source;
+}
+
+/* Of the same rank those of the main file come after included ones, as CONFIG REWRITE writes only
+ * to the main file; else in the order of their reading. */
 static void takeRanked(loader *l) {
     l->takes_ranked = true;
     for (int taken = 0; taken < l->ranked_count; taken++) {
         rankedLine *next = NULL;
         for (int i = 0; i < l->ranked_count; i++) {
             rankedLine *r = &l->ranked[i];
-            if (r->line.len && (!next || r->rank < next->rank)) next = r;
+            if (r->line.len && (!next || precedes(r, next))) next = r;
         }
         l->file = next->file;
+        l->source = next->source;
         takeLine(l, strSlice(&next->line), next->number);
         strFree(&next->line);
     }
     l->file = NULL;
+    l->source = CONFIG_ON_COMMAND_LINE;
     memFree(l->ranked);
 }
 
@@ -368,9 +427,12 @@ static status takeFile(loader *l, const char *path, int *newlines, reason *why) 
         return reasonSet(why, ERR_IO, "Fatal error, can't open config file '%s': %s", name, words);
     }
     const char *outer = l->file;
+    configSource outer_source = l->source;
     l->stack[l->depth++] = name;
     l->file = name;
+    if (l->is_main) l->source = l->depth > 1 ? CONFIG_IN_INCLUDED_FILE : CONFIG_IN_MAIN_FILE;
     *newlines = takeLines(l, strSlice(&content));
+    l->source = outer_source;
     l->file = outer;
     l->depth--;
     strFree(&content);
@@ -443,13 +505,15 @@ static void reportApply(const configEntry *entry, const reason *why, void *arg) 
 
 status configLoad(int argc, const char *const *argv, str *report) {
     hotCheck(threadIsMain());
-    loader l = {.report = report};
+    loader l = {.report = report, .source = CONFIG_ON_COMMAND_LINE};
     int newlines = 0, first = 1;
     if (argc > 1 && (argv[1][0] != '-' || argv[1][1] == 0)) {
         first = 2;
         /* Must precede the `dir` directive, which changes the current directory. */
         if (argv[1][0] && argv[1][0] != '-') files.path = fileAbsolute(argv[1]);
+        l.is_main = files.path != NULL;
         if (argv[1][0]) newlines += takeMain(&l, argv[1]); /* an empty name means no file */
+        l.is_main = false;
     }
     if (argc > first && strcmp(argv[argc - 1], "-") == 0) {
         argc--;

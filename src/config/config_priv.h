@@ -48,9 +48,26 @@ void configApplyAtStart(void (*proc)(const configEntry *entry, const reason *why
 /* Frees the data of config_file.c. */
 void configFileForget(void);
 
+/* True if the option has the value that this word means; false for special options. */
+bool configTextIsValue(const configOption *o, slice word);
+
+/* A line of a file that the main file includes, as it was read at start. */
+typedef struct configIncluded {
+    const configOption *option;
+    str text;
+    int include; /* number of the include directive in the main file, from 0 on */
+} configIncluded;
+const configIncluded *configIncludedLines(int *count);
+
+typedef struct configNewLine {
+    str text;        /* without line end */
+    bool is_default; /* only replaces a line */
+    bool is_placed;
+} configNewLine;
+
 struct configLines {
     const char *name;
-    str *lines; /* vector of lines without line ends */
+    configNewLine *lines;
     int count, cap;
 };
 

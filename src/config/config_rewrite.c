@@ -2,9 +2,11 @@
  *
  * CONFIG REWRITE: writes the current values to the file the server was started with.
  *
- * Invariant: lines that are not options (comments, blank lines, includes, unknown names) are
- * unchanged. Values with blanks, quotes or line ends are quoted, so no value can produce an
- * additional line. Costs lines x options. Main thread only. */
+ * Invariants: comments, blank lines, includes and unknown names are unchanged, except line ends,
+ * which become LF. Values with blanks, quotes or line ends are quoted, so no value can produce an
+ * additional line. Included files are not written: what they set to another value is set again
+ * after them, and what they set already is not repeated. Costs lines x options. Main thread
+ * only. */
 #include "config/config.h"
 
 #include "base/base.h"
@@ -27,31 +29,43 @@ typedef struct rewrite {
     str content; /* the existing file */
     oldLine *lines;
     int count;
+    int *includes; /* indexes of its include directives */
+    int include_count;
     bool has_marker;
-    bool all; /* also write defaults */
+    unsigned flags; /* CONFIG_REWRITE_... */
     str appended;
 } rewrite;
 
 /* ------------------------------------------------------------------ building lines */
 
-static void addLine(configLines *lines, slice text) {
+static configNewLine *addLine(configLines *lines, slice rest) {
     hotCheck(lines->count <= lines->cap);
+    check(memchr(rest.ptr, '\n', rest.len) == NULL);
     if (lines->count == lines->cap) {
         lines->cap = lines->cap ? lines->cap * 2 : 4;
-        lines->lines = memRealloc(lines->lines, sizeof(str) * (size_t)lines->cap);
+        lines->lines = memRealloc(lines->lines, sizeof(configNewLine) * (size_t)lines->cap);
     }
-    lines->lines[lines->count++] = strNew(text);
+    configNewLine *line = &lines->lines[lines->count++];
+    *line = (configNewLine){.text = STR_EMPTY};
+    strAppendText(&line->text, lines->name);
+    if (rest.len) strAppendByte(&line->text, ' ');
+    strAppendSlice(&line->text, rest);
+    return line;
 }
 
 void configLinesAdd(configLines *lines, slice rest) {
     hotCheck(threadIsMain());
-    check(memchr(rest.ptr, '\n', rest.len) == NULL);
-    str line = STR_EMPTY;
-    strAppendText(&line, lines->name);
-    if (rest.len) strAppendByte(&line, ' ');
-    strAppendSlice(&line, rest);
-    addLine(lines, strSlice(&line));
-    strFree(&line);
+    (void)addLine(lines, rest);
+}
+
+void configLinesAddDefault(configLines *lines, slice rest) {
+    hotCheck(threadIsMain());
+    addLine(lines, rest)->is_default = true;
+}
+
+static void freeLines(configLines *lines) {
+    for (int i = 0; i < lines->count; i++) strFree(&lines->lines[i].text);
+    memFree(lines->lines);
 }
 
 void configAppendWord(str *out, slice word) {
@@ -119,7 +133,8 @@ static void addOptionLines(const configOption *o, configLines *lines) {
     if (is_bytes) {
         uint64_t bytes = *(const uint64_t *)o->at;
         configAppendMemory(&rest, bytes);
-    } else if (o->kind == CONFIG_KIND_STRING) {
+    } else if (o->kind == CONFIG_KIND_STRING ||
+               (o->kind == CONFIG_KIND_SPECIAL && !(o->flags & CONFIG_MULTI_WORD))) {
         strAppendQuoted(&rest, strSlice(&value));
     } else if (o->flags & CONFIG_MULTI_WORD) {
         appendWords(&rest, strSlice(&value));
@@ -133,23 +148,40 @@ static void addOptionLines(const configOption *o, configLines *lines) {
 
 /* ------------------------------------------------------------------ the existing file */
 
-static const configOption *optionOfLine(slice line) {
+static slice trimLine(slice line) {
     while (line.len && memchr(" \t\r", line.ptr[0], 3)) line.ptr++, line.len--;
-    if (line.len == 0 || line.ptr[0] == '#') return NULL;
-    str *words;
-    int count;
-    if (!strSplitWords(line, &words, &count)) return NULL;
-    const configEntry *entry = count ? configEntryFind(strSlice(&words[0])) : NULL;
-    strFreeWords(words, count);
-    if (!entry) return NULL;
-    bool is_ours =
-        entry->option->kind != CONFIG_KIND_FILE_ONLY || entry->option->file_only->rewrite;
-    return is_ours ? entry->option : NULL;
+    while (line.len && memchr(" \t\r", line.ptr[line.len - 1], 3)) line.len--;
+    return line;
 }
 
-static bool isMarker(slice line) {
-    while (line.len && memchr(" \t\r", line.ptr[line.len - 1], 3)) line.len--;
-    return sliceEqual(line, sliceMake(marker, sizeof(marker) - 1));
+static bool isOurs(const configEntry *entry) {
+    if (!entry) return false;
+    return entry->option->kind != CONFIG_KIND_FILE_ONLY || entry->option->file_only->rewrite;
+}
+
+/* Finds out what a line is. A setting of a module that is not loaded becomes a comment: with it the
+ * next start would fail. */
+static void examineLine(rewrite *r, oldLine *line) {
+    hotCheck(line >= r->lines);
+    slice text = trimLine(line->text);
+    if (sliceEqual(text, sliceMake(marker, sizeof(marker) - 1))) r->has_marker = true;
+    if (text.len == 0 || text.ptr[0] == '#') return;
+    str *words;
+    int count;
+    if (!strSplitWords(text, &words, &count)) return;
+    slice name = count ? strSlice(&words[0]) : SLICE("");
+    const configEntry *entry = configEntryFind(name);
+    if (isOurs(entry)) {
+        line->option = entry->option;
+    } else if (!entry && memchr(name.ptr, '.', name.len)) {
+        strAppendText(&line->changed, "# ??? ");
+        strAppendSlice(&line->changed, text);
+        line->is_changed = true;
+    } else if (sliceIs(name, "include") && count == 2) {
+        r->includes = memRealloc(r->includes, sizeof(int) * (size_t)(r->include_count + 1));
+        r->includes[r->include_count++] = (int)(line - r->lines);
+    }
+    strFreeWords(words, count);
 }
 
 static void splitLines(rewrite *r) {
@@ -161,17 +193,18 @@ static void splitLines(rewrite *r) {
         const char *end = memchr(rest.ptr, '\n', rest.len);
         size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
         slice text = {rest.ptr, len};
-        r->lines[r->count++] = (oldLine){.text = text, .option = optionOfLine(text)};
-        if (isMarker(text)) r->has_marker = true;
+        if (len && text.ptr[len - 1] == '\r') text.len--;
+        r->lines[r->count] = (oldLine){.text = text};
+        examineLine(r, &r->lines[r->count++]);
         len += end != NULL;
         rest = sliceMake(rest.ptr + len, rest.len - len);
     }
     check(r->count <= cap);
 }
 
-/* ------------------------------------------------------------------ merging */
+/* ------------------------------------------------------------------ comparing lines */
 
-/* True if both lines have the same meaning in different notation: blanks, quotes, alias, case. */
+/* True if both lines have the same words after the name. */
 static bool linesAgree(slice old, slice new_) {
     str *a, *b;
     int a_count, b_count;
@@ -185,14 +218,19 @@ static bool linesAgree(slice old, slice new_) {
     return agree;
 }
 
-/* The word that tells lines of the same option apart; empty if it has none. */
+/* The words that tell lines of the same option apart; empty if it has none. */
 static void keyOf(const configOption *o, slice line, str *key) {
     str *words;
     int count;
-    strClear(key);
-    if (o->kind != CONFIG_KIND_FILE_ONLY || o->file_only->key_words < 2) return;
+    if (o->kind != CONFIG_KIND_FILE_ONLY || !o->file_only->key_words) return;
     if (!strSplitWords(line, &words, &count)) return;
-    if (count > 1) strAppendSlice(key, strSlice(&words[1]));
+    slice *values = memNewArray(slice, (size_t)count + 1);
+    for (int i = 1; i < count; i++) values[i - 1] = strSlice(&words[i]);
+    int used = count > 1 ? o->file_only->key_words(values, count - 1) : 0;
+    for (int i = 0; i < used && i < count - 1; i++) {
+        strAppendQuoted(key, values[i]);
+    }
+    memFree(values);
     strFreeWords(words, count);
 }
 
@@ -206,11 +244,11 @@ static bool haveSameKey(const configOption *o, slice a, slice b) {
     return same;
 }
 
-/* The first of the new lines that has the key of the old one; an empty one was used already. */
-static str *newLineFor(const configOption *o, const configLines *lines, slice old) {
+/* The first of the new lines that has the key of the old one and no place yet; NULL: none. */
+static configNewLine *newLineFor(const configOption *o, const configLines *lines, slice old) {
     for (int i = 0; i < lines->count; i++) {
-        slice line = strSlice(&lines->lines[i]);
-        if (line.len && haveSameKey(o, old, line)) return &lines->lines[i];
+        configNewLine *line = &lines->lines[i];
+        if (!line->is_placed && haveSameKey(o, old, strSlice(&line->text))) return line;
     }
     return NULL;
 }
@@ -226,34 +264,147 @@ static bool isDefault(const configOption *o) {
     return same;
 }
 
+/* ------------------------------------------------------------------ included files */
+
+/* What the included lines of an option mean for its lines in the main file. */
+typedef struct inclusion {
+    bool any;
+    bool is_value; /* they alone give the current value */
+    int last_at;   /* index of the last include directive with such a line */
+} inclusion;
+
+/* Two values of an option are equal in whatever notation, e.g. 1024 and 1kb. */
+static bool isValueNow(const configOption *o, slice included, slice line) {
+    hotCheck(line.len > 0);
+    if (linesAgree(included, line)) return true;
+    str *words;
+    int count;
+    if (!strSplitWords(included, &words, &count)) return false;
+    bool same = count == 2 && configTextIsValue(o, strSlice(&words[1]));
+    strFreeWords(words, count);
+    return same;
+}
+
+/* Directives that stand for themselves (users, modules): what an included file says is not
+ * repeated, since it would be a second definition. */
+static void placeIncluded(const configOption *o, const configLines *lines, slice included) {
+    hotCheck(o->kind == CONFIG_KIND_FILE_ONLY);
+    for (int i = 0; i < lines->count; i++) {
+        configNewLine *line = &lines->lines[i];
+        slice text = strSlice(&line->text);
+        bool is_same = linesAgree(included, text) ||
+                       (o->file_only->once_per_key && haveSameKey(o, included, text));
+        if (line->is_placed || !is_same) continue;
+        line->is_placed = true;
+        return;
+    }
+}
+
+static inclusion compareIncluded(const rewrite *r, const configOption *o, const configLines *lines) {
+    inclusion in = {.last_at = -1};
+    bool adds_up = o->kind == CONFIG_KIND_SPECIAL && o->special->adds_up;
+    int matched = 0;
+    int count;
+    const configIncluded *included = configIncludedLines(&count);
+    for (int i = 0; i < count; i++) {
+        const configIncluded *line = &included[i];
+        if (line->option != o) continue;
+        slice text = strSlice(&line->text);
+        in.any = true;
+        in.last_at = line->include < r->include_count ? r->includes[line->include] : r->count;
+        if (o->kind == CONFIG_KIND_FILE_ONLY) {
+            placeIncluded(o, lines, text);
+        } else if (adds_up) {
+            bool same = matched >= 0 && matched < lines->count &&
+                        linesAgree(text, strSlice(&lines->lines[matched].text));
+            matched = same ? matched + 1 : -1;
+            in.is_value = matched == lines->count;
+        } else {
+            in.is_value = lines->count == 1 && isValueNow(o, text, strSlice(&lines->lines[0].text));
+        }
+    }
+    return in;
+}
+
+/* The lines that undo those of included files come first. */
+static void addReset(const configOption *o, configLines *lines) {
+    const configSpecial *s = o->special;
+    if (o->kind != CONFIG_KIND_SPECIAL || !s->reset || (lines->count && !s->adds_up)) return;
+    hotCheck(lines->count >= 0);
+    configNewLine *last = addLine(lines, sliceOf(s->reset));
+    configNewLine reset = *last;
+    memmove(lines->lines + 1, lines->lines, sizeof(configNewLine) * (size_t)(lines->count - 1));
+    lines->lines[0] = reset;
+}
+
+/* True if the option's lines in the main file take effect after those of included files. */
+static bool comeAfter(const rewrite *r, const configOption *o, int index) {
+    hotCheck(index >= 0);
+    for (int i = 0; i <= index && i < r->count; i++) {
+        if (r->lines[i].option == o) return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ merging */
+
 /* The new lines of an option replace its old ones with the same key in order; remaining old lines
- * are removed, remaining new ones appended. */
-static void placeOption(rewrite *r, const configOption *o) {
-    configLines lines = {.name = o->name};
-    addOptionLines(o, &lines);
+ * are removed. Returns true if there were any. */
+static bool replaceOld(rewrite *r, const configOption *o, const configLines *lines) {
     bool had_line = false;
     for (int i = 0; i < r->count; i++) {
         oldLine *old = &r->lines[i];
         if (old->option != o) continue;
         had_line = true;
-        str *line = newLineFor(o, &lines, old->text);
+        configNewLine *line = newLineFor(o, lines, old->text);
         if (!line) {
             old->is_dropped = true;
-        } else if (!linesAgree(old->text, strSlice(line))) {
-            old->changed = strNew(strSlice(line));
+        } else {
+            line->is_placed = true;
+            old->changed = strNew(strSlice(&line->text));
             old->is_changed = true;
         }
-        if (line) strFree(line);
     }
-    if (had_line || r->all || !isDefault(o)) {
-        for (int i = 0; i < lines.count; i++) {
-            if (!lines.lines[i].len) continue;
-            strAppendSlice(&r->appended, strSlice(&lines.lines[i]));
-            strAppendByte(&r->appended, '\n');
-        }
+    return had_line;
+}
+
+static void dropOld(rewrite *r, const configOption *o) {
+    hotCheck(o->kind != CONFIG_KIND_FILE_ONLY);
+    for (int i = 0; i < r->count; i++) {
+        if (r->lines[i].option == o) r->lines[i].is_dropped = true;
     }
-    for (int i = 0; i < lines.count; i++) strFree(&lines.lines[i]);
-    memFree(lines.lines);
+}
+
+/* True if an option without a line gets one. */
+static bool isAdded(const rewrite *r, const configOption *o) {
+    if (r->flags & CONFIG_REWRITE_ALL) return true;
+    if (!isDefault(o)) return true;
+    if ((o->flags & CONFIG_OF_DATASET) && (r->flags & CONFIG_REWRITE_NO_DATASET)) return false;
+    return (o->flags & CONFIG_ALWAYS_WRITTEN) != 0;
+}
+
+static void placeOption(rewrite *r, const configOption *o) {
+    configLines lines = {.name = o->name};
+    hotCheck(o->kind != CONFIG_KIND_TABLE);
+    addOptionLines(o, &lines);
+    inclusion in = compareIncluded(r, o, &lines);
+    bool had_line = false, is_value = o->kind != CONFIG_KIND_FILE_ONLY;
+    if (in.any && is_value && !in.is_value) addReset(o, &lines);
+    bool is_moved = in.any && is_value && !comeAfter(r, o, in.last_at);
+    bool adds_up = o->kind == CONFIG_KIND_SPECIAL && o->special->adds_up;
+    if (is_moved || (in.is_value && adds_up)) {
+        dropOld(r, o);
+    } else {
+        had_line = replaceOld(r, o, &lines);
+    }
+    bool is_added = in.any && is_value ? !in.is_value : had_line || isAdded(r, o);
+    for (int i = 0; i < lines.count && is_added; i++) {
+        const configNewLine *line = &lines.lines[i];
+        if (line->is_placed || (line->is_default && !(r->flags & CONFIG_REWRITE_ALL))) continue;
+        strAppendSlice(&r->appended, strSlice(&line->text));
+        strAppendByte(&r->appended, '\n');
+    }
+    freeLines(&lines);
 }
 
 static void joinLines(const rewrite *r, str *out) {
@@ -272,11 +423,11 @@ static void joinLines(const rewrite *r, str *out) {
     strAppendSlice(out, strSlice(&r->appended));
 }
 
-status configRewrite(bool all, reason *why) {
+status configRewrite(unsigned flags, reason *why) {
     hotCheck(threadIsMain());
     const char *path = configFilePath();
     if (!path) return reasonSet(why, ERR_NOT_FOUND, "The server is running without a config file");
-    rewrite r = {.all = all};
+    rewrite r = {.flags = flags};
     status st = fileReadAll(path, FILE_BYTES_MAX, &r.content, why);
     if (st != OK && st != ERR_NOT_FOUND) return st; /* a missing file is created */
     splitLines(&r);
@@ -284,8 +435,7 @@ status configRewrite(bool all, reason *why) {
     const configEntry *entries = configEntries(&count);
     for (int i = 0; i < count; i++) {
         const configOption *o = entries[i].option;
-        if (&entries[i] != entries[i].main) continue;
-        if (o->kind == CONFIG_KIND_FILE_ONLY && !o->file_only->rewrite) continue;
+        if (&entries[i] != entries[i].main || !isOurs(&entries[i])) continue;
         placeOption(&r, o);
     }
     str content = STR_EMPTY;
@@ -293,6 +443,7 @@ status configRewrite(bool all, reason *why) {
     st = fileReplace(path, strSlice(&content), NEW_FILE_MODE, why);
     for (int i = 0; i < r.count; i++) strFree(&r.lines[i].changed);
     memFree(r.lines);
+    memFree(r.includes);
     strFree(&r.content);
     strFree(&r.appended);
     strFree(&content);

@@ -208,7 +208,7 @@ const configOption engineOptions[] = {
     CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,
                 .flags = CONFIG_APPLY_AT_START, .apply = applyLatencyTracking),
     CONFIG_SPECIAL("latency-tracking-info-percentiles", &percentiles, "50 99 99.9",
-                   .flags = CONFIG_MULTI_WORD),
+                   .flags = CONFIG_MULTI_WORD | CONFIG_ALWAYS_WRITTEN),
     /* Restricted features. */
     CONFIG_ENUM("enable-protected-configs", engineConf.enable_protected_configs, allowed_words,
                 ALLOWED_NO, .flags = CONFIG_IMMUTABLE | CONFIG_PROTECTED),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations on whole files. Invariant: with fileReplace() the name always refers to the complete
- * old or the complete new content, also on disk, and no temporary file remains after a failure.
- * ANY_THREAD. */
+ * Operations on whole files. Invariant: where a file can be replaced, fileReplace() leaves the name
+ * with the complete old or the complete new content, also on disk, and no temporary file remains
+ * after a failure. ANY_THREAD. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -19,6 +19,8 @@
 #include "io/sys.h"
 
 #define READ_STEP ((size_t)64 * 1024)
+
+enum { LINKS_MAX = 40 };
 
 int fileOpen(const char *path, int flags, mode_t mode) {
     int fd;
@@ -90,13 +92,52 @@ static status failed(fileFailure *failure, fileStep step) {
 static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
                        fileFlush flush, fileFailure *failure) {
     /* Never more permissive than the old file, not even temporarily. */
-    if (old) mode = old->st_mode & 0777;
+    if (old) mode = old->st_mode & 0700;
     int fd = fileOpen(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return failed(failure, FILE_CREATE);
     status st = OK;
-    if (old && fchmod(fd, old->st_mode & 07777) != 0) {
-        st = failed(failure, FILE_CREATE);
+    /* fchown() precedes fchmod(), which gives rights to the group, and clears set-id bits. */
+    if (old && fchown(fd, old->st_uid, old->st_gid) != 0) {
+        st = failed(failure, FILE_OWNER);
+    } else if (old && fchmod(fd, old->st_mode & 07777) != 0) {
+        st = failed(failure, FILE_OWNER);
     } else if (writeAll(fd, content) != OK) {
+        st = failed(failure, FILE_WRITE);
+    } else if (flush != FILE_FLUSH_NONE && fileSync(fd) != 0) {
+        st = failed(failure, FILE_SYNC);
+    }
+    if (close(fd) != 0 && st == OK) st = failed(failure, FILE_WRITE);
+    return st;
+}
+
+/* ------------------------------------------------------------------ writing in place */
+
+/* True if the file cannot be replaced, but possibly written: it is mounted, its folder is not
+ * writable, or its owner cannot be given to another file. */
+static bool canOnlyBeWritten(const fileFailure *failure) {
+    hotCheck(failure->error != 0);
+    if (failure->step == FILE_OWNER) return true;
+    bool is_name = failure->step == FILE_CREATE || failure->step == FILE_RENAME;
+    int error = failure->error;
+    return is_name && (error == EACCES || error == EPERM || error == EROFS || error == EBUSY);
+}
+
+/* Overwrites an existing file. Disk space is reserved first, so that a full disk leaves the old
+ * content; a crash may leave a part of both. */
+static status writeInPlace(const char *path, slice content, off_t old_size, fileFlush flush,
+                           fileFailure *failure) {
+    hotCheck(old_size >= 0);
+    int fd = fileOpen(path, O_WRONLY | O_CLOEXEC, 0);
+    if (fd < 0) return failed(failure, FILE_CREATE);
+    status st = OK;
+    off_t len = (off_t)content.len;
+    int error = len > old_size ? posix_fallocate(fd, 0, len) : 0;
+    if (error) {
+        bool was_restored = ftruncate(fd, old_size) == 0;
+        (void)was_restored; /* else zeros follow the old content; the failure is told anyway */
+        errno = error;
+        st = failed(failure, FILE_WRITE);
+    } else if (writeAll(fd, content) != OK || ftruncate(fd, len) != 0) {
         st = failed(failure, FILE_WRITE);
     } else if (flush != FILE_FLUSH_NONE && fileSync(fd) != 0) {
         st = failed(failure, FILE_SYNC);
@@ -125,20 +166,53 @@ static str folderOf(const char *path) {
     return strNew(sliceMake(path, slash == path ? 1 : (size_t)(slash - path)));
 }
 
-status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
-                     fileFailure *failure) {
-    check(failure);
+/* The name of the file that a symbolic link refers to, which need not exist; `path` if it is no
+ * link. ERR_IO with errno if links form a loop. */
+static status followLinks(const char *path, str *out) {
+    strAppendText(out, path);
+    for (int links = 0; links < LINKS_MAX; links++) {
+        char target[PATH_MAX];
+        ssize_t len = readlink(strText(out), target, sizeof(target));
+        if (len < 0) return OK;
+        if (target[0] != '/') {
+            str folder = folderOf(strText(out));
+            strClear(out);
+            strAppendSlice(out, strSlice(&folder));
+            strAppendByte(out, '/');
+            strFree(&folder);
+        } else {
+            strClear(out);
+        }
+        strAppendSlice(out, sliceMake(target, (size_t)len));
+    }
+    errno = ELOOP;
+    return ERR_IO;
+}
+
+/* Fails with errno if `old` must not be replaced: who may not write a file must not get around it
+ * by the right to rename files in its folder. */
+static status checkOld(const char *path, const struct stat *old) {
+    if (!S_ISREG(old->st_mode)) {
+        errno = S_ISDIR(old->st_mode) ? EISDIR : EINVAL;
+        return ERR_IO;
+    }
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? OK : ERR_IO;
+}
+
+/* Replaces a file whose name is no link. `old` is NULL if there is none. */
+static status replaceFile(const char *path, slice content, const struct stat *old, mode_t mode,
+                          fileFlush flush, fileFailure *failure) {
     char id[17] = {0};
     randomHex(id, sizeof(id) - 1);
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s.%s.tmp", path, id);
-    struct stat old;
-    bool is_old = stat(path, &old) == 0;
-    status st = writeNew(name.ptr, content, is_old ? &old : NULL, mode, flush, failure);
+    status st = writeNew(name.ptr, content, old, mode, flush, failure);
     if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0) st = failed(failure, FILE_RENAME);
     /* If the file was not created, this removes nothing. */
     if (st != OK) unlink(name.ptr);
     strFree(&name);
+    if (st != OK && old && canOnlyBeWritten(failure))
+        return writeInPlace(path, content, old->st_size, flush, failure);
     if (st != OK || flush != FILE_FLUSH_ALL) return st;
     str folder = folderOf(path);
     const char *unused;
@@ -147,13 +221,28 @@ status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flu
     return st;
 }
 
+status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
+                     fileFailure *failure) {
+    check(failure);
+    str real = STR_EMPTY;
+    struct stat old;
+    status st = followLinks(path, &real);
+    bool is_old = st == OK && stat(strText(&real), &old) == 0;
+    if (is_old) st = checkOld(strText(&real), &old);
+    if (st != OK) {
+        st = failed(failure, FILE_CREATE);
+    } else {
+        st = replaceFile(strText(&real), content, is_old ? &old : NULL, mode, flush, failure);
+    }
+    strFree(&real);
+    return st;
+}
+
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
     static const char *const steps[] = {
-        [FILE_CREATE] = "create",
-        [FILE_WRITE] = "write",
-        [FILE_SYNC] = "fsync",
-        [FILE_RENAME] = "rename",
-        [FILE_SYNC_FOLDER] = "fsync the directory of",
+        [FILE_CREATE] = "write",  [FILE_OWNER] = "set the owner of",
+        [FILE_WRITE] = "write",   [FILE_SYNC] = "fsync",
+        [FILE_RENAME] = "rename", [FILE_SYNC_FOLDER] = "fsync the directory of",
     };
     fileFailure failure;
     if (fileReplaceAs(path, content, mode, FILE_FLUSH_ALL, &failure) == OK) return OK;

@@ -15,8 +15,11 @@
 /* Reads at most `max` bytes of `path` ("-" is standard input). The caller frees `out`. */
 status fileReadAll(const char *path, size_t max, str *out, reason *why) MUST_USE;
 /* Replaces the content of `path` so that a crash leaves either the old or the new content:
- * temporary file in the same directory, fsync, rename, fsync of the directory. Keeps the mode of an
- * existing file; `mode` is for a new one. */
+ * temporary file in the same directory, fsync, rename, fsync of the directory. Keeps mode and owner
+ * of an existing file, and writes the file that a symbolic link refers to; `mode` is for a new one.
+ * A file that can only be written (it is mounted alone, its folder is not writable, it belongs to
+ * another user) is overwritten in place, with fsync: a crash then may leave a part. Fails if this
+ * process may not write the existing file. */
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) MUST_USE;
 
 /* What is on disk before a replaced file gets its name. Without FILE_FLUSH_ALL a crash of the
@@ -24,7 +27,8 @@ status fileReplace(const char *path, slice content, mode_t mode, reason *why) MU
  * the process always leaves one of the two. */
 typedef enum fileFlush { FILE_FLUSH_NONE, FILE_FLUSH_CONTENT, FILE_FLUSH_ALL } fileFlush;
 typedef enum fileStep {
-    FILE_CREATE,
+    FILE_CREATE, /* or the existing file must not be written */
+    FILE_OWNER,
     FILE_WRITE,
     FILE_SYNC,
     FILE_RENAME,

@@ -226,7 +226,10 @@ int netListenUnix(const char *path, mode_t mode, const char *group, int backlog,
         reasonSetErrno(why, "socket");
         return -1;
     }
-    unlink(path); /* usually it does not exist; if it cannot be removed, bind() reports the error */
+    /* What a former process has left is removed, no other file. If it cannot be, bind() reports
+     * the error. */
+    struct stat old;
+    if (lstat(path, &old) == 0 && (S_ISSOCK(old.st_mode) || S_ISLNK(old.st_mode))) unlink(path);
     if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
         reasonSetErrno(why, "bind");
         goto fail;

@@ -27,9 +27,21 @@ typedef struct moduleLine {
 
 static moduleLine *lines, **last_line = &lines;
 
+static bool isLine(const moduleLine *line, const slice *words, int count) {
+    hotCheck(count > 0);
+    bool same = line->count == count;
+    for (int i = 0; i < count && same; i++) same = sliceEqual(strSlice(&line->words[i]), words[i]);
+    return same;
+}
+
+/* A repeated line is ignored: a module cannot be loaded twice, and one that was given on the
+ * command line is in the file after CONFIG REWRITE. */
 static status takeLine(const slice *words, int count, reason *why) {
     hotCheck(count > 0);
     (void)why; /* any path may exist when modules are loaded */
+    for (const moduleLine *line = lines; line; line = line->next) {
+        if (isLine(line, words, count)) return OK;
+    }
     moduleLine *line = memNew(moduleLine);
     line->words = memNewArray(str, (size_t)count);
     line->count = count;
@@ -53,8 +65,17 @@ static void rewriteLines(configLines *out) {
     }
 }
 
-static const configFileOnly loadmodule = {
-    .words_min = 1, .words_max = INT32_MAX, .take = takeLine, .rewrite = rewriteLines};
+static int keyWords(const slice *words, int count) {
+    (void)words, (void)count; /* the path */
+    return 1;
+}
+
+static const configFileOnly loadmodule = {.words_min = 1,
+                                          .words_max = INT32_MAX,
+                                          .take = takeLine,
+                                          .rewrite = rewriteLines,
+                                          .key_words = keyWords,
+                                          .once_per_key = true};
 
 static const configOption options[] = {
     CONFIG_FILE_ONLY("loadmodule", &loadmodule),
@@ -63,6 +84,12 @@ static const configOption options[] = {
 };
 
 bool modulesAreStarting(void) { return lines != NULL; }
+
+bool modulesCheckSettings(str *report) {
+    if (lines || !configFirstKept()) return true;
+    configReportKept("Module Configuration detected without loadmodule directive", report);
+    return false;
+}
 
 status modulesLoadConfigured(reason *why) {
     while (lines) { /* the line is removed when its module is loaded */
@@ -85,6 +112,10 @@ status modulesLoadConfigured(reason *why) {
     const char *unused = configFirstKept();
     if (!unused) return OK;
     logWarning("Unused Module Configuration: %s", unused);
+    str report = STR_EMPTY;
+    configReportKept("No module has registered this setting", &report);
+    logWarning("%s", strText(&report));
+    strFree(&report);
     return reasonSet(why, ERR_NOT_FOUND,
                      "Module Configuration detected without loadmodule directive or no ApplyConfig "
                      "call: aborting");

@@ -18,6 +18,8 @@ extern const gate moduleBusyGate; /* while a module serves others during long wo
 void modulesAppendInfo(str *out);
 /* True while the modules of the configuration are being loaded. */
 bool modulesAreStarting(void);
+/* Reports settings of modules in a configuration that loads no module. False if there are any. */
+bool modulesCheckSettings(str *report);
 /* Loads the modules of `loadmodule` lines, in their order, before the dataset. The first failure
  * ends the start. */
 status modulesLoadConfigured(reason *why) MUST_USE;

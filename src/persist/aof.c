@@ -46,6 +46,7 @@ static struct {
     int64_t time_s; /* of the last annotation */
     uint64_t appended, written, synced;
     bool syncing;      /* a background fsync of `file` has not ended */
+    int closing;       /* files before `file` whose last background fsync has not ended */
     int64_t synced_ms; /* start of the last fsync */
     bool sync_is_slow; /* it was reported */
     uint64_t delayed;  /* background fsyncs that were slow */
@@ -146,7 +147,12 @@ static int runSync(void *arg) {
 static void syncDone(void *arg, int error) {
     hotCheck(((const syncJob *)arg)->number <= aof.written);
     syncJob *job = arg;
-    if (job->current) aof.syncing = false;
+    if (job->current) {
+        aof.syncing = false;
+    } else {
+        aof.closing--;
+    }
+    check(aof.closing >= 0);
     if (error) {
         if (!aof.sync_error)
             logWarning(
@@ -166,14 +172,22 @@ static void syncInBackground(int fd, bool close) {
     hotCheck(close || !aof.syncing);
     syncJob *job = memNew(syncJob);
     *job = (syncJob){.fd = fd, .close = close, .current = !close, .number = aof.written};
-    if (job->current) aof.syncing = true;
-    if (job->current) aof.sync_is_slow = false;
+    if (job->current) {
+        aof.syncing = true;
+        aof.sync_is_slow = false;
+    } else {
+        aof.closing++;
+    }
     bioSubmitTask(BIO_FSYNC, runSync, syncDone, job);
 }
 
 static void syncNow(void) {
     hotCheck(aof.file.fd >= 0);
     int64_t began_ms = clockMonoMs();
+    if (aof.closing) { /* changes of the former file count only with its fsync */
+        bioDrain(BIO_FSYNC);
+        bioComplete();
+    }
     int error = appendFileSync(aof.file.fd);
     latencyNote("aof-fsync-always", clockMonoMs() - began_ms);
     if (error) {
@@ -183,7 +197,7 @@ static void syncNow(void) {
         _exit(1); /* without cleaning up what other threads use */
     }
     aof.synced_ms = began_ms;
-    if (aof.sync_error) return; /* earlier changes may be missing on disk */
+    if (aof.sync_error || aof.closing) return; /* earlier changes may be missing on disk */
     aof.synced = aof.written;
     blockNotify(BLOCK_OFFSET);
 }

@@ -55,7 +55,8 @@ static void getSave(str *out) {
     }
 }
 
-static const configSpecial save_points = {.set = setSave, .get = getSave};
+static const configSpecial save_points = {
+    .set = setSave, .get = getSave, .reset = "\"\"", .adds_up = true};
 
 /* ------------------------------------------------------------------ dir */
 
@@ -130,7 +131,9 @@ static status applyAppendonly(reason *why) {
 const configOption persistOptions[] = {
     /* Snapshots. */
     CONFIG_SPECIAL("save", &save_points, "3600 1 300 100 60 10000",
-                   .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE, .apply = applySaving),
+                   .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE | CONFIG_ALWAYS_WRITTEN |
+                            CONFIG_OF_DATASET,
+                   .apply = applySaving),
     CONFIG_SPECIAL("dir", &working_folder, NULL,
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,

@@ -4,6 +4,7 @@
  * would cost time for each; so a file that could not be loaded is read a second time. */
 #include "persist/rdb_damage.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -68,7 +69,11 @@ void rdbDamageLog(const char *path) {
     static const rdbFileHandler handler = {.key = onKey, .doing = onStep};
     reason why;
     rdbFileSource from;
-    if (rdbFileSourceOpen(&from, path, &why) != OK) return;
+    if (rdbFileSourceOpen(&from, path, &why) != OK) {
+        logWarning("Fatal error: can't open the RDB file %s for reading: %s", path,
+                   strerror(errno));
+        return;
+    }
     const rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
                                     .relaxed = rdbVersionsRelaxed(),
                                     .check_checksum = true};

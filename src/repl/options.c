@@ -70,7 +70,7 @@ static void rewriteReplicaof(configLines *lines) {
 }
 
 static const configSpecial primary_address = {
-    .set = setReplicaof, .get = getReplicaof, .rewrite = rewriteReplicaof};
+    .set = setReplicaof, .get = getReplicaof, .rewrite = rewriteReplicaof, .reset = "no one"};
 
 enum { BACKLOG_BYTES_MIN = 16 * 1024 };
 

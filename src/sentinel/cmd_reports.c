@@ -180,6 +180,12 @@ void sentinelCkquorumCommand(ctx *c) {
     if (!primary) return;
     int usable = 1, voters = (int)primary->sentinels.count + 1;
     SENTINEL_EACH(i, &primary->sentinels) usable += !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN));
+    if (!serverSentinelCanSave()) {
+        replyError(c,
+                   SLICE("NOQUORUM This Sentinel cannot save its configuration file, so it gives "
+                         "no vote and starts no failover"));
+        return;
+    }
     bool no_quorum = usable < primary->quorum, no_majority = usable < voters / 2 + 1;
     str text = STR_EMPTY;
     if (!no_quorum && !no_majority) {

@@ -127,9 +127,13 @@ static status takeMonitor(sentinelView *v, const slice *words, reason *why) {
     int64_t quorum = sentinelReadNumber(words[3]);
     if (quorum <= 0) return reasonSet(why, ERR_RANGE, "Quorum must be 1 or greater.");
     if (!sentinelNameIsValid(words[0])) return reasonSet(why, ERR_SYNTAX, "Invalid master name.");
+    /* The main file, to which all changes are written, replaces what an included file says. */
+    primary = sentinelFindPrimary(v, words[0]);
+    if (primary && primary->is_included && configLineSource() == CONFIG_IN_MAIN_FILE)
+        sentinelRemove(v, primary);
     switch (
         sentinelAddPrimary(v, words[0], words[1], sentinelReadNumber(words[2]), quorum, &primary)) {
-    case OK: return OK;
+    case OK: primary->is_included = configLineSource() == CONFIG_IN_INCLUDED_FILE; return OK;
     case ERR_RANGE: return reasonSet(why, ERR_RANGE, "Invalid port number.");
     case ERR_EXISTS: return reasonSet(why, ERR_EXISTS, "Duplicate master name.");
     default:
@@ -370,14 +374,42 @@ int sentinelLineRank(const slice *words, int count) {
     return d ? d->rank : RANK_PRIMARY;
 }
 
+int sentinelLineKeyWords(const slice *words, int count) {
+    hotCheck(count > 0);
+    (void)count;
+    const directive *d = findDirective(words[0]);
+    return d && d->rank == RANK_PROCESS ? 1 : 2;
+}
+
+/* Primaries whose "monitor" line was refused: that error is enough, lines about them are not
+ * reported. */
+static void quoteName(slice name, str *out) {
+    strAppendQuoted(out, name);
+    strAppendByte(out, '\n');
+}
+
+static bool wasRefused(const sentinelView *v, slice name) {
+    str quoted = STR_EMPTY;
+    if (!v->refused_names.len) return false;
+    quoteName(name, &quoted);
+    bool found = strstr(strText(&v->refused_names), strText(&quoted)) != NULL;
+    strFree(&quoted);
+    return found;
+}
+
 status sentinelLineTake(sentinelView *v, const slice *words, int count, reason *why) {
     if (count == 0) return OK; /* --sentinel */
     const directive *d = findDirective(words[0]);
     int given = count - 1 - (d && d->rank >= RANK_PRIMARY);
-    if (!d || given < d->count || given > d->count_max)
+    if (!d || given < d->count || given > d->count_max) {
+        if (d && d->rank == RANK_MONITOR && count > 1) quoteName(words[1], &v->refused_names);
         return reasonSet(why, ERR_SYNTAX, "Unrecognized sentinel configuration statement.");
-    if (d->take) return d->take(v, words + 1, why);
+    }
+    status st = d->take ? d->take(v, words + 1, why) : OK;
+    if (st != OK && d->rank == RANK_MONITOR) quoteName(words[1], &v->refused_names);
+    if (d->take) return st;
     sentinelInstance *primary = sentinelFindPrimary(v, words[1]);
+    if (!primary && wasRefused(v, words[1])) return OK;
     if (!primary) return reasonSet(why, ERR_NOT_FOUND, "No such master with specified name.");
     slice values[3] = {{"", 0}, {"", 0}, {"", 0}};
     check(given <= (int)COUNT_OF(values));
@@ -388,7 +420,7 @@ status sentinelLineTake(sentinelView *v, const slice *words, int count, reason *
 /* ------------------------------------------------------------------ writing */
 
 typedef struct lineWriter {
-    void (*add)(void *arg, slice line);
+    void (*add)(void *arg, slice line, bool is_default);
     void *arg;
     str line;
 } lineWriter;
@@ -401,16 +433,26 @@ static void begin(lineWriter *w, const char *name, const sentinelInstance *prima
     configAppendWord(&w->line, strSlice(&primary->name));
 }
 
-static void end(lineWriter *w) {
+static void endAs(lineWriter *w, bool is_default) {
     hotCheck(w->line.len > 0);
-    w->add(w->arg, strSlice(&w->line));
+    w->add(w->arg, strSlice(&w->line), is_default);
 }
+
+static void end(lineWriter *w) { endAs(w, false); }
 
 static void writeNumber(lineWriter *w, const char *name, const sentinelInstance *primary,
                         int64_t value) {
     begin(w, name, primary);
     strAppendFormat(&w->line, " %lld", (long long)value);
     end(w);
+}
+
+/* The default is written only instead of a line that the file has. */
+static void writeOption(lineWriter *w, const char *name, const sentinelInstance *primary,
+                        int64_t value, int64_t usual) {
+    begin(w, name, primary);
+    strAppendFormat(&w->line, " %lld", (long long)value);
+    endAs(w, value == usual);
 }
 
 static void writeQuoted(lineWriter *w, const char *name, const sentinelInstance *primary,
@@ -437,18 +479,15 @@ static void appendAddr(lineWriter *w, const sentinelView *v, const sentinelAddr 
 
 static void writeOptions(lineWriter *w, const sentinelInstance *i) {
     hotCheck(i->kind == INSTANCE_PRIMARY);
-    if (i->down_after_ms != DOWN_AFTER_MS)
-        writeNumber(w, "down-after-milliseconds", i, i->down_after_ms);
-    if (i->refused_after_ms) writeNumber(w, "refused-after-milliseconds", i, i->refused_after_ms);
-    if (i->failover_timeout_ms != FAILOVER_TIMEOUT_MS)
-        writeNumber(w, "failover-timeout", i, i->failover_timeout_ms);
-    if (i->parallel_syncs != PARALLEL_SYNCS) writeNumber(w, "parallel-syncs", i, i->parallel_syncs);
+    writeOption(w, "down-after-milliseconds", i, i->down_after_ms, DOWN_AFTER_MS);
+    writeOption(w, "refused-after-milliseconds", i, i->refused_after_ms, 0);
+    writeOption(w, "failover-timeout", i, i->failover_timeout_ms, FAILOVER_TIMEOUT_MS);
+    writeOption(w, "parallel-syncs", i, i->parallel_syncs, PARALLEL_SYNCS);
     writeQuoted(w, "notification-script", i, &i->notification_script);
     writeQuoted(w, "client-reconfig-script", i, &i->reconfig_script);
     writeQuoted(w, "auth-pass", i, &i->auth_pass);
     writeQuoted(w, "auth-user", i, &i->auth_user);
-    if (i->reboot_down_after_ms)
-        writeNumber(w, "primary-reboot-down-after-period", i, i->reboot_down_after_ms);
+    writeOption(w, "primary-reboot-down-after-period", i, i->reboot_down_after_ms, 0);
 }
 
 /* Names of which one got its address later may be the same replica. */
@@ -515,23 +554,28 @@ static void writePrimary(lineWriter *w, const sentinelView *v, const sentinelIns
     }
 }
 
-static void writeWord(lineWriter *w, const char *name, const char *word) {
+static void writeWord(lineWriter *w, const char *name, const char *word, bool is_default) {
     begin(w, name, NULL);
     strAppendFormat(&w->line, " %s", word);
-    end(w);
+    endAs(w, is_default);
 }
 
-void sentinelLinesWrite(const sentinelView *v, void (*add)(void *arg, slice line), void *arg) {
+static void writeSwitch(lineWriter *w, const char *name, bool value, bool usual) {
+    writeWord(w, name, value ? "yes" : "no", value == usual);
+}
+
+void sentinelLinesWrite(const sentinelView *v, void (*add)(void *arg, slice line, bool is_default),
+                        void *arg) {
     lineWriter w = {.add = add, .arg = arg};
     check(v->id[0]);
-    writeWord(&w, "myid", v->id);
-    if (!v->deny_scripts) writeWord(&w, "deny-scripts-reconfig", "no");
-    if (v->resolve_hostnames) writeWord(&w, "resolve-hostnames", "yes");
-    if (v->announce_hostnames) writeWord(&w, "announce-hostnames", "yes");
+    writeWord(&w, "myid", v->id, false);
+    writeSwitch(&w, "deny-scripts-reconfig", v->deny_scripts, true);
+    writeSwitch(&w, "resolve-hostnames", v->resolve_hostnames, false);
+    writeSwitch(&w, "announce-hostnames", v->announce_hostnames, false);
     SENTINEL_EACH(primary, &v->primaries) writePrimary(&w, v, primary);
     writeNumber(&w, "current-epoch", NULL, (int64_t)v->current_epoch);
     writeQuoted(&w, "announce-ip", NULL, &v->announce_ip);
-    if (v->announce_port) writeNumber(&w, "announce-port", NULL, v->announce_port);
+    writeOption(&w, "announce-port", NULL, v->announce_port, 0);
     writeQuoted(&w, "sentinel-user", NULL, &v->user);
     writeQuoted(&w, "sentinel-pass", NULL, &v->pass);
     strFree(&w.line);

@@ -14,8 +14,12 @@
 enum { SENTINEL_LINE_RANKS = 4 };
 int sentinelLineRank(const slice *words, int count);
 status sentinelLineTake(sentinelView *v, const slice *words, int count, reason *why) MUST_USE;
-/* Passes each line to `add`, without the word "sentinel". */
-void sentinelLinesWrite(const sentinelView *v, void (*add)(void *arg, slice line), void *arg);
+/* How many of the words tell lines apart. */
+int sentinelLineKeyWords(const slice *words, int count);
+/* Passes each line to `add`, without the word "sentinel"; also those of defaults, which need not be
+ * written. */
+void sentinelLinesWrite(const sentinelView *v, void (*add)(void *arg, slice line, bool is_default),
+                        void *arg);
 
 /* Numbers as they are read from lines: digits with what follows ignored; 0 without any. */
 int64_t sentinelReadNumber(slice text);

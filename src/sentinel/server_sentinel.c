@@ -25,9 +25,13 @@ enum { HZ_MIN = 10, HZ_RANGE = 10, CRASH_EXIT = 99 };
 
 sentinelView serverView;
 scriptQueue serverScripts;
-static bool is_running, is_unsaved;
+static bool is_running;
+static bool save_is_due; /* at the end of this turn */
+static bool is_unsaved;  /* the last save has failed */
 
 bool serverSentinelIsRunning(void) { return is_running; }
+
+bool serverSentinelCanSave(void) { return !is_unsaved || serverSentinelSave(); }
 
 /* The wall clock: a failover that was started before a restart counts, and jumps are noticed. */
 sentinelView *serverViewNow(void) {
@@ -53,8 +57,9 @@ static void event(sentinelView *v, logLevel level, const char *name, slice text,
 bool serverSentinelSave(void) {
     reason why;
     hotCheck(threadIsMain());
-    is_unsaved = false;
-    if (configRewrite(false, &why) == OK) {
+    save_is_due = false;
+    is_unsaved = configRewrite(CONFIG_REWRITE_NO_DATASET, &why) != OK;
+    if (!is_unsaved) {
         logNotice("Sentinel new configuration saved on disk");
         return true;
     }
@@ -70,11 +75,11 @@ static bool save(sentinelView *v) {
 
 static void saveSoon(sentinelView *v) {
     hotCheck(v == &serverView);
-    is_unsaved = true;
+    save_is_due = true;
 }
 
 static void saveTurn(void) {
-    if (is_unsaved) (void)serverSentinelSave(); /* a failure is logged */
+    if (save_is_due) (void)serverSentinelSave(); /* a failure is logged */
 }
 
 static void runScript(sentinelView *v, slice path, int count, const slice *args) {
@@ -176,12 +181,18 @@ static status takeLine(const slice *words, int count, reason *why) {
     return sentinelLineTake(&serverView, words, count, why);
 }
 
-static void addLine(void *arg, slice line) { configLinesAdd(arg, line); }
+static void addLine(void *arg, slice line, bool is_default) {
+    if (is_default) {
+        configLinesAddDefault(arg, line);
+    } else {
+        configLinesAdd(arg, line);
+    }
+}
 
 static void writeLines(configLines *lines) { sentinelLinesWrite(&serverView, addLine, lines); }
 
 static const configFileOnly sentinel_line = {.words_max = INT32_MAX,
-                                             .key_words = 2,
+                                             .key_words = sentinelLineKeyWords,
                                              .rank = lineRank,
                                              .take = takeLine,
                                              .rewrite = writeLines};

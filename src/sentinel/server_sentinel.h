@@ -14,6 +14,8 @@ extern scriptQueue serverScripts;
 sentinelView *serverViewNow(void);
 /* Writes the file; false with the reason in the log. */
 bool serverSentinelSave(void);
+/* False if the last save has failed and one more fails: no vote is given then. */
+bool serverSentinelCanSave(void);
 bool serverSentinelIsRunning(void);
 
 #endif

@@ -31,6 +31,7 @@ void sentinelViewClear(sentinelView *v) {
     SENTINEL_EACH(primary, &v->primaries) sentinelRemove(v, primary);
     check(listIsEmpty(&v->primaries));
     strFree(&v->announce_ip);
+    strFree(&v->refused_names);
     strFree(&v->user);
     strFree(&v->pass);
 }

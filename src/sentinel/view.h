@@ -146,7 +146,7 @@ typedef struct sentinelInstance {
     /* of replicas */
     int64_t link_down_ms; /* how long its link to the primary is down */
     bool link_up, is_announced;
-    bool was_replica;     /* this process has said that it follows the primary */
+    bool was_replica, is_included; /* follows the primary; its line is in an included file */
     bool is_loaded;       /* known from the file alone: it has not said yet whom it follows */
     bool is_unsure;       /* a leader may have promoted it: others are asked for their votes */
     uint64_t promoted_in; /* the epoch in which `promoter` seems to have promoted it; 0: none */
@@ -215,7 +215,7 @@ struct sentinelView {
     uint64_t tilt_count;
     unsigned simulated;
     sentinelPeriods periods;
-    str announce_ip, user, pass;
+    str announce_ip, user, pass, refused_names; /* refused: primaries whose lines had errors */
     int announce_port;
     bool resolve_hostnames, announce_hostnames, deny_scripts;
 };

@@ -127,7 +127,8 @@ void commandLineRunConfig(int argc, char **argv) {
     if (strict) argc--, argv++;
     str report = STR_EMPTY;
     /* The option itself takes the place of the program's name in argv. */
-    bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK;
+    bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK &&
+                serverDirectivesFit(&report);
     if (!good) {
         fputs(strText(&report), stderr);
     } else if (print) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acl/acl.h"
 #include "base/base.h"
 #include "base/build_info.h"
 #include "base/hash.h"
@@ -48,28 +49,21 @@ int serverDatabaseCount(void) {
 
 const char *serverConfigFile(void) { return configFilePath() ? configFilePath() : ""; }
 
-/* Checks combinations of directives. */
-static bool directivesFit(str *report) {
+bool serverDirectivesFit(str *report) {
     str primary = STR_EMPTY;
     configGet(configFind(SLICE("replicaof")), &primary);
     bool fit = !serverIsCluster() || primary.len == 0;
     strFree(&primary);
     if (!fit) strAppendText(report, "replicaof directive not allowed in cluster mode\n");
+    /* Sentinel ignores settings of modules, as it does other directives of servers. */
+    if (serverModeNow()->has_dataset && !modulesCheckSettings(report)) fit = false;
     return fit;
-}
-
-/* Settings of modules: a process without them has none. */
-static bool namesAreKnown(str *report) {
-    const char *unknown = serverModeNow()->has_dataset ? NULL : configFirstKept();
-    if (!unknown) return true;
-    strAppendFormat(report, "'%s' is not a directive of this program\n", unknown);
-    return false;
 }
 
 static void loadConfiguration(int argc, char **argv) {
     str report = STR_EMPTY;
-    if (configLoad(argc, (const char *const *)argv, &report) == OK && directivesFit(&report) &&
-        namesAreKnown(&report)) {
+    if (configLoad(argc, (const char *const *)argv, &report) == OK &&
+        serverDirectivesFit(&report)) {
         strFree(&report);
         return;
     }
@@ -170,6 +164,14 @@ static void openListeners(void) {
 static void loadModules(void) {
     reason why;
     if (modulesLoadConfigured(&why) == OK) return;
+    logWarning("%s", why.text);
+    exit(1);
+}
+
+/* Rules of users can name commands of modules. No client has been served before. */
+static void loadUsers(void) {
+    reason why;
+    if (aclLoadUsers(&why) == OK) return;
     logWarning("%s", why.text);
     exit(1);
 }
@@ -305,10 +307,11 @@ int main(int argc, char **argv) {
     } else {
         logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
     }
-    if (mode->begin) mode->begin();
     infoMemoryStarted();
+    if (mode->has_dataset) loadModules();
+    loadUsers();
+    if (mode->begin) mode->begin();
     if (mode->has_dataset) {
-        loadModules();
         logNotice("Server initialized");
         loadDataset();
     }

@@ -93,6 +93,8 @@ enum { EXIT_BAD_CONFIG = 2 };
  * needs nothing, the second the tables of directives and commands. */
 void commandLineRunEarly(int argc, char **argv);
 void commandLineRunConfig(int argc, char **argv);
+/* Checks combinations of directives after configLoad(); false with the errors in `report`. */
+bool serverDirectivesFit(str *report);
 
 /* Installs signal handlers, which only set a flag and wake the loop. */
 void signalsInit(void);

@@ -73,7 +73,7 @@ const char *serverUriParse(const char *uri, serverUri *out) {
     const char *login_end = strchr(at, '@');
     if (login_end) {
         const char *colon = memchr(at, ':', (size_t)(login_end - at));
-        if (colon) wrong = decode(at, colon, &out->user);
+        if (colon && colon > at) wrong = decode(at, colon, &out->user); /* ":password": no user */
         if (!wrong) wrong = decode(colon ? colon + 1 : at, login_end, &out->password);
         if (wrong) return wrong;
         at = login_end + 1;
@@ -82,6 +82,11 @@ const char *serverUriParse(const char *uri, serverUri *out) {
     if (end > at) takeAddress(at, end, out);
     if (path && path[1]) out->db = atoi(path + 1);
     return NULL;
+}
+
+slice serverHostBare(slice host) {
+    bool is_bracketed = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+    return is_bracketed ? sliceMake(host.ptr + 1, host.len - 2) : host;
 }
 
 void serverUriClear(serverUri *uri) {

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "base/slice.h"
+
 /* What the URI has; NULL and -1 for what it has not. The texts are allocated and belong to the
  * caller. */
 typedef struct serverUri {
@@ -19,5 +21,7 @@ typedef struct serverUri {
 /* Returns NULL, or what is wrong for the user. The texts of `out` are to be freed in both cases. */
 const char *serverUriParse(const char *uri, serverUri *out);
 void serverUriClear(serverUri *uri);
+/* The address within brackets, as in "[::1]"; other names unchanged. */
+slice serverHostBare(slice host);
 
 #endif

@@ -71,7 +71,8 @@ static void give(sentinelView *v, sentinelInstance *primary, char kind, slice te
     }
 }
 
-static void ignore(void *arg, slice line) {
+static void ignore(void *arg, slice line, bool is_default) {
+    (void)is_default;
     (void)arg;
     check(line.len > 0);
 }

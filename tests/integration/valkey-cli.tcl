@@ -270,3 +270,107 @@ start_server {tags {cli tools tls:skip}} {
         assert_match "valkey-cli *\nTo get help about Valkey commands type:*" [lindex [cli help] 1]
     }
 }
+
+# A server that gives the same replies to whatever it receives: one of `replies` for each chunk, the last one again.
+proc start_fake {replies} {
+    set script $::job_dir/fake.tcl
+    write_bytes $script {
+        set replies [lindex $argv 0]
+        proc serve {channel} {
+            global replies
+            if {[catch {read $channel} got] || [eof $channel]} {close $channel; return}
+            if {$got eq ""} return
+            puts -nonewline $channel [lindex $replies 0]
+            flush $channel
+            if {[llength $replies] > 1} {set replies [lrange $replies 1 end]}
+        }
+        proc accept {channel args} {
+            fconfigure $channel -translation binary -blocking 0
+            fileevent $channel readable [list serve $channel]
+        }
+        set port [lindex [fconfigure [socket -server accept -myaddr 127.0.0.1 0] -sockname] 2]
+        puts $port
+        flush stdout
+        vwait forever
+    }
+    set pipe [open "|[list [info nameofexecutable] $script $replies]"]
+    return [list $pipe [gets $pipe]]
+}
+proc stop_fake {pipe} {
+    exec kill [pid $pipe]
+    catch {close $pipe}
+}
+
+start_server {tags {cli tools tls:skip}} {
+    test {cli: QUEUED has a line of its own, also for commands that reply texts} {
+        foreach format {{} --raw --no-raw -3} {
+            lassign [cli_with_input "multi\ninfo server\nmemory doctor\nclient list\nlatency doctor\nset a 1\nexec\nping\n" {*}$format] status output
+            assert_equal 5 [llength [lsearch -all [split $output \n] QUEUED]] $format
+            assert_equal PONG [lindex [split $output \n] end] $format
+        }
+        foreach command {{info server} lolwut {memory doctor} {client info}} {
+            set output [exec [file dirname $::binary]/valkey-cli -h [srv host] -p [srv port] {*}$command | od -An -c]
+            assert_equal {\n} [string range [string trimright $output] end-1 end] $command
+        }
+    }
+
+    test {cli: a database that does not exist is an error, and nothing runs in another one} {
+        assert_equal {1 {SELECT 999 failed: ERR DB index is out of range}} [cli -n 999 set other 1]
+        assert_match {1 *SELECT 999 failed*} [cli_with_input "set other 1\n" -n 999 -e]
+        assert_match {1 *SELECT 999 failed*} [cli -u valkey://[srv host]:[srv port]/999 set other 1]
+        assert_equal 0 [r exists other]
+    }
+
+    test {cli: -n counts after a login by a command, too} {
+        r config set requirepass x
+        assert_equal {0 {OK
+OK}} [cli_with_input "auth x\nset mine 1\n" -n 3]
+        r auth x
+        r config set requirepass ""
+        assert_equal {0 0} [list [r exists mine] [r exists other]]
+        assert_equal {0 1} [cli -n 3 exists mine]
+    }
+
+    test {cli: an URI with a password and no user} {
+        r config set requirepass x
+        assert_match {0 *PONG*} [cli -u valkey://:x@[srv host]:[srv port] ping]
+        r auth x
+        r config set requirepass ""
+    }
+
+    test {cli: -e with commands of standard input} {
+        assert_match {1 *PONG*} [cli_with_input "set a\nping\n" -e]
+        assert_equal {0 PONG} [cli_with_input "ping\n" -e]
+        assert_match {0 *PONG*} [cli_with_input "set a\nping\n"]
+        assert_match {1 *} [cli_with_input "set \"a\n" -e]
+    }
+
+    test {cli, benchmark: addresses in brackets} {
+        assert_equal {0 PONG} [run_tool valkey-cli "" -h "\[[srv host]\]" -p [srv port] ping]
+        assert_match "*not configured as a cluster*" [run_tool valkey-cli "" --cluster info "\[[srv host]\]:[srv port]"]
+        assert_match "0 *PING*" [run_tool valkey-benchmark "" -h "\[[srv host]\]" -p [srv port] -n 10 -t ping -q]
+    }
+
+    test {cli: --cluster without a known subcommand lists them} {
+        assert_match "1 {Unknown --cluster subcommand\nCluster Manager Commands:*create *}" [cli --cluster nothing]
+        assert_match "1 {--cluster needs a subcommand.\nCluster Manager Commands:*create *}" [cli --cluster]
+    }
+
+    test {cli: MOVED to ?:port is the same host} {
+        lassign [start_fake [list "-MOVED 1 ?:[srv port]\r\n"]] pipe port
+        assert_equal {0 OK} [run_tool valkey-cli "" -h 127.0.0.1 -p $port -c set moved 1]
+        assert_equal 1 [r get moved]
+        stop_fake $pipe
+    }
+
+    test {cli: nulls and missing fields do not end --stat and --sentinel-view by a signal} {
+        lassign [start_fake [list "\$-1\r\n"]] pipe port
+        foreach mode {--stat --top} {
+            assert_equal {1 {ERROR: INFO error: unexpected reply}} [run_tool valkey-cli "" -h 127.0.0.1 -p $port $mode]
+        }
+        stop_fake $pipe
+        lassign [start_fake [list "*1\r\n*4\r\n\$4\r\nname\r\n\$1\r\nm\r\n\$5\r\nflags\r\n\$-1\r\n" "\$-1\r\n" "*2\r\n\$-1\r\n*0\r\n"]] pipe port
+        assert_match {0 *NAME*m*ok*} [run_tool valkey-cli "" -h 127.0.0.1 -p $port --sentinel-view]
+        stop_fake $pipe
+    }
+}

@@ -76,6 +76,34 @@ start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] ar
 }
 
 start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] args --sentinel] {
+    test {CKQUORUM says it if the file cannot be saved, as there is no vote then} {
+        r sentinel monitor n 127.0.0.1 1 1
+        assert_match "OK 1 usable*" [r sentinel ckquorum n]
+        set file [srv config]
+        file rename $file $file.away
+        file mkdir $file
+        assert_error "ERR Failed to save config file*" {r sentinel flushconfig}
+        assert_error "NOQUORUM This Sentinel cannot save*" {r sentinel ckquorum n}
+        file delete $file
+        file rename $file.away $file
+        assert_match "OK 1 usable*" [r sentinel ckquorum n]
+        r sentinel remove n
+    }
+
+    test {a link to the file stays one, and what it refers to keeps its mode} {
+        set file [srv config]
+        file rename $file $file.real
+        file attributes $file.real -permissions 0600
+        file link -symbolic $file $file.real
+        r sentinel monitor n 127.0.0.1 1 1
+        assert_equal link [file type $file]
+        assert_match "*sentinel monitor n 127.0.0.1 1 1*" [file_text $file.real]
+        assert_match "*600" [file attributes $file.real -permissions]
+        r sentinel remove n
+        file delete $file
+        file rename $file.real $file
+    }
+
     test {names of hosts are for those that allow them, and RESET is saved} {
         assert_error "ERR Invalid IP address or hostname specified" {r sentinel monitor n localhost 1 1}
         r sentinel config set resolve-hostnames yes announce-hostnames yes

@@ -300,7 +300,8 @@ static void forgetFile(simSentinel *s) {
     s->file_lines = 0;
 }
 
-static void keepLine(void *arg, slice line) {
+static void keepLine(void *arg, slice line, bool is_default) {
+    if (is_default) return;
     simSentinel *s = arg;
     check(s->file_lines < LINES_MAX);
     s->file[s->file_lines++] = strNew(line);

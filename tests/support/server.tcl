@@ -172,7 +172,8 @@ proc server_launch {name} {
     for {set try 0} {$try < 10} {incr try} {
         set server(port) [expr {[dict get $server(settings) port] eq "" ? [free_port] : [dict get $server(settings) port]}]
         # A Sentinel has written its state to the file.
-        if {!("--sentinel" in $server(arguments) && [file exists $server(config)])} {
+        set keeps [expr {[info exists server(keeps_config)] || "--sentinel" in $server(arguments)}]
+        if {!$keeps || ![file exists $server(config)]} {
             write_config $server(config) [dict merge $server(settings) [port_settings $server(port)]]
         }
         set server(seen) [expr {[file exists $server(stdout)] ? [file size $server(stdout)] : 0}]
@@ -338,6 +339,13 @@ proc continue_server {} {
 proc restart_server {} {
     stop_server
     continue_server
+}
+
+# Restarts with the configuration file as it is now. The server needs a port of its own in `overrides`.
+proc restart_with_file {} {
+    upvar #0 [lindex $::servers 0] server
+    set server(keeps_config) 1
+    restart_server
 }
 
 # ---- the pids file ----

@@ -124,7 +124,7 @@ test {the start is refused if users cannot be understood, without showing passwo
         "aclfile /nonexistent/x.acl" "*Aborting Valkey startup because of ACL errors: Error loading ACLs, opening file '/nonexistent/x.acl': No such file or directory*"
     } {
         write_bytes $::job_dir/refused.conf "$config\n"
-        assert_equal 1 [catch {exec timeout 20 $::binary $::job_dir/refused.conf --port 0 --save {} --dir $::job_dir </dev/null 2>@1} said]
+        assert_equal 1 [catch {exec timeout 20 $::binary $::job_dir/refused.conf --port [free_port] --bind 127.0.0.1 --save {} --dir $::job_dir </dev/null 2>@1} said]
         assert_match $words $said
         assert {![string match *hidden* [string map {(hidden) {}} $said]]}
     }
@@ -132,7 +132,7 @@ test {the start is refused if users cannot be understood, without showing passwo
 
 test {a file with a rule before an open bracket is refused at start} {
     write_bytes [acl_file] "user a on (+get\n"
-    assert_equal 1 [catch {exec timeout 20 $::binary --port 0 --save {} --aclfile [acl_file] </dev/null 2>@1} said]
+    assert_equal 1 [catch {exec timeout 20 $::binary --port [free_port] --bind 127.0.0.1 --save {} --aclfile [acl_file] </dev/null 2>@1} said]
     assert_match "*users.acl:1: Unmatched parenthesis in selector definition.*" $said
 }
 

@@ -337,3 +337,121 @@ start_server {tags {config tls:skip} overrides {enable-protected-configs yes}} {
         assert_equal PONG [r ping]
     }
 }
+
+# What a restart must not change.
+proc config_state {} {
+    set acl [lsort [r acl list]]
+    return [list [dict remove [r config get *] port] $acl [catch {r keys *}]]
+}
+
+# The settings that differ, each with both values.
+proc settings_that_differ {before after} {
+    set differ {}
+    dict for {name value} $before {
+        if {[dict get $after $name] ne $value} {lappend differ $name $value [dict get $after $name]}
+    }
+    return $differ
+}
+
+# Starts with the file, rewrites it twice, starts again with it, changes something, and once more.
+proc rewrite_and_start_again {main} {
+    set before [config_state]
+    r config rewrite
+    set once [file_text $main]
+    r config rewrite
+    assert_equal $once [file_text $main]
+    restart_with_file
+    set after [config_state]
+    assert_equal {} [settings_that_differ [lindex $before 0] [lindex $after 0]]
+    assert_equal [lrange $before 1 end] [lrange $after 1 end]
+    r config set maxmemory 77mb save "" hz 10 notify-keyspace-events K maxmemory-clients 0 client-output-buffer-limit "pubsub 7mb 7mb 7"
+    catch {r acl setuser bob -get +set}
+    catch {r acl deluser carol}
+    catch {r acl setuser eve on >x ~* +@read}
+    r replicaof no one
+    set before [config_state]
+    r config rewrite
+    set once [file_text $main]
+    r config rewrite
+    assert_equal $once [file_text $main]
+    restart_with_file
+    lassign $before settings users
+    lassign [config_state] settings_now users_now
+    assert_equal {} [settings_that_differ $settings $settings_now]
+    # A user of an included file cannot be removed: it is left without rights.
+    assert_equal $users [lsearch -all -inline -not $users_now "user carol off *"]
+    assert_equal {} [lsearch -all -inline $users_now "user carol on *"]
+    return $once
+}
+
+set rewritten_lines {
+    {# my settings} {save 900 1} {save 300 10} {user default on nopass sanitize-payload ~* &* +@all} {user bob on >pw ~k:* +get} {user carol on nopass +@all ~*}
+    {rename-command KEYS ""} {client-output-buffer-limit pubsub 64mb 16mb 30} {maxmemory 104857600} {maxmemory-policy allkeys-lfu} {hz 12}
+    {slave-priority 50} {lua-time-limit 4000} {slowlog-max-len 99} {hash-max-ziplist-entries 77} {masterauth x} {maxmemory-clients 5%}
+    {latency-tracking-info-percentiles 50 99} {notify-keyspace-events KEA} {bind 127.0.0.1 -::1} {appenddirname 'my dir'} {replicaof 127.0.0.1 1}
+}
+
+foreach {kind words} {plain {} crlf {} link {} first include last include glob include twice include} {
+    start_server [list tags {config tls:skip} overrides [list port [free_port]]] {
+        test "CONFIG REWRITE: a file of kind $kind is written the same twice, and starts the same server" {
+            set main [srv config]
+            set part [file dirname $main]/part
+            file mkdir $part
+            write_bytes $part/a.conf [join $rewritten_lines \n]\n
+            write_bytes $part/b.conf "maxmemory 200mb\nsave 60 10000\n"
+            set own [file_text $main]
+            set text [join $rewritten_lines \n]
+            switch $kind {
+                plain {append own \n$text\n}
+                crlf {set own [string map {\n \r\n} $own\n$text\n]}
+                link {append own \n$text\n}
+                first {set own "include $part/a.conf\n$own\n"}
+                last {append own "\nmaxmemory 1gb\ninclude $part/a.conf\n"}
+                glob {append own "\ninclude $part/*.conf\n"}
+                twice {append own "\ninclude $part/a.conf\ninclude $part/b.conf\nhz 20\n"}
+            }
+            write_bytes $main $own
+            if {$kind eq "link"} {
+                file rename $main $part/real
+                file link -symbolic $main $part/real
+            }
+            restart_with_file
+            set text [rewrite_and_start_again $main]
+            assert {![string match *\r* $text]}
+            assert_equal [expr {$kind eq "link"}] [expr {[file type $main] eq "link"}]
+            if {$words eq "include"} {
+                assert_equal [join $rewritten_lines \n]\n [file_text $part/a.conf]
+                assert {![regexp -line {^rename-command} $text]}
+            } else {
+                assert_match "*# my settings\n*\nreplica-priority 50\nbusy-reply-threshold 4000\ncommandlog-slow-execution-max-len 99\n*" $text
+                assert_match "*\nhash-max-listpack-entries 77\nprimaryauth \"x\"\n*" $text
+            }
+        }
+    }
+}
+
+test {settings of modules are refused with their lines where no module is loaded, but not by Sentinel} {
+    set said [start_refused "hz 10\nsearch.timeout secret\njson.x 1"]
+    assert_match "*at line 3\n>>> 'search.timeout'\nModule Configuration detected without loadmodule directive\n    in */refused.conf*" $said
+    assert_match "*at line 4\n>>> 'json.x'\n*" $said
+    assert_equal 1 [catch {exec timeout 60 $::binary --check-config $::job_dir/refused.conf 2>@1} said]
+    assert_match "*'search.timeout'*" $said
+    assert_match "The configuration is valid.*" [exec timeout 60 $::binary --check-config $::job_dir/refused.conf --sentinel]
+} {needs:config}
+
+test {lines that depend on a refused one are no errors of their own} {
+    write_bytes $::job_dir/refused.conf "sentinel monitor m 127.0.0.1 99999 2\nsentinel auth-pass m x\nsentinel auth-pass n x\n"
+    assert_equal 1 [catch {exec timeout 60 $::binary --check-config $::job_dir/refused.conf --sentinel 2>@1} said]
+    assert_match "*Invalid port number.*>>> 'sentinel auth-pass n x'*2 errors in the configuration*" $said
+    assert {![string match "*auth-pass m*" $said]}
+} {needs:config}
+
+start_server [list tags {config tls:skip} overrides [list port [free_port]] args [list --user bob on nopass +get --hz 13]] {
+    test {users of the command line do not stop the start after CONFIG REWRITE} {
+        r acl setuser bob +set
+        r config rewrite
+        assert_match "*\nuser bob on *" [file_text [srv config]]
+        restart_with_file
+        assert_match "*+get*" [lsearch -inline [r acl list] "user bob *"]
+    }
+}

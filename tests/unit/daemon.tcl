@@ -124,9 +124,24 @@ tags {daemon tls:skip needs:config} {
 
     test {an ACL file and a Unix socket that cannot be opened are named} {
         assert_match "*opening file '/nonexistent/users.acl'*Correct the ACL file /nonexistent/users.acl, or remove*" \
-            [lindex [run_server --port 0 --aclfile /nonexistent/users.acl] 1]
+            [lindex [run_server --port [free_port] --bind 127.0.0.1 --aclfile /nonexistent/users.acl] 1]
         assert_match "*Failed opening Unix socket: /nonexistent/socket: bind: No such file or directory*" \
             [lindex [run_server --port 0 --unixsocket /nonexistent/socket] 1]
+    }
+
+    test {a plain file in the place of the Unix socket stays, and the start fails} {
+        set path [file normalize $::job_dir/plain]
+        write_bytes $path "of somebody"
+        assert_match "*Failed opening Unix socket: $path: bind: Address already in use*" [lindex [run_server --port 0 --unixsocket $path] 1]
+        assert_equal "of somebody" [read_bytes $path]
+    }
+
+    test {why a dump.rdb cannot be opened is said} {
+        set path [file normalize $::job_dir/loop]
+        file mkdir $path
+        exec ln -s dump.rdb $path/dump.rdb
+        assert_match "*Fatal error: can't open the RDB file dump.rdb for reading: Too many levels of symbolic links*" \
+            [lindex [run_server --port [free_port] --bind 127.0.0.1 --dir $path] 1]
     }
 
     test {a SIGTERM that is refused, because the folder is gone, says how to end the server} {

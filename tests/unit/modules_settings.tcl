@@ -142,3 +142,16 @@ start_server [list tags tls:skip overrides [list settings.number 77 loadmodule [
         }
     }
 }
+
+start_server [list tags tls:skip overrides [list port [free_port] loadmodule [list $path] settings.number 77 enable-module-command yes]] {
+    test {CONFIG REWRITE after MODULE UNLOAD leaves comments, and the server starts again} {
+        r module unload settings
+        r config rewrite
+        set text [file_text [srv config]]
+        assert_match "*\n# \\?\\?\\? settings.number 77\n*" $text
+        assert {![regexp -line {^loadmodule} $text]}
+        restart_with_file
+        r config rewrite
+        assert_equal $text [file_text [srv config]]
+    }
+}

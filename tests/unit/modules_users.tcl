@@ -101,3 +101,46 @@ start_server {overrides {enable-module-command yes}} {
         r auth default x
     }
 }
+
+# Rules that name commands of a module, with the module in the same configuration.
+set named_rules "on nopass ~* &* -@all +users.call"
+foreach kind {file lines} {
+    set port [free_port]
+    set settings [list port $port loadmodule [file normalize build/modules/users.so]]
+    if {$kind eq "file"} {
+        write_bytes $::job_dir/named.acl "user default on nopass ~* &* +@all\nuser named $named_rules\n"
+        lappend settings aclfile $::job_dir/named.acl
+    } else {
+        lappend settings user "named $named_rules"
+    }
+    start_server [list tags tls:skip overrides $settings] {
+        test "users may name commands of modules that the configuration loads: $kind" {
+            assert_equal OK [r acl dryrun named users.call default ping]
+            assert_match "*no permissions to run the 'get' command*" [r acl dryrun named get x]
+            # CONFIG REWRITE and ACL SAVE write a file with which the server starts again.
+            for {set i 0} {$i < 2} {incr i} {
+                r config rewrite
+                if {$kind eq "file"} {r acl save}
+                restart_with_file
+                assert_match "*+users.call*" [lsearch -inline [r acl list] "user named *"]
+                assert_equal OK [r acl dryrun named users.call default ping]
+            }
+        }
+    }
+}
+
+start_server [list tags tls:skip overrides [list port [free_port]] args [list --loadmodule [file normalize build/modules/users.so]]] {
+    test {a module of the command line does not stop the start after CONFIG REWRITE} {
+        r config rewrite
+        assert_match "*\nloadmodule */users.so*" [file_text [srv config]]
+        restart_with_file
+        assert_equal PONG [r ping]
+        assert_equal 1 [llength [lsearch -all [r module list] "*users*"]]
+    }
+}
+
+test {a rule for a command of no module stops the start, and is named} {
+    write_bytes $::job_dir/named.acl "user named $named_rules\n"
+    assert_equal 1 [catch {exec timeout 20 $::binary --port [free_port] --bind 127.0.0.1 --save {} --aclfile $::job_dir/named.acl </dev/null 2>@1} said]
+    assert_match "*Error in applying operation '+users.call'*" $said
+} {needs:config}

@@ -76,7 +76,8 @@ static void takeUri(benchOptions *o, const char *text) {
 static void parseEndpoint(endpoint *e, const char *text) {
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || atoi(colon + 1) <= 0) badOption(text);
-    e->host = memDup(text, (size_t)(colon - text));
+    slice host = serverHostBare(sliceMake(text, (size_t)(colon - text)));
+    e->host = memDup(host.ptr, host.len);
     e->port = atoi(colon + 1);
 }
 
@@ -195,7 +196,6 @@ static bool setValue(benchOptions *o, const char *name, const char *value) {
         const char **text;
         int *number;
     } values[] = {
-        {"-h", &o->server.host, NULL},
         {"-p", NULL, &o->server.port},
         {"-s", &o->server.socket, NULL},
         {"-a", &o->password, NULL},
@@ -233,7 +233,10 @@ static bool setValue(benchOptions *o, const char *name, const char *value) {
 
 /* Options whose argument has a form of its own. */
 static bool setOther(benchOptions *o, const char *name, const char *value) {
-    if (!strcmp(name, "-n")) {
+    if (!strcmp(name, "-h")) {
+        slice bare = serverHostBare(sliceOf(value));
+        o->server.host = bare.ptr == value ? value : memDup(bare.ptr, bare.len);
+    } else if (!strcmp(name, "-n")) {
         o->requests = takeNumber(name, value);
     } else if (!strcmp(name, "-d")) {
         o->data_size = takeNumber(name, value);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/cli/cluster_priv.h"
+#include "tools/server_uri.h"
 
 static int usageError(void) {
     fprintf(stderr, "[ERR] Wrong number of arguments for specified --cluster sub command\n");
@@ -19,7 +20,7 @@ bool managerParseAddress(int argc, char **argv, str *host, int *port, int *bus_p
         clusterNodeParseAddress(argv[0], host, port, bus_port); /* the port is 0 if that fails */
     } else {
         strClear(host);
-        strAppendText(host, argv[0]);
+        strAppendSlice(host, serverHostBare(sliceOf(argv[0])));
         *port = atoi(argv[1]);
     }
     if (*port != 0) return true;
@@ -99,5 +100,6 @@ int clusterManagerRun(int argc, char **argv, const clusterOptions *options,
         return status;
     }
     fprintf(stderr, "Unknown --cluster subcommand\n");
+    clusterManagerHelp(stderr);
     return 1;
 }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/number.h"
+#include "tools/server_uri.h"
 
 enum { FIELDS_BEFORE_SLOTS = 8, PORT_MAX = 65535 };
 
@@ -98,7 +99,7 @@ bool clusterNodeParseAddress(const char *text, str *host, int *port, int *bus_po
     *port = atoi(colon + 1);
     *bus_port = at ? atoi(at + 1) : 0;
     strClear(host);
-    strAppend(host, text, (size_t)(colon - text));
+    strAppendSlice(host, serverHostBare(sliceMake(text, (size_t)(colon - text))));
     return true;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/cli/print.h"
 #include "tools/cli/sync.h"
 #include "tools/cli/terminal.h"
+#include "tools/server_uri.h"
 
 /* Commands whose replies are texts for people, printed as they are also in the standard format. */
 static bool repliesText(const words *w) {
@@ -133,9 +134,11 @@ static bool redirect(commandRunner *r, const valkeyReply *reply, bool *ask) {
     char *slot = strchr(reply->str, ' ') + 1, *address = strchr(slot, ' ');
     char *colon = address ? strrchr(address, ':') : NULL;
     if (!colon) return false;
-    if (colon > address + 1) { /* else: the host that sent it */
+    bool is_same = colon == address + 1 || !strncmp(address + 1, "?:", 2); /* as the sender's */
+    if (!is_same) {
         strClear(&c->host);
-        strAppend(&c->host, address + 1, (size_t)(colon - address - 1));
+        slice host = serverHostBare(sliceMake(address + 1, (size_t)(colon - address - 1)));
+        strAppendSlice(&c->host, host);
     }
     c->port = atoi(colon + 1);
     c->redirected = true;
@@ -167,6 +170,7 @@ static bool drawReply(const commandRunner *r, const words *command, const valkey
 static bool showReply(commandRunner *r, const words *command, const valkeyReply *reply) {
     const cliOptions *o = r->connection->options;
     r->failed = reply->type == VALKEY_REPLY_ERROR;
+    r->any_failed |= r->failed;
     if (r->failed && o->error_status && r->endless) {
         fprintf(stderr, "%s\n", reply->str);
         return false;
@@ -243,11 +247,12 @@ static void noteEffects(commandRunner *r, const words *w, const valkeyReply *rep
     if (wordsBegin(w, "select") && w->count == 2 && reply->type == VALKEY_REPLY_STATUS &&
         !strcmp(reply->str, "OK"))
         c->db = c->server_db = atoi(strText(&w->items[1]));
-    if (wordsBegin(w, "hello") && w->count > 1) c->protocol = atoi(strText(&w->items[1]));
+    if (wordsBegin(w, "hello") && w->count > 1)
+        c->protocol = c->asked_protocol = atoi(strText(&w->items[1]));
     if (wordsBegin(w, "reset")) {
         c->in_transaction = false;
         c->db = c->server_db = 0;
-        c->protocol = 2;
+        c->protocol = c->asked_protocol = 2;
         clearSubscriptions(r);
     }
 }
@@ -352,8 +357,9 @@ static bool runOnce(commandRunner *r, const words *command) {
         }
         noteEffects(r, command, reply);
         bool accepted = showReply(r, command, reply);
+        bool logs_in = !r->failed && (wordsBegin(command, "auth") || wordsBegin(command, "hello"));
         freeReplyObject(reply);
-        return accepted;
+        return accepted && (!logs_in || connectionSelectOwed(c));
     }
 }
 
@@ -368,6 +374,7 @@ bool commandRun(commandRunner *r, const words *command, long repeat) {
     const cliOptions *o = r->connection->options;
     while (repeat < 0 || repeat-- > 0) {
         if (!runOnce(r, command)) {
+            r->any_failed = true;
             bool failed = r->failed && r->connection->context && !r->connection->context->err;
             if (r->connection->context && r->connection->context->err) commandDisconnect(r);
             if (!failed && endsServer(command)) return true;

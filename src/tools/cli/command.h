@@ -16,6 +16,7 @@ typedef struct commandRunner {
     int subscriptions[3]; /* channels, patterns, shard channels */
     bool debugging;       /* commands go to the Lua debugger */
     bool failed;          /* the last reply was an error */
+    bool any_failed;      /* a reply was an error, or a command could not be sent */
     int64_t asked_ms;     /* time spent on questions to the user (careful.h) */
 } commandRunner;
 

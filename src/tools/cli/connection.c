@@ -86,24 +86,40 @@ static bool logIn(connection *c) {
     return setUp(c, reply, "AUTH");
 }
 
+/* False if the server refuses: commands for that database must not run in another one. A person at
+ * a terminal sees that, and continues in database 0. */
 static bool selectDb(connection *c) {
+    c->owes_select = false;
     if (c->db == 0) return true;
     char what[64];
     snprintf(what, sizeof(what), "SELECT %d", c->db);
-    if (!setUp(c, valkeyCommand(c->context, "SELECT %d", c->db), what)) {
-        c->db = 0;
+    valkeyReply *reply = valkeyCommand(c->context, "SELECT %d", c->db);
+    if (reply && reply->type == VALKEY_REPLY_ERROR && !strncmp(reply->str, "NOAUTH", 6)) {
+        freeReplyObject(reply);
+        c->owes_select = true; /* the user may log in by a command */
+        return true;
+    }
+    if (setUp(c, reply, what)) {
+        c->server_db = c->db;
+        return true;
+    }
+    if (!c->reopens) {
+        connectionClose(c);
         return false;
     }
-    c->server_db = c->db;
-    return true;
+    c->db = 0;
+    return c->context != NULL;
 }
+
+bool connectionSelectOwed(connection *c) { return !c->owes_select || selectDb(c); }
 
 static void chooseProtocol(connection *c) {
     const cliOptions *o = c->options;
     bool json = o->output == OUTPUT_JSON || o->output == OUTPUT_QUOTED_JSON;
-    if (o->protocol == 2 || (o->protocol == 0 && !json)) return;
+    int wanted = c->asked_protocol ? c->asked_protocol : o->protocol;
+    if (wanted == 2 || (wanted == 0 && !json)) return;
     /* Servers before 6.0 have no HELLO; for JSON without -3 RESP2 will do. */
-    if (setUp(c, valkeyCommand(c->context, "HELLO 3"), o->protocol == 3 ? "HELLO 3" : NULL))
+    if (setUp(c, valkeyCommand(c->context, "HELLO 3"), wanted == 3 ? "HELLO 3" : NULL))
         c->protocol = 3;
 }
 
@@ -119,6 +135,9 @@ static void reportNoConnection(const connection *c, const char *why) {
         fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
         if (isUnknownProtocol(c->context))
             fputs("Does the port speak TLS? Without it: no --tls, and valkey:// in URIs.\n",
+                  stderr);
+        if (strstr(why, "certificate verify failed"))
+            fputs("Is the certificate signed by a CA of your own? Then name it with --cacert.\n",
                   stderr);
         return;
     }
@@ -212,12 +231,27 @@ valkeyReply *connectionCommand(connection *c, const char *format, ...) {
     return reply;
 }
 
+static valkeyReply *require(connection *c, const char *what, const char *format, va_list args) {
+    valkeyReply *reply = command(c, format, args);
+    if (reply->type != VALKEY_REPLY_ERROR) return reply;
+    fprintf(stderr, "%s error: %s\n", what, reply->str);
+    exit(1);
+}
+
 valkeyReply *connectionRequire(connection *c, const char *what, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    valkeyReply *reply = command(c, format, args);
+    valkeyReply *reply = require(c, what, format, args);
     va_end(args);
-    if (reply->type != VALKEY_REPLY_ERROR) return reply;
-    fprintf(stderr, "%s error: %s\n", what, reply->str);
+    return reply;
+}
+
+valkeyReply *connectionRequireText(connection *c, const char *what, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    valkeyReply *reply = require(c, what, format, args);
+    va_end(args);
+    if (reply->str) return reply;
+    fprintf(stderr, "%s error: unexpected reply\n", what);
     exit(1);
 }

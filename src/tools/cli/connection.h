@@ -19,6 +19,8 @@ typedef struct connection {
     int db;              /* to be selected after connecting */
     int server_db;       /* selected in the server */
     int protocol;        /* 2 or 3, in use */
+    int asked_protocol;  /* of the last HELLO of the user, for the next connection; 0: none */
+    bool owes_select;    /* the server wants a login before it selects `db` */
     bool in_transaction; /* MULTI was sent */
     bool answered;       /* the server has sent a reply */
     bool reopens; /* a connection that was closed while idle is opened again without a report */
@@ -33,6 +35,9 @@ valkeyContext *connectionOpen(const cliOptions *options, const char *host, int p
  * error; false if there is no connection. */
 bool connectionConnect(connection *c);
 void connectionClose(connection *c);
+/* After a login: selects the database that the options ask for. False if the server refuses, which
+ * was reported. */
+bool connectionSelectOwed(connection *c);
 /* Prints "Error: ..." for the context's error on standard error. */
 void connectionReportError(const connection *c);
 /* Sends a command with the format of valkeyCommand() and returns its reply. Ends the program with
@@ -46,5 +51,7 @@ valkeyReply *connectionNext(connection *c);
 /* As connectionCommand(), for commands that must not fail: ends the program, naming `what`, if the
  * reply is an error. */
 valkeyReply *connectionRequire(connection *c, const char *what, const char *format, ...);
+/* The same for replies that are texts. */
+valkeyReply *connectionRequireText(connection *c, const char *what, const char *format, ...);
 
 #endif

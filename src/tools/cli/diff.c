@@ -64,7 +64,7 @@ static void selectDb(diffJob *job, int s, int db) {
     if (side->link.server_db != db)
         freeReplyObject(connectionRequire(&side->link, "SELECT", "SELECT %d", db));
     side->link.server_db = db;
-    valkeyReply *info = connectionRequire(&side->link, "INFO", "INFO keyspace");
+    valkeyReply *info = connectionRequireText(&side->link, "INFO", "INFO keyspace");
     const char *at = info->str;
     side->has_volatile_items = false;
     for (infoDatabase d; infoNextDatabase(&at, &d);)
@@ -206,7 +206,7 @@ static void compareDatabases(diffJob *job, int first, int second) {
 static int nextDatabase(diffJob *job, int db) {
     int next = -1;
     for (int s = 0; s < DIFF_SIDES; s++) {
-        valkeyReply *info = connectionRequire(&job->sides[s].link, "INFO", "INFO keyspace");
+        valkeyReply *info = connectionRequireText(&job->sides[s].link, "INFO", "INFO keyspace");
         const char *at = info->str;
         for (infoDatabase d; infoNextDatabase(&at, &d);) {
             if (d.id > db && (next < 0 || d.id < next)) next = d.id;
@@ -219,7 +219,7 @@ static int nextDatabase(diffJob *job, int db) {
 static uint64_t totalKeys(diffJob *job) {
     uint64_t total = 0;
     for (int s = 0; s < DIFF_SIDES; s++) {
-        valkeyReply *info = connectionRequire(&job->sides[s].link, "INFO", "INFO keyspace");
+        valkeyReply *info = connectionRequireText(&job->sides[s].link, "INFO", "INFO keyspace");
         total += (uint64_t)infoKeys(info->str);
         freeReplyObject(info);
     }

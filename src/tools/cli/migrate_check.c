@@ -282,7 +282,7 @@ int modeMigrateCheck(const cliOptions *options) {
     connectionInit(&job.c, &there);
     int status = 1;
     if (connectionConnect(&job.c)) {
-        job.info = connectionRequire(&job.c, "INFO", "INFO everything");
+        job.info = connectionRequireText(&job.c, "INFO", "INFO everything");
         job.redis = !strstr(job.info->str, "\nvalkey_version:");
         checkCommands(&job);
         checkModules(&job);

@@ -286,6 +286,8 @@ static void takeEnvironment(cliOptions *o) {
 bool cliOutputIsTerminal(void) { return isatty(STDOUT_FILENO) || getenv("FAKETTY"); }
 
 static void complete(cliOptions *o, bool password_given) {
+    slice bare = serverHostBare(sliceOf(o->host));
+    if (bare.ptr != o->host) o->host = cliOptionsKeep(o, memDup(bare.ptr, bare.len));
     if (o->prefer_ipv4 && o->prefer_ipv6) fail("Options -4 and -6 are mutually exclusive.");
     if (o->stdin_last_arg && o->stdin_tag) fail("Options -x and -X are mutually exclusive.");
     if (o->ldb && !o->eval_file)
@@ -311,8 +313,9 @@ static int takeCluster(cliOptions *o, int argc, char **argv, int at) {
     }
     int end = at + 1;
     while (end < argc && argv[end][0] != '-') end++;
-    if (at + 1 == argc) {
-        cliUsagePrint(stderr);
+    if (end == at + 1) {
+        fputs("--cluster needs a subcommand.\n", stderr);
+        clusterManagerHelp(stderr);
         exit(1);
     }
     o->mode = MODE_CLUSTER;

@@ -226,8 +226,11 @@ void printJson(str *out, const valkeyReply *r, bool ascii) {
 /* ------------------------------------------------------------------ */
 
 void printReply(str *out, const valkeyReply *r, const cliOptions *o, bool as_text, bool colors) {
-    if (as_text) {
+    bool is_text = r->type == VALKEY_REPLY_STRING || r->type == VALKEY_REPLY_VERB ||
+                   r->type == VALKEY_REPLY_ERROR;
+    if (as_text && is_text) { /* others: QUEUED in a transaction */
         printRaw(out, r, "\n");
+        if (!out->len || out->ptr[out->len - 1] != '\n') strAppendByte(out, '\n');
         return;
     }
     switch (o->output) {

@@ -15,6 +15,7 @@
 #include "tools/cli/interactive.h"
 #include "tools/cli/ldb.h"
 #include "tools/cli/preferences.h"
+#include "tools/server_uri.h"
 
 enum { SLOW_MS = 500 }; /* from here on, the time of a command is printed */
 
@@ -23,7 +24,7 @@ static void reconnect(commandRunner *r, const words *w) {
     connection *c = r->connection;
     commandDisconnect(r);
     strClear(&c->host);
-    strAppendSlice(&c->host, strSlice(&w->items[1]));
+    strAppendSlice(&c->host, serverHostBare(strSlice(&w->items[1])));
     c->port = atoi(strText(&w->items[2]));
     c->redirected = true;
     connectionConnect(c);
@@ -91,6 +92,7 @@ bool scriptRunLine(commandRunner *r, slice line) {
     bool is_expression = r->debugging && splitExpression(line, &w);
     if (!is_expression && !wordsSplit(line, &w)) {
         puts("Invalid argument(s)");
+        r->any_failed = true;
         return true;
     }
     bool more = !(w.count == 1 && (wordsBegin(&w, "quit") || wordsBegin(&w, "exit")));
@@ -179,7 +181,7 @@ int scriptRunStdin(commandRunner *r) {
     }
     strFree(&pending);
     strFree(&line);
-    return 0;
+    return r->any_failed && r->connection->options->error_status ? 1 : 0;
 }
 
 /* ------------------------------------------------------------------ --eval */

@@ -47,9 +47,11 @@ static void addLine(sentinelTable *t, bool head, const char *format, ...) {
 
 /* The flags that say something; "ok" if none does. */
 static void stateOf(const valkeyReply *map, str *out) {
-    str flags = strNew(sliceOf(replyMapText(map, "flags")));
+    str flags = STR_EMPTY;
     hotCheck(out);
     strClear(out);
+    strAppendText(&flags, replyMapText(map, "flags"));
+    strAppendByte(&flags, ','); /* strtok_r() needs a text */
     char *rest = NULL;
     for (char *flag = strtok_r(flags.ptr, ",", &rest); flag; flag = strtok_r(NULL, ",", &rest)) {
         bool is_kind =

@@ -43,7 +43,7 @@ int modeStat(connection *c) {
     int64_t requests = -1;
     for (int line = 0;; line++) {
         if (!connectionConnect(c)) return 1;
-        valkeyReply *reply = connectionRequire(c, "ERROR: INFO", "INFO");
+        valkeyReply *reply = connectionRequireText(c, "ERROR: INFO", "INFO");
         if (line % 20 == 0)
             printf("------- data ------ --------------------- load -------------------- - child -\n"
                    "keys       mem      clients blocked requests            connections          "

@@ -204,7 +204,7 @@ int modeTop(connection *c) {
     for (;;) {
         if (!connectionConnect(c)) return 1;
         view.columns = terminalColumns();
-        valkeyReply *info = connectionRequire(c, "ERROR: INFO", "INFO everything");
+        valkeyReply *info = connectionRequireText(c, "ERROR: INFO", "INFO everything");
         int64_t now_us = clockMonoUs();
         const char *policy = strstr(info->str, "maxmemory_policy:");
         const char *line_end = policy ? strchr(policy, '\n') : NULL;

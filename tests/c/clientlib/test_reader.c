@@ -121,6 +121,10 @@ static void refusesWhatIsNotAReply(void **state) {
         {"$1\r\nabc", "Bad bulk string format"},
         {"*-2\r\n", "Multi-bulk length out of range"},
         {"*4294967296\r\n", "Multi-bulk length out of range"},
+        {"%4294967296\r\n", "Multi-bulk length out of range"},
+        {"%-2\r\n", "Multi-bulk length out of range"},
+        {"~4294967296\r\n", "Multi-bulk length out of range"},
+        {"|9223372036854775807\r\n", "Multi-bulk length out of range"},
         {"*x\r\n", "Bad multi-bulk length"},
         {"+a\nb\r\n", "Bad simple string value"},
         {"_x\r\n", "Bad nil value"},
@@ -162,6 +166,37 @@ static void lengthsThatNoMemoryHolds(void **state) {
     assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_ERR);
     assert_int_equal(r->err, VALKEY_ERR_OOM);
     assert_string_equal(r->errstr, "Out of memory");
+    valkeyReaderFree(r);
+    /* A map has twice as many items, which no number could count. */
+    r = valkeyReaderCreate();
+    r->maxelements = 0;
+    assert_int_equal(valkeyReaderFeed(r, "%9223372036854775807\r\n", 22), VALKEY_OK);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_ERR);
+    assert_int_equal(r->err, VALKEY_ERR_PROTOCOL);
+    assert_string_equal(r->errstr, "Multi-bulk length out of range");
+    valkeyReaderFree(r);
+}
+
+static void anAttributeBeforeAReplyIsAReply(void **state) {
+    (void)state;
+    valkeyReader *r = valkeyReaderCreate();
+    static const char bytes[] = "|1\r\n+ttl\r\n:3600\r\n*1\r\n|1\r\n+a\r\n:1\r\n:7\r\n";
+    void *reply;
+    assert_int_equal(valkeyReaderFeed(r, bytes, sizeof(bytes) - 1), VALKEY_OK);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+    const valkeyReply *attribute = reply;
+    assert_int_equal(attribute->type, VALKEY_REPLY_ATTR);
+    assert_int_equal(attribute->elements, 2);
+    assert_string_equal(attribute->element[0]->str, "ttl");
+    assert_int_equal(attribute->element[1]->integer, 3600);
+    freeReplyObject(reply);
+    /* Within a reply it is dropped. */
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+    const valkeyReply *array = reply;
+    assert_int_equal(array->type, VALKEY_REPLY_ARRAY);
+    assert_int_equal(array->elements, 1);
+    assert_int_equal(array->element[0]->integer, 7);
+    freeReplyObject(reply);
     valkeyReaderFree(r);
 }
 
@@ -430,6 +465,7 @@ int test_reader(void) {
         cmocka_unit_test_setup_teardown(everyTypeInPiecesOfAnySize, setup, teardown),
         cmocka_unit_test_setup_teardown(refusesWhatIsNotAReply, setup, teardown),
         cmocka_unit_test_setup_teardown(lengthsThatNoMemoryHolds, setup, teardown),
+        cmocka_unit_test_setup_teardown(anAttributeBeforeAReplyIsAReply, setup, teardown),
         cmocka_unit_test_setup_teardown(deepNestingIsLimited, setup, teardown),
         cmocka_unit_test_setup_teardown(longAggregatesGrowWithTheirItems, setup, teardown),
         cmocka_unit_test_setup_teardown(bufferShrinksAfterALongReply, setup, teardown),

@@ -6,15 +6,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "io/file.h"
 #include "io/sys.h"
+
+enum { NOBODY = 65534 };
 
 static void writePlainly(const char *path, slice content) {
     FILE *f = fopen(path, "w");
@@ -192,6 +196,137 @@ static void test_a_failed_replace_keeps_the_old_file(void **state) {
     assert_non_null(strstr(why.text, "No such file"));
 }
 
+static void test_a_link_is_followed_and_stays_a_link(void **state) {
+    (void)state;
+    char real[PATH_MAX], link[PATH_MAX], outer[PATH_MAX];
+    struct stat st;
+    snprintf(real, sizeof(real), "%s", testPath("real"));
+    snprintf(link, sizeof(link), "%s", testPath("link"));
+    snprintf(outer, sizeof(outer), "%s", testPath("outer"));
+    assert_int_equal(symlink("real", link), 0);
+    assert_int_equal(symlink(link, outer), 0);
+    /* At first there is no file behind the links. */
+    assert_int_equal(fileReplace(outer, SLICE("one"), 0640, NULL), OK);
+    assertContent(real, SLICE("one"));
+    assert_int_equal(chmod(real, 0600), 0);
+    assert_int_equal(fileReplace(link, SLICE("two"), 0640, NULL), OK);
+    assertContent(real, SLICE("two"));
+    assert_int_equal(stat(real, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(lstat(outer, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(filesInFolder(), 3);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink(outer, link), 0);
+    reason why;
+    assert_int_equal(fileReplace(link, SLICE("x"), 0600, &why), ERR_IO);
+    assert_non_null(strstr(why.text, "symbolic links"));
+}
+
+static void test_what_is_no_file_is_not_replaced(void **state) {
+    (void)state;
+    const char *path = testPath("pipe");
+    struct stat st;
+    reason why;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(fileReplace(path, SLICE("x"), 0600, &why), ERR_IO);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(fileReplace(testFolder(), SLICE("x"), 0600, &why), ERR_IO);
+    assert_non_null(strstr(why.text, "Is a directory"));
+}
+
+static int renameIsBusy(const char *from, const char *to) {
+    (void)from, (void)to;
+    errno = EBUSY;
+    return -1;
+}
+
+static void test_a_mounted_file_is_written_in_place(void **state) {
+    (void)state;
+    const sysCalls mounted = {.rename = renameIsBusy, .write = writeLittle};
+    const char *path = testPath("file");
+    struct stat before, after;
+    writePlainly(path, SLICE("the old and longer"));
+    assert_int_equal(stat(path, &before), 0);
+    sysCallsSet(&mounted);
+    assert_int_equal(fileReplace(path, SLICE("short"), 0600, NULL), OK);
+    assertContent(path, SLICE("short"));
+    assert_int_equal(fileReplace(path, SLICE("the new and much longer text"), 0600, NULL), OK);
+    assertContent(path, SLICE("the new and much longer text"));
+    sysCallsSet(NULL);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(filesInFolder(), 1);
+    assert_int_equal(unlink(path), 0);
+    /* A new file is not: there is nothing to write to. */
+    reason why;
+    sysCallsSet(&mounted);
+    assert_int_equal(fileReplace(path, SLICE("x"), 0600, &why), ERR_IO);
+    sysCallsSet(NULL);
+    assert_non_null(strstr(why.text, "can't rename"));
+    assert_int_equal(filesInFolder(), 0);
+}
+
+/* Runs fileReplace() as another user; 0 if it has succeeded, else the errno of its failure. */
+static int replaceAsNobody(const char *path) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        fileFailure failure;
+        if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0) _exit(255);
+        _exit(fileReplaceAs(path, SLICE("new"), 0600, FILE_FLUSH_ALL, &failure) == OK
+                  ? 0
+                  : failure.error);
+    }
+    int code;
+    assert_int_equal(waitpid(pid, &code, 0), pid);
+    assert_true(WIFEXITED(code));
+    return WEXITSTATUS(code);
+}
+
+static void test_owner_and_mode_are_kept_or_the_file_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        mode_t folder, mode;
+        uid_t owner;
+        int error;
+    } cases[] = {
+        {0777, 0640, NOBODY, 0},      /* it is ours */
+        {0777, 0666, 0, 0},           /* we may write it, but cannot give it away: in place */
+        {0755, 0666, 0, 0},           /* no file can be created beside it: in place */
+        {0755, 0600, NOBODY, 0},      /* the same */
+        {0777, 0644, 0, EACCES},      /* only read */
+        {0777, 0440, NOBODY, EACCES}, /* its owner protects it from changes */
+        {0755, 0644, 0, EACCES},
+    };
+    const char *path = testPath("file");
+    if (geteuid() != 0) skip();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct stat st;
+        (void)unlink(path);
+        writePlainly(path, SLICE("the old"));
+        assert_int_equal(chown(path, cases[i].owner, NOBODY), 0);
+        assert_int_equal(chmod(path, cases[i].mode), 0);
+        assert_int_equal(chmod(testFolder(), cases[i].folder), 0);
+        assert_int_equal(replaceAsNobody(path), cases[i].error);
+        assertContent(path, cases[i].error ? SLICE("the old") : SLICE("new"));
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, cases[i].mode);
+        assert_int_equal(st.st_uid, cases[i].owner);
+        assert_int_equal(st.st_gid, NOBODY);
+        assert_int_equal(filesInFolder(), 1);
+    }
+    /* The superuser replaces it, and gives it to its owner. */
+    struct stat st;
+    assert_int_equal(fileReplace(path, SLICE("by root"), 0600, NULL), OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_gid, NOBODY);
+    assert_int_equal(st.st_mode & 07777, 0644);
+}
+
 static int synced_files, synced_folders;
 
 static int countFsync(int fd) {
@@ -325,6 +460,11 @@ int test_file(void) {
                                         emptyFolder),
         cmocka_unit_test_setup_teardown(test_a_failed_replace_keeps_the_old_file, emptyFolder,
                                         emptyFolder),
+        cmocka_unit_test_setup(test_a_link_is_followed_and_stays_a_link, emptyFolder),
+        cmocka_unit_test_setup(test_what_is_no_file_is_not_replaced, emptyFolder),
+        cmocka_unit_test_setup_teardown(test_a_mounted_file_is_written_in_place, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup(test_owner_and_mode_are_kept_or_the_file_is_refused, emptyFolder),
         cmocka_unit_test_setup_teardown(test_the_caller_chooses_what_is_flushed, emptyFolder,
                                         emptyFolder),
         cmocka_unit_test_setup_teardown(test_the_step_that_failed_is_told, emptyFolder,

@@ -23,7 +23,7 @@ static void partsAreOptional(void **state) {
         {"VALKEYS://h:7000/3", {true, NULL, NULL, (char *)"h", 7000, 3}},
         {"rediss://secret@h", {true, NULL, (char *)"secret", (char *)"h", -1, -1}},
         {"valkey://u:p:q@h:1/", {false, (char *)"u", (char *)"p:q", (char *)"h", 1, -1}},
-        {"valkey://:p@:1", {false, (char *)"", (char *)"p", NULL, 1, -1}},
+        {"valkey://:p@:1", {false, NULL, (char *)"p", NULL, 1, -1}},
         {"valkey:///4", {false, NULL, NULL, NULL, -1, 4}},
         {"valkey://h:x/y", {false, NULL, NULL, (char *)"h", 0, 0}},
         {"valkey://u%40%3a:p%2F%41@h", {false, (char *)"u@:", (char *)"p/A", (char *)"h", -1, -1}},
