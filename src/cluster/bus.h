@@ -89,6 +89,7 @@ typedef struct nodeLinks {
     busLink *to, *from;
     int64_t tried_ms;       /* last attempt to connect */
     int64_t unreachable_ms; /* since when there is no inbound link; 0: there is one */
+    int meets;              /* MEETs that were sent for that */
     bool is_confirmed;      /* it has connected to this node since it was met */
     bool tells_other;       /* its last PONG told another address than the known one */
     int64_t complained_ms;  /* when its second server was last told of */

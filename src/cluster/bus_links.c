@@ -7,6 +7,7 @@
 #include "cluster/valid.h"
 
 enum {
+    MEET_DOUBLINGS = 6, /* of the time between MEETs to a node that does not know this one */
     HANDSHAKE_MIN_MS = 1000,
     /* In large clusters a node that cannot be reached is tried less often. */
     LARGE_CLUSTER = 100,
@@ -216,6 +217,7 @@ bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader 
     l->node = n;
     links->from = l;
     links->unreachable_ms = 0;
+    links->meets = 0;
     logVerbose("Bound cluster node %s to connection of client %s:%d", clusterNodeLabel(n).text,
                l->peer_ip, l->peer_port);
     return true;
@@ -271,14 +273,16 @@ static void openLink(clusterBus *b, clusterNode *n) {
     busConnectTo(b, n, strSlice(&n->ip), n->bus_port);
 }
 
-/* A node that answers, but does not connect to this one, does not know it. */
+/* A node that answers, but does not connect to this one, does not know it. It may have forgotten it
+ * for good: it is asked ever more rarely. */
 static void meetAgain(clusterBus *b, clusterNode *n) {
     nodeLinks *links = n->links;
     if (links->from || !n->is_connected || !(n->flags & NODE_HAS_LIGHT_MODULE)) return;
     if (n->flags & (NODE_MEET | NODE_HANDSHAKE | NODE_MAYBE_FAILED | NODE_FAILED)) return;
     if (!links->unreachable_ms) links->unreachable_ms = b->now_ms;
-    if (b->now_ms - links->unreachable_ms <= busHandshakeMs(b)) return;
+    if (b->now_ms - links->unreachable_ms <= busHandshakeMs(b) << links->meets) return;
     links->unreachable_ms = b->now_ms;
+    if (links->meets < MEET_DOUBLINGS) links->meets++;
     busMeetAgain(b, n);
 }
 

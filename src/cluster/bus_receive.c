@@ -31,11 +31,15 @@ static bool hasRoomForHandshake(clusterBus *b) {
 }
 
 /* A MEET of a node that is not known: it is added, and introduces itself by its id later. One that
- * was forgotten and does not know it asks again and again, as nobody connects to it. */
-static void takeMeet(clusterBus *b, busLink *l, const messageHeader *h) {
-    slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip);
+ * was forgotten and does not know it asks again and again, as nobody connects to it. It is not
+ * added for that, not even when it is not forbidden any more. Its MEET has extensions, as it knows
+ * this node; the first one after an order of a user has none, and brings it back. */
+static void takeMeet(clusterBus *b, busLink *l, const message *m) {
+    const messageHeader *h = &m->header;
+    slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip), id = sliceMake(h->sender, NODE_ID_LEN);
     if (!validIsIp(ip) || !h->bus_port) return;
-    if (clusterMapIsForbidden(b->map, sliceMake(h->sender, NODE_ID_LEN), b->now_ms)) return;
+    if (clusterMapIsForbidden(b->map, id, b->now_ms)) return;
+    if (m->extension_count && clusterMapWasForgotten(b->map, id)) return;
     /* A connection is that of one node. */
     if (l->met_ms && b->now_ms - l->met_ms <= busHandshakeMs(b)) return;
     if (!hasRoomForHandshake(b) || !busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
@@ -170,7 +174,7 @@ static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const mes
     busActOnManual(b, &manual);
     gossipRead(b->map, sender, m, &failure, &gossip, b->now_ms);
     voterStamp voters = b->map->voters.stamp;
-    gossipReadExtensions(b->map, sender, m, b->now_ms);
+    gossipReadExtensions(b->map, sender, m, &failure, b->now_ms);
     if (voterStampCompare(voters, b->map->voters.stamp) != 0) busTellAll(b, b->now_ms);
 }
 
@@ -207,7 +211,7 @@ static void takeTopology(clusterBus *b, busLink *l, clusterNode *sender, const m
     if (m->is_short && is_known) whole.header.slots = (const uint8_t *)slots;
     if (sender && sender != b->map->myself) agreeOnForm(b, sender, m, is_known);
     if (m->type != MESSAGE_PONG) takeOwnAddress(b, l, m);
-    if (m->type == MESSAGE_MEET && !sender) takeMeet(b, l, &m->header);
+    if (m->type == MESSAGE_MEET && !sender) takeMeet(b, l, m);
     if (m->type == MESSAGE_PONG && !l->is_inbound && !takePong(b, l, &sender, m)) return;
     if (m->type != MESSAGE_PONG) busPong(b, l, sender);
     if (!sender) return;

@@ -481,6 +481,16 @@ static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
     return -1;
 }
 
+/* A failing primary was forgotten here before its replica, which cannot forget it, was elected: its
+ * slots have no owner since, so nobody else can have replaced it. */
+static bool hasForgottenPrimary(const clusterMap *m, const messageHeader *h) {
+    if (!h->primary || !clusterMapWasForgotten(m, sliceMake(h->primary, NODE_ID_LEN))) return false;
+    for (int word = 0; word < SLOT_WORDS; word++)
+        for (uint64_t claimed = messageSlotWord(h->slots, word); claimed;)
+            if (clusterMapOwner(m, messageTakeSlot(&claimed, word))) return false;
+    return true;
+}
+
 /* With a quorum: a replica that was ordered to replace this primary may have won an election that
  * has begun since, and votes in its place in all later ones. Of the first one no election is
  * later. */
@@ -519,9 +529,10 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
         return deny(candidate, ": already voted for epoch %llu", asked);
     if (candidate->flags & NODE_PRIMARY)
         return deny(candidate, " for epoch %llu: it is a primary node", asked);
-    if (!candidate->primary)
+    if (!candidate->primary && !hasForgottenPrimary(m, h))
         return deny(candidate, " for epoch %llu: I don't know its primary", asked);
-    if (!(candidate->primary->flags & NODE_FAILED) && !(h->flags & MESSAGE_FORCE_ACK))
+    if (candidate->primary && !(candidate->primary->flags & NODE_FAILED) &&
+        !(h->flags & MESSAGE_FORCE_ACK))
         return deny(candidate, " for epoch %llu: its primary is up", asked);
     if (mayLackConfirmed(m, candidate, h))
         return deny(candidate,

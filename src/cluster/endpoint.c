@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/server_map.h"
 #include "net/net.h"
 
 nodeViewer endpointViewerOf(const ctx *c) {
@@ -17,6 +18,7 @@ nodeViewer endpointViewer(const session *who) {
     sessionPeer(who, &peer);
     nodeViewer viewer = {.tls = netIsTls(who), .ipv6 = peer.len && strText(&peer)[0] == '['};
     strFree(&peer);
+    if (!serverMap.myself->ip.len) netLocalIp(who, viewer.own_ip, sizeof(viewer.own_ip));
     return viewer;
 }
 

@@ -165,6 +165,16 @@ void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
     if (!fails) takePongTime(about, entry, now_ms);
 }
 
+void failureForgotten(clusterMap *m, const clusterNode *from, clusterNode *about,
+                      const failureRules *rules, int64_t now_ms) {
+    if (!isWatched(m, about) || !(about->flags & NODE_MAYBE_FAILED)) return;
+    if (!clusterNodeIsVoter(m, from)) return;
+    if (clusterNodeReport(about, from, now_ms))
+        logVerbose("Node %s has forgotten node %s, which I cannot reach.",
+                   clusterNodeLabel(from).text, clusterNodeLabel(about).text);
+    markByQuorum(m, about, rules, now_ms);
+}
+
 void failureReceived(clusterMap *m, const clusterNode *from, clusterNode *about, int64_t now_ms) {
     if (!isWatched(m, about) || about->flags & NODE_FAILED) return;
     if (!votersTrust(m, from->voters)) { /* the others will tell, too */

@@ -49,6 +49,10 @@ void failureNotRefused(clusterNode *n);
 /* What `from` tells about `about` in its gossip. */
 void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
                    const gossipEntry *entry, const failureRules *rules, int64_t now_ms);
+/* The voter `from` has forgotten this node's primary: if this node cannot reach it either, that
+ * counts as a report. Else it could never be replaced, as nobody else would report it. */
+void failureForgotten(clusterMap *m, const clusterNode *from, clusterNode *about,
+                      const failureRules *rules, int64_t now_ms);
 /* A FAIL message. */
 void failureReceived(clusterMap *m, const clusterNode *from, clusterNode *about, int64_t now_ms);
 /* The number of reports that count. */

@@ -182,12 +182,16 @@ void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const fail
     }
 }
 
-static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *f, int64_t now_ms) {
+static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *f,
+                   const failureRules *failure, int64_t now_ms) {
     enum { TTL_MAX_S = 1 << 30 };
     slice id = sliceMake(f->id, NODE_ID_LEN);
     clusterNode *n = clusterMapFind(m, id);
     if (!validIsId(id) || n == m->myself || n == from) return;
-    if (n && n == m->myself->primary) return;
+    if (n && n == m->myself->primary) {
+        failureForgotten(m, from, n, failure, now_ms);
+        return;
+    }
     int64_t ttl_s = f->ttl_s > TTL_MAX_S ? TTL_MAX_S : (int64_t)f->ttl_s;
     /* Repetitions that are late must not prolong it. */
     if (!clusterMapIsForbidden(m, id, now_ms)) clusterMapForbid(m, id, now_ms + ttl_s * 1000);
@@ -207,7 +211,16 @@ static void readVoters(clusterMap *m, slice bytes) {
     memFree(set.ids);
 }
 
-void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms) {
+/* A primary of which this node has only heard, as it is down, is in the shard of its replicas. */
+static void takeShard(clusterMap *m, clusterNode *from, const char *shard_id) {
+    clusterNode *primary = from->primary;
+    bool for_primary = primary && primary != m->myself && !primary->has_told_shard;
+    from->has_told_shard = true;
+    clusterMapSetShard(m, for_primary ? primary : from, shard_id);
+}
+
+void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg,
+                          const failureRules *failure, int64_t now_ms) {
     messageExtensions e;
     messageReadExtensions(msg, &e);
     if (e.unknown_type >= 0) logWarning("Received unknown extension type %d", e.unknown_type);
@@ -218,9 +231,8 @@ void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, 
     setText(m, &from->client_ipv6, e.client_ipv6, validIsAddress(AF_INET6, e.client_ipv6));
     clusterMapSetPort(m, &from->client_tcp_port, e.client_tcp_port);
     clusterMapSetPort(m, &from->client_tls_port, e.client_tls_port);
-    if (e.shard_id && validIsId(sliceMake(e.shard_id, NODE_ID_LEN)))
-        clusterMapSetShard(m, from, e.shard_id);
-    for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], now_ms);
+    if (e.shard_id && validIsId(sliceMake(e.shard_id, NODE_ID_LEN))) takeShard(m, from, e.shard_id);
+    for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], failure, now_ms);
     if (e.voters.len) readVoters(m, e.voters);
 }
 

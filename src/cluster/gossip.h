@@ -41,7 +41,8 @@ void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const fail
                 const gossipRules *rules, int64_t now_ms);
 /* Takes what the sender tells about itself, and which nodes it was told to forget. Texts that could
  * not be in the configuration file are ignored. */
-void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms);
+void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg,
+                          const failureRules *failure, int64_t now_ms);
 /* Takes the flags that a node tells about itself. */
 void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h);
 /* Takes the ports of the header. True if the address has changed. */

@@ -43,6 +43,7 @@ clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t no
     m->nodes = memRealloc(m->nodes, (size_t)(m->node_count + 1) * sizeof(*m->nodes));
     m->nodes[m->node_count++] = n;
     hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
+    clusterMapTakeBack(m, clusterNodeId(n), now_ms);
     m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
     check(hashtableCount(&m->ids) == (uint64_t)m->node_count);
     return n;
@@ -94,6 +95,7 @@ void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]) 
     leavePrimary(n);
     memcpy(n->id, id, NODE_ID_LEN);
     n->is_member = votersHas(&m->voters, id);
+    clusterMapTakeBack(m, clusterNodeId(n), INT64_MAX);
     if (primary) joinPrimary(n, primary);
     hashtableInsert(&m->ids, &id_type, hashOfNode(n), n, 0);
     m->changed |= CLUSTER_MAP_SAVE;

@@ -38,14 +38,15 @@ struct clusterNode {
     int replica_count;
     uint64_t *slots; /* private: its set of slots; NULL if it never had one */
     int slot_count;
-    uint64_t epoch;     /* of its slots */
-    uint64_t ack_epoch; /* of the last election in which it has voted for this node */
-    int64_t offset;     /* in the stream of replication */
-    uint64_t stream;    /* a number for its id; 0: not told, as it has no quorum of replication */
-    int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
-    bool unclaims;      /* it does not claim slots that it has granted */
-    bool has_told;      /* which slots it claims, since this node has started */
-    int stale_count;    /* messages in a row that were older than what is known of its role */
+    uint64_t epoch;      /* of its slots */
+    uint64_t ack_epoch;  /* of the last election in which it has voted for this node */
+    int64_t offset;      /* in the stream of replication */
+    uint64_t stream;     /* a number for its id; 0: not told, as it has no quorum of replication */
+    int64_t lacking_ms;  /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
+    bool unclaims;       /* it does not claim slots that it has granted */
+    bool has_told;       /* which slots it claims, since this node has started */
+    bool has_told_shard; /* its shard_id is what it has told itself since this node has started */
+    int stale_count;     /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
     int tcp_port, tls_port, bus_port, client_tcp_port, client_tls_port;
@@ -256,10 +257,14 @@ bool clusterNodeHasReport(const clusterNode *about, const clusterNode *from);
 /* Removes reports older than `max_age_ms` and returns the number of others. */
 int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_ms);
 
-/* ---- map_blacklist.c: ids that must not be added again for some time ---- */
+/* ---- map_blacklist.c: ids that were forgotten, and must not be added again for some time ---- */
 
 void clusterMapForbid(clusterMap *m, slice id, int64_t until_ms);
 bool clusterMapIsForbidden(clusterMap *m, slice id, int64_t now_ms);
+/* True also after that time, until the node is known again: it is not added because it asks. */
+bool clusterMapWasForgotten(const clusterMap *m, slice id);
+/* The node has been added again. */
+void clusterMapTakeBack(clusterMap *m, slice id, int64_t now_ms);
 /* The id with that index, and for how long it is still forbidden; 0 or less: not any more. */
 const char *clusterMapForbidden(const clusterMap *m, int index, int64_t now_ms, int64_t *left_ms);
 void clusterMapForbidNone(clusterMap *m);
@@ -273,9 +278,11 @@ void clusterMapPrint(const clusterMap *m, bool tls, str *out);
 
 /* ---- map_text.c ---- */
 
-/* A client that is told the addresses of nodes: whether it uses TLS, and IPv6. */
+/* A client that is told the addresses of nodes: whether it uses TLS, and IPv6; and the address by
+ * which it has reached this node, for as long as this node does not know its own. */
 typedef struct nodeViewer {
     bool tls, ipv6;
+    char own_ip[48]; /* empty: not needed or not known */
 } nodeViewer;
 
 /* Appends one line without its end, as CLUSTER NODES shows it to a client; or as it is in the

@@ -36,6 +36,17 @@ static void printVoters(str *out, const voterSet *set) {
         strAppendFormat(out, "%s%.*s", i ? "," : " voters ", NODE_ID_LEN, set->ids[i]);
 }
 
+static void printForgotten(str *out, const clusterMap *m) {
+    int64_t left_ms;
+    bool any = false;
+    for (int i = 0; i < m->forbidden_count; i++) {
+        slice id = sliceMake(clusterMapForbidden(m, i, 0, &left_ms), NODE_ID_LEN);
+        if (clusterMapFind(m, id)) continue;
+        strAppendFormat(out, "%s%.*s", any ? "," : " forgotten ", NODE_ID_LEN, id.ptr);
+        any = true;
+    }
+}
+
 void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
     for (int i = 0; i < m->node_count; i++) {
         if (m->nodes[i]->flags & NODE_HANDSHAKE) continue;
@@ -47,6 +58,7 @@ void clusterMapPrint(const clusterMap *m, bool tls, str *out) {
     printWithEpoch(out, "held", m->held_for, m->held_epoch);
     printWithEpoch(out, "paused", m->paused_for, m->paused_epoch);
     printVoters(out, &m->voters);
+    printForgotten(out, m);
     strAppendByte(out, '\n');
 }
 
@@ -250,6 +262,16 @@ static bool parseVoters(reading *r, uint64_t term, uint64_t version, uint64_t ru
     return valid;
 }
 
+/* "id,id,...": they may be added again, but not because they ask. */
+static bool parseForgotten(reading *r, slice text) {
+    while (text.len) {
+        slice id = takeUntil(&text, ',');
+        if (!validIsId(id)) return false;
+        clusterMapForbid(r->map, id, r->now_ms);
+    }
+    return true;
+}
+
 static bool parseVars(reading *r, slice line) {
     enum { CURRENT, VOTE, HELD, PAUSED, TERM, VERSION, RULE, EPOCHS };
     static const char *const names[EPOCHS] = {"currentEpoch", "lastVoteEpoch", "heldEpoch",
@@ -268,6 +290,8 @@ static bool parseVars(reading *r, slice line) {
             ids[sliceIs(name, "pausedFor")] = value;
         } else if (sliceIs(name, "voters")) {
             members = value;
+        } else if (sliceIs(name, "forgotten")) {
+            if (!parseForgotten(r, value)) return false;
         } else if (!sliceIs(name, "crc64")) { /* file_choice.h has checked it */
             logNotice("Skipping unknown cluster config variable '%.*s'", (int)name.len, name.ptr);
         }

@@ -13,6 +13,7 @@ int clusterNodePort(const clusterNode *n, bool tls) {
 
 slice clusterNodeIpFor(const clusterNode *n, const nodeViewer *viewer) {
     const str *own = viewer->ipv6 ? &n->client_ipv6 : &n->client_ipv4;
+    if (n->flags & NODE_MYSELF && !own->len && !n->ip.len) return sliceOf(viewer->own_ip);
     return strSlice(own->len ? own : &n->ip);
 }
 
@@ -102,13 +103,13 @@ static void appendAddress(str *out, const clusterNode *n, slice ip, int port) {
     strAppendFormat(out, "%.40s %.*s:%d@%d", n->id, (int)ip.len, ip.ptr, port, n->bus_port);
 }
 
-static void appendRest(str *out, const clusterMap *m, const clusterNode *n) {
+static void appendRest(str *out, const clusterMap *m, const clusterNode *n, uint64_t epoch) {
     bool connected = n == m->myself || n->is_connected;
     strAppendByte(out, ' ');
     appendFlags(out, n->flags);
     strAppendFormat(out, " %.*s", n->primary ? NODE_ID_LEN : 1, n->primary ? n->primary->id : "-");
     strAppendFormat(out, " %lld %lld %llu %s", (long long)n->ping_sent_ms, (long long)n->pong_ms,
-                    (unsigned long long)n->epoch, connected ? "connected" : "disconnected");
+                    (unsigned long long)epoch, connected ? "connected" : "disconnected");
     appendSlots(out, n);
     if (n == m->myself) appendOpenSlots(out, m);
 }
@@ -117,12 +118,13 @@ void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n,
                          const nodeViewer *viewer) {
     appendAddress(out, n, clusterNodeIpFor(n, viewer), clusterNodePortFor(n, viewer));
     if (n->hostname.len) strAppendFormat(out, ",%s", strText(&n->hostname));
-    appendRest(out, m, n);
+    /* Slots, and so epochs, are those of a primary. */
+    appendRest(out, m, n, n->primary ? n->primary->epoch : n->epoch);
 }
 
 void clusterNodePrint(str *out, const clusterMap *m, const clusterNode *n, bool tls) {
     appendAddress(out, n, strSlice(&n->ip), tls ? n->tls_port : n->tcp_port);
     strAppendFormat(out, ",%s", strText(&n->hostname));
     appendFileFields(out, n, tls);
-    appendRest(out, m, n);
+    appendRest(out, m, n, n->epoch);
 }

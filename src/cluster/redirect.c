@@ -215,9 +215,16 @@ void redirectAsk(ctx *c, int slot) {
 
 /* ------------------------------------------------------------------ the gate */
 
+/* SUNSUBSCRIBE is about this connection alone. When the slot has left, the subscriptions have ended
+ * here, and nobody else could confirm it to a client that asks nevertheless. */
+static bool endsSubscription(const ctx *c, int slot) {
+    return slot != COMMAND_SEVERAL_SLOTS && commandUsesShardChannels(c->cmd) &&
+           sliceIs(c->cmd->name, "sunsubscribe");
+}
+
 /* What is not a request with one key, of a slot of this node, in a cluster that is up. */
 static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
-    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
+    if (slot == COMMAND_NO_SLOT || endsSubscription(c, slot)) return GATE_PASS;
     demand d = demandOf(c, slot);
     if (c->cmd->proc == migrateCommand) d.asks = true;
     verdict found = judge(&d);

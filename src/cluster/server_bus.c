@@ -613,7 +613,6 @@ size_t serverBusMemory(void) {
     return serverLinks.memory + (size_t)serverLinks.count * (sizeof(busConn) + sizeof(busLink));
 }
 
-int serverBusLinkCount(void) { return serverLinks.count; }
 uint64_t serverBusSentBytes(void) { return serverLinks.sent_bytes; }
 uint64_t serverBusLimitExceeded(void) { return serverLinks.limit_exceeded; }
 

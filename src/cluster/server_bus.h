@@ -31,9 +31,8 @@ void serverBusStep(void);
 void serverBusFlush(void);
 /* Takes what other nodes have sent, outside of the event loop. */
 void serverBusRead(void);
-/* Memory of all links in bytes, and their number. */
+/* Memory of all links in bytes. */
 size_t serverBusMemory(void);
-int serverBusLinkCount(void);
 /* Bytes sent, and how often a link has exceeded cluster-link-sendbuf-limit. */
 uint64_t serverBusSentBytes(void);
 uint64_t serverBusLimitExceeded(void);

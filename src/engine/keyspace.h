@@ -12,8 +12,9 @@
 /* Deletes an existing key because a command has set an expiry time in the past. Only the deletion
  * is propagated and published. */
 void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
-/* True if a key with this expiry time must be deleted at once: it is in the past, and expiry is not
- * controlled elsewhere (import mode, replay). */
+/* True if a key with this expiry time must be deleted at once: it is not in the future (a command
+ * that sets the present time deletes), and expiry is not controlled elsewhere (import mode,
+ * replay). */
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 /* True while key observers hear of a key that expired or was evicted, whichever command found
  * it. */

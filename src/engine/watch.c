@@ -99,7 +99,7 @@ void watchForget(session *s) {
 
 bool watchIsBroken(const session *s, int64_t now_ms) {
     if (s->flags & SESSION_WATCH_DIRTY) return true;
-    return s->multi && s->multi->watch_expire_ms <= now_ms;
+    return s->multi && expiryIsPast(s->multi->watch_expire_ms, now_ms);
 }
 
 /* ------------------------------------------------------------------ changes */

@@ -5,6 +5,8 @@
  * is waiting to be freed has no callbacks, so that it cannot be reached. Main thread only. */
 #include "net/client.h"
 
+#include <stdio.h>
+
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/deliver.h"
@@ -193,6 +195,18 @@ void clientWalk(sessionVisitProc *visit, void *arg) {
 
 void netSetDelay(session *s, bool delay) {
     (void)netSetNoDelay(clientOf(s)->conn.fd, !delay); /* not supported by Unix sockets */
+}
+
+void netLocalIp(const session *s, char *dst, size_t size) {
+    char text[NET_ADDR_TEXT_MAX];
+    check(size > 0);
+    dst[0] = 0;
+    if (s->flags & SESSION_UNIX_SOCKET || !netLocalText(((const client *)s)->conn.fd, text)) return;
+    slice ip = sliceOf(text);
+    while (ip.len && ip.ptr[ip.len - 1] != ':') ip.len--;
+    if (ip.len) ip.len--;
+    if (ip.len > 2 && ip.ptr[0] == '[') ip = sliceMake(ip.ptr + 1, ip.len - 2);
+    if (ip.len < size) snprintf(dst, size, "%.*s", (int)ip.len, ip.ptr);
 }
 
 bool netIsTls(const session *s) { return ((const client *)s)->conn.type == &connTls; }

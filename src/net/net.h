@@ -138,6 +138,9 @@ void netLimitReplica(session *s, size_t held, size_t backlog_limit);
 void netSetDelay(session *s, bool delay);
 /* True if the connection of a session is encrypted. */
 bool netIsTls(const session *s);
+/* The address by which the client has reached this server, without port and brackets; empty if it
+ * has none, or it does not fit. */
+void netLocalIp(const session *s, char *dst, size_t size);
 /* The certificate of the session's client in PEM; false if it has none. */
 bool netPeerPem(const session *s, str *out);
 int netClientCount(void);

@@ -42,7 +42,6 @@ typedef struct luaVm {
     bool debugged;       /* the current run has a debugger: the hook is called for each line */
     bool insecure;       /* lua-enable-insecure-api when it was opened */
     bool gc_stopped;     /* by the script, until its end */
-    uint64_t random;     /* state of math.random */
     /* Until luaVmStep() polls; the alarm sets it to 0 at any moment, so it can be below. */
     int64_t steps_left;
     int globals, load_globals; /* references: real tables behind the proxy of the globals */

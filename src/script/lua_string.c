@@ -406,18 +406,23 @@ void luaAddString(luaVm *vm) {
 
 /* ------------------------------------------------------------------ math */
 
-/* The linear congruential generator of drand48(), so that scripts get the same numbers on every
- * platform. */
-static uint32_t nextRandom(luaVm *vm) {
-    vm->random = (vm->random * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
-    return (uint32_t)(vm->random >> 17);
+/* State of the linear congruential generator of drand48(), so that scripts get the same numbers on
+ * every platform. One sequence for the whole life of the server: scripts and functions share it,
+ * and it goes on after SCRIPT FLUSH and FUNCTION FLUSH, which free their interpreters. Main
+ * thread. */
+static uint64_t random_state = UINT64_C(0x1234ABCD330E);
+
+static uint32_t nextRandom(void) {
+    hotCheck(threadIsMain());
+    random_state = (random_state * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
+    return (uint32_t)(random_state >> 17);
 }
 
-static void seedRandom(luaVm *vm, uint32_t seed) { vm->random = (uint64_t)seed * 65536 + 0x330E; }
+static void seedRandom(uint32_t seed) { random_state = (uint64_t)seed * 65536 + 0x330E; }
 
 static int mathRandom(lua_State *L) {
     const uint32_t max = 0x7fffffff;
-    double r = (double)(nextRandom(luaVmOf(L)) % max) / (double)max;
+    double r = (double)(nextRandom() % max) / (double)max;
     int low = 1, high; /* as in Lua, longer ones lose their upper bits */
     switch (lua_gettop(L)) {
     case 0: lua_pushnumber(L, r); return 1;
@@ -438,7 +443,7 @@ static int mathRandom(lua_State *L) {
 }
 
 static int mathRandomseed(lua_State *L) {
-    seedRandom(luaVmOf(L), (uint32_t)(int64_t)luaL_checknumber(L, 1));
+    seedRandom((uint32_t)(int64_t)luaL_checknumber(L, 1));
     return 0;
 }
 
@@ -450,5 +455,4 @@ void luaAddMath(luaVm *vm) {
     lua_setfield(L, -2, "randomseed");
     lua_getfield(L, -1, "fmod");
     lua_setfield(L, -2, "mod");
-    vm->random = UINT64_C(0x1234ABCD330E);
 }

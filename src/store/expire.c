@@ -32,7 +32,7 @@ static void visit(void *context, void *entry, unsigned flags) {
     robj *o = entry;
     int64_t expire_ms = objectExpire(o);
     w->visited++;
-    if (expire_ms > w->now_ms) {
+    if (!expiryIsPast(expire_ms, w->now_ms)) {
         w->ttl_sum_ms += (double)(expire_ms - w->now_ms);
         return;
     }

@@ -12,6 +12,10 @@
 #include "base/slice.h"
 #include "ds/hashtable.h"
 
+/* True if a key, field or member with this expiry time has expired: after the time, not at it.
+ * Every comparison of expiry times with the clock is this one. Both in Unix ms. */
+static inline bool expiryIsPast(int64_t expire_ms, int64_t now_ms) { return expire_ms < now_ms; }
+
 /* The time by which keys and fields have expired, and whether a lookup counts as an access. Passed
  * by value. */
 typedef struct storeLook {
@@ -30,7 +34,7 @@ static inline storeLook lookWithTouch(storeLook look) {
 }
 /* True if a key or field with this expiry time (Unix ms) has expired. */
 static inline bool lookIsPast(storeLook look, int64_t expire_ms) {
-    return expire_ms <= look.bits >> 1;
+    return expiryIsPast(expire_ms, look.bits >> 1);
 }
 static inline bool lookTouches(storeLook look) { return !(look.bits & 1); }
 

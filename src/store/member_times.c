@@ -163,9 +163,9 @@ timedMember memberTimesAt(const memberTimes *t, uint64_t index) {
     return (timedMember){textOf(e), e->time_ms, has_score ? readScore(e) : 0};
 }
 
-uint64_t memberTimesDue(const memberTimes *t, int64_t until_ms) {
-    if (until_ms < 0) return 0;
-    orderedPoint point = {.by = ORDERED_BY_RANK, .after = true, .rank = (uint64_t)until_ms};
+uint64_t memberTimesDue(const memberTimes *t, int64_t now_ms) {
+    if (now_ms < 0) return 0;
+    orderedPoint point = {.by = ORDERED_BY_RANK, .after = false, .rank = (uint64_t)now_ms};
     return orderedCountBefore(&t->by_time, &time_type, &point);
 }
 

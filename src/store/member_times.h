@@ -43,8 +43,8 @@ typedef struct timedMember {
 } timedMember;
 /* The member number `index` in order of time, which must exist. */
 timedMember memberTimesAt(const memberTimes *t, uint64_t index);
-/* Number of members whose time is `until_ms` or before. */
-uint64_t memberTimesDue(const memberTimes *t, int64_t until_ms);
+/* Number of members that have expired, as by expiryIsPast(). */
+uint64_t memberTimesDue(const memberTimes *t, int64_t now_ms);
 /* Number of hidden ones. NULL: 0. */
 uint64_t memberTimesHidden(const memberTimes *t);
 /* The caller has removed the member number memberTimesHidden() from the value: it is hidden now. */

@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/slice.h"
 #include "ds/pack_buffer.h"
+#include "store/look.h"
 
 typedef struct robj robj;
 
@@ -114,9 +115,9 @@ static inline size_t objectLengthBytes(size_t len) { return len < 128 ? 1 : len 
 /* Writes a length field; returns the address after it. */
 char *objectWriteLength(char *at, size_t len);
 
-/* True at and after the expiry time. */
+/* True after the expiry time. */
 static inline bool objectIsExpired(const robj *o, int64_t now_ms) {
-    return __builtin_expect(objectHasExpire(o), 0) && objectExpire(o) <= now_ms;
+    return __builtin_expect(objectHasExpire(o), 0) && expiryIsPast(objectExpire(o), now_ms);
 }
 
 ALWAYS_INLINE slice objectKey(const robj *o) {

@@ -679,7 +679,7 @@ static void collectExpired(void *context, void *element, unsigned flags) {
     (void)flags; /* always volatile */
     const expiredFields *d = context;
     d->out->visited++;
-    if (elementTime(element) > d->now_ms || d->out->count == HASH_EXPIRED_MAX) return;
+    if (!expiryIsPast(elementTime(element), d->now_ms) || d->out->count == HASH_EXPIRED_MAX) return;
     d->out->elements[d->out->count] = element;
     d->out->fields[d->out->count++] = elementField(element);
 }

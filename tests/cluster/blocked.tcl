@@ -25,6 +25,11 @@ start_cluster {3 3 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
         assert_equal OK [r cluster delslots 3300]
         foreach client [list $list $stream] {assert_error "CLUSTERDOWN Hash slot not served" {$client -read}}
         assert_equal {sunsubscribe b 0} [next_push $shard]
+        # A client that unsubscribes nevertheless gets the confirmation that it waits for.
+        $shard -send sunsubscribe b
+        assert_equal {sunsubscribe b 0} [next_push $shard]
+        $shard -send sunsubscribe
+        assert_equal {sunsubscribe {} 0} [next_push $shard]
         assert_error "MOVED 13907 *" {r get 0}
         assert_equal OK [r cluster addslots 3300]
         assert_equal PONG [$list ping]

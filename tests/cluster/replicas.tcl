@@ -94,7 +94,7 @@ start_cluster {3 3 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
         foreach command {{sort b} {blpop b 0} {getex b} {bitfield b get u8 0} {copy b x{b}}} {
             assert_error "MOVED 3300 *" {r -3 {*}$command}
         }
-        foreach command {{get a} {watch a} {object encoding a} {spublish a x} {sunsubscribe a}} {assert_error "MOVED 15495 *" {r -3 {*}$command}}
+        foreach command {{get a} {watch a} {object encoding a} {spublish a x} {ssubscribe a}} {assert_error "MOVED 15495 *" {r -3 {*}$command}}
         assert_error "READONLY *" {r -3 cluster flushslot 3300}
         assert_equal 1 [r -3 cluster countkeysinslot 3300]
         assert_equal OK [r -3 readwrite]

@@ -15,7 +15,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         }
         set id [r cluster myid]
         assert {[regexp {^[0-9a-f]{40}$} $id]}
-        assert_equal "$id :[srv port]@[expr {[srv port] + 10000}] myself,master - 0 0 0 connected\n" [r cluster nodes]
+        assert_equal "$id 127.0.0.1:[srv port]@[expr {[srv port] + 10000}] myself,master - 0 0 0 connected\n" [r cluster nodes]
         assert_equal {} [r cluster slots]
         assert_equal 40 [string length [r cluster myshardid]]
         assert_equal 1 [info_field cluster_enabled]
@@ -82,7 +82,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
     }
 
     test {CLUSTER SLOTS and SHARDS show the ranges} {
-        set node [list {} [srv port] [r cluster myid] {}]
+        set node [list 127.0.0.1 [srv port] [r cluster myid] {}]
         assert_equal [list [list 1 1 $node] [list 14 14 $node]] [r cluster slots]
         assert_equal OK [r cluster flushslots]
         assert_equal {} [r cluster slots]
@@ -92,7 +92,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         assert_equal {0 16383} [dict get $shard slots]
         assert_equal [r cluster myshardid] [dict get $shard id]
         set member [lindex [dict get $shard nodes] 0]
-        foreach {name value} [list id [r cluster myid] port [srv port] ip {} endpoint {} role master health online] {
+        foreach {name value} [list id [r cluster myid] port [srv port] ip 127.0.0.1 endpoint 127.0.0.1 role master health online] {
             assert_equal $value [dict get $member $name]
         }
     }
@@ -302,22 +302,22 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         r config set cluster-announce-hostname host.example
         r config set cluster-announce-port 4000
         r config set cluster-announce-bus-port 4001
-        assert_match "* :4000@4001,host.example myself,master *" [r cluster nodes]
+        assert_match "* 127.0.0.1:4000@4001,host.example myself,master *" [r cluster nodes]
         set id [r cluster myid]
-        assert_equal [list {} 4000 $id {hostname host.example}] [lindex [r cluster slots] 0 2]
+        assert_equal [list 127.0.0.1 4000 $id {hostname host.example}] [lindex [r cluster slots] 0 2]
         r config set cluster-preferred-endpoint-type hostname
-        assert_equal [list host.example 4000 $id {ip {}}] [lindex [r cluster slots] 0 2]
+        assert_equal [list host.example 4000 $id {ip 127.0.0.1}] [lindex [r cluster slots] 0 2]
         r config set cluster-announce-hostname ""
-        assert_equal [list ? 4000 $id {ip {}}] [lindex [r cluster slots] 0 2]
+        assert_equal [list ? 4000 $id {ip 127.0.0.1}] [lindex [r cluster slots] 0 2]
         r config set cluster-preferred-endpoint-type unknown-endpoint
-        assert_equal [list {} 4000 $id {ip {}}] [lindex [r cluster slots] 0 2]
+        assert_equal [list {} 4000 $id {ip 127.0.0.1}] [lindex [r cluster slots] 0 2]
         r config set cluster-preferred-endpoint-type ip
         r config set cluster-announce-port 0
         r config set cluster-announce-bus-port 0
         r config set cluster-announce-ip 10.0.0.1
         assert_match "* 10.0.0.1:[srv port]@* myself,master *" [r cluster nodes]
         r config set cluster-announce-ip ""
-        assert_match "* :[srv port]@* myself,master *" [r cluster nodes]
+        assert_match "* 127.0.0.1:[srv port]@* myself,master *" [r cluster nodes]
     }
 
     test {what is announced is in the configuration file} {
@@ -424,7 +424,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         set id [r cluster myid]
         set shard [r cluster myshardid]
         assert_equal OK [r cluster reset]
-        assert_equal "$id :[srv port]@[expr {[srv port] + 10000}] myself,master - 0 0 7 connected\n" [r cluster nodes]
+        assert_equal "$id 127.0.0.1:[srv port]@[expr {[srv port] + 10000}] myself,master - 0 0 7 connected\n" [r cluster nodes]
         assert_not_equal $shard [set second [r cluster myshardid]]
         assert_equal {fail 0 7} [list [cluster_field cluster_state] [cluster_field cluster_slots_assigned] \
             [cluster_field cluster_current_epoch]]

@@ -80,6 +80,20 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
 }
 
 start_server {tags {cluster} overrides {cluster-enabled yes}} {
+    test {a node that no other has told its address shows the one that the client has used} {
+        r cluster addslots 0
+        assert_match "* 127.0.0.1:[srv port]@* myself,*" [r cluster nodes]
+        assert_equal 127.0.0.1 [lindex [r cluster slots] 0 2 0]
+        assert_match "*ip 127.0.0.1 endpoint 127.0.0.1*" [r cluster shards]
+        r cluster delslots 0
+    }
+
+    test {INFO counts two connections to each known node, also while they are in the making} {
+        assert_equal 0 [info_field cluster_connections]
+        r cluster meet 127.0.0.1 1 2
+        assert_equal 2 [info_field cluster_connections]
+    }
+
     test {CLUSTER HELP has the words of a released server} {
         set words {}
         foreach line [lrange [r cluster help] 1 end-2] {

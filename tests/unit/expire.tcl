@@ -310,6 +310,22 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_match "keys=[array size time],expires=$with,*" [info_field db9]
     }
 
+    test {a key exists during its last millisecond, with PTTL 0} {
+        for {set lives 0; set left -2} {$lives < 500 && $left != 0} {incr lives} {
+            r set k v px 2
+            while {[set left [r pttl k]] > 0} {}
+        }
+        assert_equal 0 $left
+    }
+
+    test {a command that sets the present time deletes the key} {
+        r mset a 1 b 1 c 1
+        assert_equal {1 1} [list [r pexpire a 0] [r expire b 0]]
+        assert_equal 0 [r eval {local t = redis.call('time')
+            redis.call('pexpireat', 'c', t[1] * 1000 + math.floor(t[2] / 1000)) return redis.call('exists', 'c')} 0]
+        assert_equal 0 [r exists a b c]
+    }
+
     test {the time does not change within a transaction} {
         r multi
         r set a 1 px 30

@@ -547,6 +547,25 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_equal {5 46 84} [ev {math.randomseed(1) return {math.random(100), math.random(100), math.random(100)}}]
     }
 
+    test {random numbers are one sequence, which goes on after SCRIPT FLUSH and FUNCTION FLUSH} {
+        set draw {return {math.random(1000), math.random(1000), math.random(1000)}}
+        r function flush
+        r function load "#!lua name=dice
+            server.register_function('draw', function() $draw end)"
+        ev {math.randomseed(1)}
+        set expected [ev {local all = {} for i = 1, 12 do all[i] = math.random(1000) end return all}]
+        ev {math.randomseed(1)}
+        set drawn [concat [ev $draw] [r fcall draw 0]]
+        r script flush sync
+        lappend drawn {*}[ev $draw]
+        r function flush sync
+        r function load "#!lua name=dice
+            server.register_function('draw', function() $draw end)"
+        lappend drawn {*}[r fcall draw 0]
+        r function flush
+        assert_equal $expected $drawn
+    }
+
     test {acl_check_cmd asks for the rights of the caller, and refused commands are an error} {
         r acl setuser reader on nopass ~a* &* -@all +eval +get
         set c [connect]

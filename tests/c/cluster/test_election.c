@@ -432,6 +432,24 @@ static void becomeVoter(void) {
     setSlots(map.myself, 30, 39);
 }
 
+/* FORGET of a failing primary before its replica is elected. */
+static void replica_of_a_forgotten_primary_gets_a_vote(void **state) {
+    testId id = idOf(1);
+    memcpy(id.text, failed->id, NODE_ID_LEN);
+    becomeVoter();
+    clusterMapRemove(&map, failed);
+    messageHeader h = {.sender = fellow->id, .current_epoch = 7, .epoch = 3, .slots = claim};
+    for (int slot = 0; slot < 10; slot++) claim[slot / 8] |= (uint8_t)(1 << slot % 8);
+    assert_false(electionRequest(&map, fellow, &h, 0, 5000).granted);
+    h.primary = id.text;
+    assert_false(electionRequest(&map, fellow, &h, 0, 5000).granted); /* it was never known */
+    clusterMapForbid(&map, sliceMake(id.text, NODE_ID_LEN), 4000);
+    clusterMapSetOwner(&map, 9, other);
+    assert_false(electionRequest(&map, fellow, &h, 0, 5000).granted); /* the slot has an owner */
+    clusterMapSetOwner(&map, 9, NULL);
+    assert_true(electionRequest(&map, fellow, &h, 0, 5000).granted);
+}
+
 static void one_vote_in_each_epoch(void **state) {
     assert_false(request(7, 3, 0, 5000).granted); /* a replica does not vote */
     becomeVoter();
@@ -560,6 +578,7 @@ int test_election(void) {
         CASE(primaries_whose_replicas_have_no_data_are_counted),
         CASE(there_is_no_election_after_the_greatest_epoch),
         CASE(epoch_that_cannot_be_right_gets_no_vote),
+        CASE(replica_of_a_forgotten_primary_gets_a_vote),
         CASE(one_vote_in_each_epoch),
         CASE(no_vote_of_a_primary_that_may_have_been_replaced_by_order),
         CASE(no_vote_of_a_winner_that_confirms_nothing),

@@ -83,9 +83,9 @@ static void forgotten_node_is_told(void **state) {
     clusterMapForbid(&map, gone_id, 61000);
     gossipWrite(&bytes, &map, &tells, MESSAGE_PONG, it, false);
     assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
-    gossipReadExtensions(&other, me, &m, 1000);
+    gossipReadExtensions(&other, me, &m, &rules, 1000);
     assert_null(clusterMapFind(&other, gone_id));
-    gossipReadExtensions(&other, me, &m, 2000);
+    gossipReadExtensions(&other, me, &m, &rules, 2000);
     assert_true(clusterMapIsForbidden(&other, gone_id, 60999));
     assert_false(clusterMapIsForbidden(&other, gone_id, 61000));
     assert_map_valid(&other);
@@ -221,7 +221,7 @@ static void gossip_and_extensions_reach_another_map(void **state) {
     assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
     clusterMapForbid(&other, clusterNodeId(b), 1000);
     gossipRead(&other, me, &m, &rules, &tells, 0);
-    gossipReadExtensions(&other, me, &m, 0);
+    gossipReadExtensions(&other, me, &m, &rules, 0);
     assert_true(gossipReadAddress(&other, me, &m.header, SLICE("1.1.1.1"), false));
     assert_false(gossipReadAddress(&other, me, &m.header, SLICE("1.1.1.1"), false));
     assert_string_equal(strText(&me->ip), "10.0.0.1");
@@ -254,13 +254,56 @@ static void invalid_texts_of_others_are_ignored(void **state) {
     messageEnd(&w);
     assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
     testId id_of_b = idOf(2);
-    gossipReadExtensions(&map, a, &m, 0);
+    gossipReadExtensions(&map, a, &m, &rules, 0);
     assert_int_equal(a->hostname.len + a->human_name.len + a->availability_zone.len, 0);
     assert_int_equal(a->client_ipv4.len, 0);
     assert_null(clusterMapFind(&map, sliceMake(id_of_b.text, NODE_ID_LEN)));
     assert_true(clusterMapIsForbidden(&map, sliceMake(id_of_b.text, NODE_ID_LEN), 59999));
     assert_int_equal(map.forbidden_count, 1);
     strFree(&bytes);
+}
+
+/* Voters forget the primary of this node before they have marked it as failed: nobody reports it
+ * any more, and this node, which cannot forget it, has to replace it. */
+static void forgotten_primary_fails_if_it_cannot_be_reached(void **state) {
+    clusterMapSetOwner(&map, 0, a);
+    clusterMapSetPrimary(&map, map.myself, a);
+    clusterNode *d = addNode(&map, 4);
+    clusterMapSetOwner(&map, 3, d);
+    failureForgotten(&map, b, a, &rules, 0); /* this node reaches it */
+    failureForgotten(&map, d, a, &rules, 0);
+    assert_false(a->flags & NODE_FAILED);
+    clusterMapSetFlags(&map, a, NODE_MAYBE_FAILED, 0);
+    failureForgotten(&map, c, a, &rules, 0); /* it does not vote */
+    failureForgotten(&map, b, a, &rules, 0);
+    assert_false(a->flags & NODE_FAILED);
+    failureForgotten(&map, d, a, &rules, 0);
+    assert_true(a->flags & NODE_FAILED);
+    assert_int_equal(told, 1);
+}
+
+/* A new node meets a replica whose primary is down. */
+static void silent_primary_is_in_the_shard_of_its_replica(void **state) {
+    static const char shard[] = "5555555555555555555555555555555555555555";
+    static const char later[] = "6666666666666666666666666666666666666666";
+    clusterNode *senders[] = {c, a, c};
+    const char *shards[] = {shard, later, shard};
+    for (size_t i = 0; i < COUNT_OF(senders); i++) {
+        message m;
+        str bytes = STR_EMPTY;
+        const messageHeader h = {.sender = senders[i]->id,
+                                 .flags = MESSAGE_HAS_EXTENSIONS,
+                                 .slots = (const uint8_t *)clusterNodeSlots(senders[i])};
+        const messageExtensions e = {.shard_id = shards[i]};
+        messageWriter w = messageBegin(&bytes, MESSAGE_PONG, &h);
+        messageAddExtensions(&w, &e);
+        messageEnd(&w);
+        assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
+        gossipReadExtensions(&map, senders[i], &m, &rules, 0);
+        assert_memory_equal(c->shard_id, shards[i], NODE_ID_LEN);
+        assert_memory_equal(a->shard_id, i ? later : shard, NODE_ID_LEN);
+        strFree(&bytes);
+    }
 }
 
 int test_failure(void);
@@ -279,6 +322,8 @@ int test_failure(void) {
         CASE(all_suspected_nodes_are_told),
         CASE(gossip_and_extensions_reach_another_map),
         CASE(invalid_texts_of_others_are_ignored),
+        CASE(forgotten_primary_fails_if_it_cannot_be_reached),
+        CASE(silent_primary_is_in_the_shard_of_its_replica),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

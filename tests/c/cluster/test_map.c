@@ -185,6 +185,24 @@ static void forbidden_ids_expire(void **state) {
     assert_false(clusterMapIsForbidden(&map, SLICE(""), 299));
 }
 
+/* They are not added because they ask, until an order brings them back. */
+static void forgotten_ids_are_kept_until_they_are_known_again(void **state) {
+    testId first = idOf(1), last = idOf(2);
+    clusterMapForbid(&map, sliceMake(first.text, NODE_ID_LEN), 100);
+    for (int i = 0; i < 300; i++) {
+        char text[NODE_ID_LEN + 1];
+        snprintf(text, sizeof(text), "%0*d", NODE_ID_LEN, i);
+        clusterMapForbid(&map, sliceOf(text), 100);
+    }
+    clusterMapForbid(&map, sliceMake(last.text, NODE_ID_LEN), 100);
+    assert_true(clusterMapIsForbidden(&map, sliceMake(first.text, NODE_ID_LEN), 99));
+    assert_false(clusterMapIsForbidden(&map, sliceMake(last.text, NODE_ID_LEN), 100));
+    assert_true(clusterMapWasForgotten(&map, sliceMake(last.text, NODE_ID_LEN)));
+    assert_false(clusterMapWasForgotten(&map, sliceMake(first.text, NODE_ID_LEN))); /* too many */
+    (void)clusterMapAdd(&map, last.text, 200);
+    assert_false(clusterMapWasForgotten(&map, sliceMake(last.text, NODE_ID_LEN)));
+}
+
 static void only_changes_that_matter_are_noted(void **state) {
     clusterNode *n = addNode(&map, 1);
     clusterMapSetOwner(&map, 1, n);
@@ -221,6 +239,8 @@ int test_map(void) {
         cmocka_unit_test_setup_teardown(reset_keeps_id_and_epochs_unless_hard, setup, teardown),
         cmocka_unit_test_setup_teardown(reports_are_renewed_withdrawn_and_expire, setup, teardown),
         cmocka_unit_test_setup_teardown(forbidden_ids_expire, setup, teardown),
+        cmocka_unit_test_setup_teardown(forgotten_ids_are_kept_until_they_are_known_again, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(only_changes_that_matter_are_noted, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

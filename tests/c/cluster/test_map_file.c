@@ -63,10 +63,26 @@ static void file_of_a_released_node_is_read_and_written_unchanged(void **state) 
     clusterMapClear(&m);
 }
 
+/* A file of an old version: slots, and so epochs, are those of the primary. */
+static void replica_is_shown_with_the_epoch_of_its_primary(void **state) {
+    clusterMap m;
+    reason why;
+    str shown = STR_EMPTY;
+    const nodeViewer viewer = {.tls = false};
+    assert_int_equal(parse(&m, WHOLE, &why), OK);
+    clusterNode *c = clusterMapFind(&m, SLICE(C));
+    c->epoch = 2;
+    clusterNodeDescribe(&shown, &m, c, &viewer);
+    assert_non_null(strstr(strText(&shown), " slave " B " 0 1795566112000 4 "));
+    strFree(&shown);
+    clusterMapClear(&m);
+}
+
 static void what_a_restart_must_not_end_is_in_the_file(void **state) {
     static const char *const vars[] = {
         "vars currentEpoch 6 lastVoteEpoch 6 heldFor " A " heldEpoch 5\n",
         "vars currentEpoch 6 lastVoteEpoch 6 pausedFor " C " pausedEpoch 6\n",
+        "vars currentEpoch 6 lastVoteEpoch 6 forgotten " SHARD_A "," SHARD_D "\n",
     };
     for (size_t i = 0; i < COUNT_OF(vars); i++) {
         clusterMap m;
@@ -74,15 +90,21 @@ static void what_a_restart_must_not_end_is_in_the_file(void **state) {
         str text = STR_EMPTY, again = STR_EMPTY;
         strAppendFormat(&text, "%s%s", LINE_B LINE_D LINE_A LINE_C, vars[i]);
         assert_int_equal(parse(&m, strText(&text), &why), OK);
-        assert_memory_equal(i ? m.paused_for : m.held_for, i ? C : A, NODE_ID_LEN);
-        assert_int_equal(i ? m.paused_epoch : m.held_epoch, 5 + i);
+        if (i < 2) {
+            assert_memory_equal(i ? m.paused_for : m.held_for, i ? C : A, NODE_ID_LEN);
+            assert_int_equal(i ? m.paused_epoch : m.held_epoch, 5 + i);
+        } else {
+            assert_true(clusterMapWasForgotten(&m, SLICE(SHARD_D)));
+            assert_false(clusterMapIsForbidden(&m, SLICE(SHARD_D), 1795566112000));
+        }
         for (int k = 1; k < m.node_count; k++) m.nodes[k]->is_connected = true;
         clusterMapPrint(&m, false, &again);
         assert_string_equal(strText(&again), strText(&text));
         m.changed = 0;
         clusterMapSetHold(&m, NULL, 0);
         clusterMapSetPause(&m, NULL, 0);
-        assert_true(m.changed & CLUSTER_MAP_SYNC);
+        assert_int_equal(m.changed & CLUSTER_MAP_SYNC, i < 2 ? CLUSTER_MAP_SYNC : 0);
+        clusterMapForbidNone(&m);
         strClear(&again);
         clusterMapPrint(&m, false, &again);
         assert_string_equal(strText(&again), WHOLE);
@@ -226,6 +248,7 @@ int test_map_file(void);
 int test_map_file(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_of_a_released_node_is_read_and_written_unchanged),
+        cmocka_unit_test(replica_is_shown_with_the_epoch_of_its_primary),
         cmocka_unit_test(what_a_restart_must_not_end_is_in_the_file),
         cmocka_unit_test(older_forms_are_read),
         cmocka_unit_test(with_tls_cluster_the_first_port_is_that_of_tls),

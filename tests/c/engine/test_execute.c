@@ -86,6 +86,9 @@ static void a_command_sees_its_session_and_time(void **state) {
     assert_replies(&s, "$1 a +OK +OK +OK $-1 +OK $1 1");
     setTestTime(START_MS + 100);
     ask(&s, "take a");
+    assert_replies(&s, "$1 1"); /* at its expiry time it still exists */
+    setTestTime(START_MS + 101);
+    ask(&s, "take a");
     assert_replies(&s, "$-1");
     sessionClear(&s);
 }

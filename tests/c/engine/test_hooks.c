@@ -203,7 +203,7 @@ static void observers_receive_expired_keys(void **state) {
     (void)noted();
     keyObserverArm(&noteObserver, true);
     uint64_t dirty = engineHot.dirty;
-    setTestTime(START_MS + 100);
+    setTestTime(START_MS + 101);
     ask(&s, "take a");
     assert_noted("expired of a in 0;");
     assert_int_equal(engineHot.dirty, dirty); /* nothing was changed */

@@ -76,13 +76,13 @@ static void database_events_are_reported(void **state) {
 
 static void expired_keys_are_evicted_first(void **state) {
     ask(&s, "put a 1 1000100|put b 1 1000100|put c 1 1000100");
-    setTestTime(START_MS + 100);
+    setTestTime(START_MS + 101);
     (void)noted();
     ask(&s, "take a|put b 2|drop c");
     assert_noted("db0 UNLINK a;db-1 MULTI;db0 UNLINK b;db0 put b 2;db-1 EXEC;db0 UNLINK c;");
     engineConf.lazyfree_lazy_expire = false;
     ask(&s, "put a 1 1000200");
-    setTestTime(START_MS + 200);
+    setTestTime(START_MS + 201);
     (void)noted();
     ask(&s, "take a");
     assert_noted("db0 DEL a;");

@@ -566,14 +566,14 @@ static void a_key_that_expires_after_watch_makes_exec_fail(void **state) {
     sessionOpen(&s);
     sessionOpen(&other);
     ask(&s, "put a 1 1000100|put b 1 1000200|watch b a");
-    setTestTime(START_MS + 99);
+    setTestTime(START_MS + 100);
     assert_string_equal(outcome(&s), GOES);
     ask(&s, "watch b a");
-    setTestTime(START_MS + 100);
+    setTestTime(START_MS + 101);
     assert_string_equal(outcome(&s), FAILS);
     assert_non_null(dbPeek(storeDb(0), SLICE("a"), storeHash(SLICE("a")))); /* it only looked */
     ask(&s, "watch b");
-    setTestTime(START_MS + 200);
+    setTestTime(START_MS + 201);
     ask(&other, "take b"); /* removes it */
     assert_string_equal(outcome(&s), FAILS);
     ask(&s, "watch b a");
@@ -597,7 +597,7 @@ static void a_key_expired_when_watched_may_be_removed_but_not_created(void **sta
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         setTestTime(START_MS);
         ask(&other, "put a 1 1000100");
-        setTestTime(START_MS + 100);
+        setTestTime(START_MS + 101);
         ask(&s, "watch a");
         ask(&other, cases[i].then);
         assert_string_equal(outcome(&s), cases[i].outcome);
@@ -624,7 +624,7 @@ static void a_flush_affects_watches_of_existing_keys(void **state) {
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     ask(&s, "put b 1 1000100|watch b");
-    setTestTime(START_MS + 100); /* expired now, but not when watched */
+    setTestTime(START_MS + 101); /* expired now, but not when watched */
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     sessionClear(&s);

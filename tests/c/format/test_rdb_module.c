@@ -239,7 +239,7 @@ static void it_expires_and_is_evicted_and_unlinked_before(void **state) {
     (void)state; /* see setUp() */
     const evictRule rule = {.order = EVICT_RANDOM, .samples = 5};
     put(storeDb(0), "a", 1, 10);
-    storeExpireTurn(keyspaceMain(), 10, 1000000, 1);
+    storeExpireTurn(keyspaceMain(), 11, 1000000, 1);
     assertTold("unlink 0:a;");
     assert_int_equal(dbSize(storeDb(0)), 0);
     put(storeDb(1), "b", 1, OBJECT_NO_EXPIRE);

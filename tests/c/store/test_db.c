@@ -60,7 +60,7 @@ static slice valueOf(uint64_t number) {
 }
 
 static bool hasExpired(const modelKey *k) {
-    return k->there && k->expire_ms != OBJECT_NO_EXPIRE && k->expire_ms <= model.now_ms;
+    return k->there && k->expire_ms != OBJECT_NO_EXPIRE && k->expire_ms < model.now_ms;
 }
 
 static void assertValue(const robj *o, const modelKey *k) {
@@ -363,16 +363,17 @@ static void whatExpiryModesPromise(void **state) {
     assert_non_null(dbFindRead(d, key, hash, lookAtAll()));
     assert_non_null(dbFind(d, key, hash, lookAtAll(), &found));
     assert_non_null(dbRandom(d, lookAtAll()));
-    assert_null(dbFindRead(d, key, hash, lookAt(100)));
-    assert_non_null(dbRandom(d, lookAt(100))); /* there is no other */
-    storeExpireTurn(keyspaceMain(), 100, 1000000, 1);
+    assert_null(dbFindRead(d, key, hash, lookAt(101)));
+    assert_non_null(dbRandom(d, lookAt(101))); /* there is no other */
+    storeExpireTurn(keyspaceMain(), 101, 1000000, 1);
     assert_int_equal(dbSize(d), 1);
-    assert_null(dbFind(d, key, hash, lookAt(100), &found));
+    assert_null(dbFind(d, key, hash, lookAt(101), &found));
     assert_int_equal(dbSize(d), 0);
     fill(d, 1, 100);
     storeSetExpiry(keyspaceMain(), EXPIRY_DELETE);
-    assert_non_null(dbFindRead(d, key, hash, lookAt(99)));
-    assert_null(dbFindRead(d, key, hash, lookAt(100)));
+    storeExpireTurn(keyspaceMain(), 100, 1000000, 1);
+    assert_non_null(dbFindRead(d, key, hash, lookAt(100))); /* it exists at its expiry time */
+    assert_null(dbFindRead(d, key, hash, lookAt(101)));
     assert_int_equal(dbSize(d), 0);
     storeShutdown();
 }
@@ -429,7 +430,7 @@ static void fewVolatileKeysAreFoundAmongMany(void **state) {
     storeExpireTurn(keyspaceMain(), 49, 25000, 1);
     assert_int_equal(dbSize(d), 200000);
     assert_int_equal(dbMeanTtl(d), 1);
-    storeExpireTurn(keyspaceMain(), 50, 25000, 1); /* one turn is enough */
+    storeExpireTurn(keyspaceMain(), 51, 25000, 1); /* one turn is enough */
     assert_int_equal(dbSize(d), 199900);
     assert_int_equal(storeStats(keyspaceMain()).expired, 100);
     storeShutdown();

@@ -24,7 +24,7 @@ static slice fieldText(uint64_t i, char *to) {
     return sliceMake(to, (size_t)snprintf(to, 32, "field %llu", (unsigned long long)i));
 }
 
-static bool hasExpired(int64_t time_ms) { return time_ms >= 0 && time_ms <= now_ms; }
+static bool hasExpired(int64_t time_ms) { return time_ms >= 0 && time_ms < now_ms; }
 
 static void inspect(const robj *o) {
     uint64_t seen = 0, kept = 0, timed = 0;
@@ -201,11 +201,11 @@ static void digestsFollowTheirLook(void **state) {
     digest before, after, all;
     put(d, key, 1, 500, true); /* one more field, until 500 */
     robj *o = hashNew(SLICE("other"));
-    const int64_t times_ms[] = {0, 499, 500, 10000};
+    const int64_t times_ms[] = {0, 500, 501, 10000};
     for (size_t i = 0; i < COUNT_OF(times_ms); i++) {
         assert_false(hashGet(o, SLICE("f"), lookAt(times_ms[i]), digits, &value));
-        storeDigest(keyspaceMain(), lookAt(499), &before);
-        storeDigest(keyspaceMain(), lookAt(500), &after);
+        storeDigest(keyspaceMain(), lookAt(500), &before);
+        storeDigest(keyspaceMain(), lookAt(501), &after);
         storeDigest(keyspaceMain(), lookAtAll(), &all);
         assert_memory_equal(&before, &all, sizeof(all));
         assert_memory_not_equal(&before, &after, sizeof(after));

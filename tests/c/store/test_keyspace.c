@@ -214,7 +214,7 @@ static void expiryIsTheKeyspacesOwn(void **state) {
         assert_null(dbFind(keyspaceDb(all[i], 0), key, hash, lookAtAll(), &at));
         dbSetString(keyspaceDb(all[i], 0), key, &at, NULL, SLICE("v"), NULL, 100);
         keyspaceUse(before);
-        assert_null(dbFindRead(keyspaceDb(all[i], 0), key, hash, lookAt(100)));
+        assert_null(dbFindRead(keyspaceDb(all[i], 0), key, hash, lookAt(101)));
     }
     assert_int_equal(told, 1);
     assert_int_equal(dbSize(keyspaceDb(main, 0)), 0);
@@ -222,7 +222,7 @@ static void expiryIsTheKeyspacesOwn(void **state) {
     assert_int_equal(storeStats(main).expired, 1);
     assert_int_equal(storeStats(other).expired, 0);
     storeSetExpiry(other, EXPIRY_DELETE);
-    storeExpireTurn(other, 100, 100000, 10);
+    storeExpireTurn(other, 101, 100000, 10);
     assert_int_equal(storeStats(other).expired, 1);
     assert_int_equal(told, 1);
     keyspaceFree(other, false);

@@ -40,7 +40,7 @@ static slice memberText(uint64_t i, char *to) {
 }
 
 static bool isThere(uint64_t i) { return model[i].time_ms != MEMBER_MISSING; }
-static bool isPast(uint64_t i) { return model[i].time_ms >= 0 && model[i].time_ms <= now_ms; }
+static bool isPast(uint64_t i) { return model[i].time_ms >= 0 && model[i].time_ms < now_ms; }
 
 static uint64_t countOf(bool with_expired) {
     uint64_t count = 0;

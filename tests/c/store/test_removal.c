@@ -95,10 +95,10 @@ static void an_expired_key_is_told_however_it_is_found(void **state) {
     put("found", "3", 10);
     put("set", "4", OBJECT_NO_EXPIRE);
     slice key = SLICE("read");
-    assert_null(dbFindRead(storeDb(0), key, storeHash(key), lookAt(10)));
+    assert_null(dbFindRead(storeDb(0), key, storeHash(key), lookAt(11)));
     key = SLICE("written");
-    assert_null(dbFind(storeDb(0), key, storeHash(key), lookAt(10), &at));
-    storeExpireTurn(keyspaceMain(), 10, 1000000, 1);
+    assert_null(dbFind(storeDb(0), key, storeHash(key), lookAt(11), &at));
+    storeExpireTurn(keyspaceMain(), 11, 1000000, 1);
     key = SLICE("set");
     dbExpire(storeDb(0), key, storeHash(key));
     assertTold("expired read=1;expired written=2;expired found=3;expired set=4;");

@@ -172,6 +172,16 @@ start_server {tags {hash}} {
         assert_equal [list array [list [null]]] [typed hgetdel h fields 1 a]
     }
 
+    test {a field exists during its last millisecond, with HPTTL 0} {
+        r del h
+        r hset h stays 1
+        for {set lives 0; set left -2} {$lives < 500 && $left != 0} {incr lives} {
+            r hsetex h px 2 fields 1 f 1
+            while {[set left [r hpttl h fields 1 f]] > 0} {}
+        }
+        assert_equal 0 $left
+    }
+
     test {expired fields are invisible before they are removed} {
         r debug set-active-expire 0
         r del h

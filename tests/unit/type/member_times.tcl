@@ -384,6 +384,16 @@ start_server {tags {zset tls:skip} overrides {repl-diskless-sync-delay 0}} {
         assert_equal {c d} [r zrange into 0 -1]
     }
 
+    test {a member exists during its last millisecond, with ZPTTL 0} {
+        r zadd last 1 stays
+        for {set lives 0; set left -2} {$lives < 500 && $left != 0} {incr lives} {
+            r zadd last 1 m
+            r zpexpire last 2 members 1 m
+            while {[set left [r zpttl last members 1 m]] > 0} {}
+        }
+        assert_equal 0 $left
+    }
+
     test {GEO commands see no expired members} {
         r geoadd g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
         r zpexpire g 1 members 1 Palermo
