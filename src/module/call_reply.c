@@ -18,8 +18,9 @@ typedef struct replyRoot {
     uint8_t proto;
     bool exact;
     pool nodes;
-    ValkeyModuleCtx *collector; /* whose auto memory frees it */
-    promise *promise;           /* NULL: it is a reply */
+    /* Whose auto memory frees it; NULL: the module does, maybe when its context has ended. */
+    ValkeyModuleCtx *collector;
+    promise *promise; /* NULL: it is a reply */
 } replyRoot;
 
 struct ValkeyModuleCallReply {
@@ -54,7 +55,7 @@ ValkeyModuleCallReply *callReplyNew(ValkeyModuleCtx *x, char *bytes, size_t len,
     ValkeyModuleCallReply *r = memNew(ValkeyModuleCallReply);
     r->root = memNew(replyRoot);
     *r->root = (replyRoot){.bytes = bytes, .len = len, .proto = (uint8_t)proto, .exact = exact};
-    r->root->collector = x;
+    r->root->collector = x && x->flags & CONTEXT_AUTO_MEMORY ? x : NULL;
     r->bytes = sliceMake(bytes ? bytes : "", len);
     r->type = VALKEYMODULE_REPLY_UNKNOWN;
     contextCollect(x, GARBAGE_REPLY, r);
