@@ -157,8 +157,13 @@ static authVerdict ask(module *owner, ValkeyModuleAuthCallback func, ctx *c, sli
     int result = func(&x, given, secret, &why);
     bool granted = sessionIsAuthenticated(c->who);
     if (!granted && before && c->who->user == user_before) c->who->flags |= SESSION_AUTHENTICATED;
-    moduleStringRelease(given);
-    moduleStringRelease(secret);
+    if (x.blocked && x.blocked != *b) { /* what waits may read them */
+        x.blocked->login[0] = given;
+        x.blocked->login[1] = secret;
+    } else {
+        moduleStringRelease(given);
+        moduleStringRelease(secret);
+    }
     *b = x.blocked;
     bool replied = x.flags & CONTEXT_AUTH_REPLIED;
     contextClear(&x);

@@ -77,6 +77,10 @@ static void finish(blockedClient *b) {
     b->ready_key = NULL;
     if (b->args) argArrayEnd(b->args);
     b->args = NULL;
+    for (size_t i = 0; i < COUNT_OF(b->login); i++) {
+        if (b->login[i]) moduleStringRelease(b->login[i]);
+        b->login[i] = NULL;
+    }
     b->module->blocked_clients--;
     blockClientRelease(b);
 }
@@ -258,11 +262,19 @@ void blockClientWait(blockedClient *b, ctx *c, blockParams params) {
     blockStart(c, &params);
 }
 
+void blockClientOwnArgs(ValkeyModuleCtx *x, blockedClient *b) {
+    hotCheck(!b->holds_reply);
+    if (x->flags & (CONTEXT_REPLY | CONTEXT_TIMEOUT)) return; /* it is refused */
+    x->blocked = b;
+    for (int i = 0; x->args && i < x->args->count; i++) moduleStringOwn(x->args->argv[i]);
+}
+
 void blockClientKeepArgs(ValkeyModuleCtx *x) {
     blockedClient *b = x->blocked;
-    if (likely(!b) || !b->who) return;
+    if (likely(!b)) return;
     b->args = x->args;
     x->args = NULL;
+    if (!b->who) return;
     (void)__atomic_add_fetch(&b->work, clockTicks() - b->blocked_at, __ATOMIC_RELAXED);
 }
 
