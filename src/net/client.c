@@ -170,10 +170,7 @@ static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }
 
 static void carrierPeer(const session *s, str *out) { clientAppendPeer((const client *)s, out); }
 
-static void carrierDescribe(const session *s, str *out) { clientDescribe((const client *)s, out); }
-
-const sessionCarrier clientCarrier = {.describe = carrierDescribe,
-                                      .pause_reading = carrierPauseReading,
+const sessionCarrier clientCarrier = {.pause_reading = carrierPauseReading,
                                       .resume = carrierResume,
                                       .close_soon = carrierCloseSoon,
                                       .close_now = carrierCloseNow,
