@@ -14,6 +14,7 @@
 #include "module/generated/api.h"
 #include "module/main_queue.h"
 #include "module/timers.h"
+#include "net/net.h"
 
 /* ------------------------------------------------------------------ timers */
 
@@ -171,9 +172,11 @@ static int loopMask(int mask) {
            (mask & VALKEYMODULE_EVENTLOOP_WRITABLE ? LOOP_WRITE : 0);
 }
 
-/* OK, or sets errno. */
+/* OK, or sets errno. The limit is that of Valkey, whose loop has a place for each descriptor. */
 static int checkFd(int fd, int mask) {
-    errno = fd < 0 ? ERANGE : mask & ~BOTH ? EINVAL : 0;
+    enum { BEYOND_CLIENTS = 128 };
+    bool in_range = fd >= 0 && fd < netMaxClients() + BEYOND_CLIENTS;
+    errno = !in_range ? ERANGE : mask & ~BOTH ? EINVAL : 0;
     return errno ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
