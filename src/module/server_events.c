@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/lifecycle.h"
 #include "engine/server_event.h"
+#include "io/loop.h"
 #include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
@@ -20,6 +22,7 @@ typedef struct listener {
     ownedEntry entry;
     ValkeyModuleEvent event;
     ValkeyModuleEventCallback proc;
+    bool awaits_wake; /* was told that the loop is about to sleep, and not that it has woken */
 } listener;
 
 enum { COMMAND_DEPTH_MAX = 64 };
@@ -77,12 +80,21 @@ static void tellOneOfKey(ValkeyModuleCtx *x, void *arg) {
     moduleStringRelease(name);
 }
 
+/* Of the loop a listener is told in turn that it is about to sleep, and that it has woken. */
+static bool isInTurn(listener *l, uint64_t sub) {
+    bool sleeps = sub == VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP;
+    if (l->awaits_wake == sleeps) return false;
+    l->awaits_wake = sleeps;
+    return true;
+}
+
 /* Calls the listeners in the order of their registration. */
 static void tellAll(telling *t) {
     if (!isWanted(t->id)) return;
     ownedWalkBegin(&events.all);
-    for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
+    for (listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
         if (l->entry.owner == t->but || l->event.id != t->id) continue;
+        if (t->id == VALKEYMODULE_EVENT_EVENTLOOP && !isInTurn(l, t->sub)) continue;
         t->to = l;
         contextRun(l->entry.owner, t->key_db ? dbId(t->key_db) : 0,
                    t->key_db ? tellOneOfKey : tellOne, t);
@@ -407,16 +419,22 @@ static const keyObserver key_observer = {
 
 /* ------------------------------------------------------------------ the loop */
 
+/* Turns within a command or a load are no events. */
+static bool isNested(void) { return engineHot.current || loopDepth(engineLoop()) > 1; }
+
+/* All that clients have sent was run, and who was woken by that has continued. */
 static void beforeSleep(void) {
+    if (isNested()) return;
     tell(VALKEYMODULE_EVENT_EVENTLOOP, VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP, NULL);
 }
 
 static void afterSleep(void) {
+    if (isNested()) return;
     tell(VALKEYMODULE_EVENT_EVENTLOOP, VALKEYMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP, NULL);
 }
 
 static const stageJob stage_jobs[] = {
-    {STAGE_AFTER_SLEEP, afterSleep}, {STAGE_EXPIRE, beforeSleep}, {0}};
+    {STAGE_AFTER_SLEEP, afterSleep}, {STAGE_WAKE, beforeSleep}, {0}};
 static const feature loop_feature = {.name = "module events", .stages = stage_jobs};
 
 /* ------------------------------------------------------------------ registration */

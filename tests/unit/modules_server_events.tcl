@@ -47,6 +47,17 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         }
     }
 
+    test {the loop: each listener is told that it sleeps, then that it has woken, and neither within a command} {
+        set log [apply $told 15 {foreach i {1 2 3} {r ping}}]
+        assert {[llength $log] >= 6}
+        set expected 0
+        foreach event $log {
+            assert_equal "15 $expected " $event
+            set expected [expr {1 - $expected}]
+        }
+        assert_equal 0 $expected ;# the last one: it has woken for this command
+    }
+
     test {clients} {
         set log [apply $told 4 {
             set c [respConnect [srv host] [srv port] 2]
