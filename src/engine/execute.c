@@ -176,10 +176,16 @@ void executePrefetch(const executePart *parts, int count) {
     if (unlikely(flagsNameItem(flags))) prefetchItems(parts, count, wants);
 }
 
+static void (*tell_late)(void);
+
+void executeSetLateProc(void (*tell)(void)) { tell_late = tell; }
+
 /* Processes the effects of a command other than its reply. */
 static inline void finish(ctx *c) {
     hotCheck(c->cmd);
-    if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
+    if (unlikely(c->flags & (CTX_CHANGED | CTX_LATE_EVENTS)) && unlikely(engineHot.sinks)) {
+        if (c->flags & CTX_LATE_EVENTS) tell_late();
+        if (!(c->flags & CTX_CHANGED)) return;
         if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) propagateRequest(c);
         if (!c->outer) c->targets = c->who->targets; /* ctxPropagateTo() was for this command */
     }

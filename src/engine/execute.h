@@ -61,5 +61,8 @@ uint64_t executeCommandUs(void);
 void executeNewTurn(void);
 /* Closes the session after a protocol error; the error text is sent after the replies before it. */
 void executeProtocolError(session *s, slice text);
+/* Registers the function that is called after commands that have CTX_LATE_EVENTS, before they are
+ * propagated; a sink is armed then. Called once, by module. */
+void executeSetLateProc(void (*tell)(void));
 
 #endif
