@@ -391,6 +391,15 @@ void executeAccount(session *s, const command *cmd, bool rejected, bool failed, 
 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
 
+void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {
+    if (as_call) {
+        account(c->who, c->cmd, 1, 0, 0, ticks);
+        measure(c, ticks, outbufPending(c->out));
+    } else if (c->who->origin != ORIGIN_AOF) {
+        ((command *)c->cmd)->usec_ns += (uint64_t)clockTicksToNs(ticks);
+    }
+}
+
 /* Runs a request that filters have rewritten, and counts it: for executeRun() it was not run. */
 static void runFiltered(ctx *c, filteredRequest *f) {
     session *s = c->who;

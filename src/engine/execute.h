@@ -55,6 +55,9 @@ void executeUnit(session *s, executePartProc *part, void *arg);
 void executeCountRejected(ctx *c);
 /* Counts a command that a gate has replied without running it. */
 void executeCountCall(const ctx *c);
+/* Counts time that others have worked for the command: as one more call of it, also for the command
+ * log, or only in the time of its calls. */
+void executeCountWork(ctx *c, bool as_call, uint64_t ticks);
 /* Time spent in commands since the start, wherever they were run (us). */
 uint64_t executeCommandUs(void);
 /* Starts a turn of the loop: updates the wall time seen by commands. */

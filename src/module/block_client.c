@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/deliver.h"
+#include "engine/execute.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -101,6 +102,10 @@ static void waitEnded(void *state) {
 
 /* ------------------------------------------------------------------ callbacks that reply */
 
+uint64_t blockClientWork(const blockedClient *b) {
+    return __atomic_load_n(&b->work, __ATOMIC_RELAXED);
+}
+
 /* Calls one for the client of `c`. */
 static int callBack(blockedClient *b, ctx *c, ValkeyModuleCmdFunc proc, uint32_t flag) {
     hotCheck(b->who == c->who);
@@ -143,9 +148,9 @@ static void replyEnd(ctx *c, ValkeyModuleCmdFunc proc, uint32_t flag, slice with
     blockedClient *b = blockState(c);
     check(b);
     size_t before = outbufPending(c->out);
-    blockAddWork(c, __atomic_load_n(&b->work, __ATOMIC_RELAXED));
     b->replied = true;
     if (proc) (void)callBack(b, c, proc, flag); /* its result has no meaning */
+    blockAddWork(c, blockClientWork(b));        /* the callback may have added to it */
     appendReplies(b, c);
     if (outbufPending(c->out) == before && !b->holds_reply) replyError(c, without);
     noteChanges(c->who);
@@ -226,6 +231,7 @@ bool blockClientContinue(ctx *c) {
     if (!b || !b->on_keys) return false;
     if (b->reply && callBack(b, c, b->reply, CONTEXT_REPLY) == VALKEYMODULE_OK) {
         b->replied = true;
+        executeCountWork(c, true, blockClientWork(b)); /* Valkey counts two calls */
     } else {
         waitAgain(b, c);
     }

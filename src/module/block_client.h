@@ -66,6 +66,8 @@ void blockClientRelease(blockedClient *b);
 /* Counts an error that a thread has replied. The thread's. */
 void blockClientNoteError(blockedClient *b, slice code);
 
+/* Ticks that the module has measured as work for the client. */
+uint64_t blockClientWork(const blockedClient *b);
 /* In a command that runs again: calls the reply callback. False: it does not wait for keys. */
 bool blockClientContinue(ctx *c);
 /* The command is about to get the handle `b`: its arguments have bytes of their own from now on, as

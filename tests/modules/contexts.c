@@ -12,11 +12,13 @@
  *     CONTEXTS.ARGV flags handled command ...  CallArgv(), with handlers or without
  *     CONTEXTS.DENIED                1 if its context cannot block
  *     CONTEXTS.DENIALS               the contexts so far that could not
+ *     CONTEXTS.MEASURE kind     measures the time of a wait: of a timeout of 40 ms, or of the key `kind`
  *     CONTEXTS.TIMER                 notes the flags in a timer, and in calls of it
  *
  * The login of the user `thread` is answered by a thread. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,6 +159,7 @@ static void *answerLogin(void *arg) {
     waitForGo();
     snprintf(seen_login, sizeof(seen_login), "%s/%s", ValkeyModule_StringPtrLen(j->argv[0], NULL),
              ValkeyModule_StringPtrLen(j->argv[1], NULL));
+    ValkeyModule_BlockedClientMeasureTimeEnd(j->bc);
     ValkeyModule_UnblockClient(j->bc, NULL);
     ValkeyModule_Free(j);
     return NULL;
@@ -178,7 +181,9 @@ static int login(ValkeyModuleCtx *ctx, ValkeyModuleString *user, ValkeyModuleStr
         return VALKEYMODULE_AUTH_NOT_HANDLED;
     given[0] = user;
     given[1] = password;
-    start(answerLogin, ValkeyModule_BlockClientOnAuth(ctx, acceptLogin, NULL), given, 2);
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClientOnAuth(ctx, acceptLogin, NULL);
+    ValkeyModule_BlockedClientMeasureTimeStart(bc);
+    start(answerLogin, bc, given, 2);
     return VALKEYMODULE_AUTH_HANDLED;
 }
 
@@ -281,6 +286,22 @@ static int denialsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int a
     return VALKEYMODULE_OK;
 }
 
+static int endMeasure(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_BlockedClientMeasureTimeEnd(ValkeyModule_GetBlockedClientHandle(ctx));
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+static int measureCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    bool is_timeout = !strcmp(ValkeyModule_StringPtrLen(argv[1], NULL), "timeout");
+    ValkeyModuleBlockedClient *bc =
+        is_timeout ? ValkeyModule_BlockClient(ctx, NULL, endMeasure, NULL, 40)
+                   : ValkeyModule_BlockClientOnKeys(ctx, endMeasure, endMeasure, NULL, 0, argv + 1,
+                                                    1, NULL);
+    return ValkeyModule_BlockedClientMeasureTimeStart(bc);
+}
+
 static void inTimer(ValkeyModuleCtx *ctx, void *bc) {
     note(ctx, "timer");
     ValkeyModuleCtx *own = ValkeyModule_GetThreadSafeContext(bc);
@@ -326,7 +347,8 @@ static const struct {
                 {"contexts.go", goCommand},           {"contexts.abort", abortCommand},
                 {"contexts.counts", countsCommand},   {"contexts.call", callCommand},
                 {"contexts.argv", argvCommand},       {"contexts.denied", deniedCommand},
-                {"contexts.denials", denialsCommand}, {"contexts.timer", timerCommand}};
+                {"contexts.denials", denialsCommand}, {"contexts.timer", timerCommand},
+                {"contexts.measure", measureCommand}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

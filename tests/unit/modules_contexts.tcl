@@ -138,4 +138,30 @@ start_server {overrides {enable-module-command yes enable-debug-command yes}} {
         assert_match {* capa= * lib-name= lib-ver= *} [r contexts.call E client info]
         assert_equal 1 [r contexts.call E contexts.denied]
     }
+
+    test {the time that a module measures counts, also if it ends in a callback or is that of a login} {
+        proc counted {name} {
+            regexp "cmdstat_$name:calls=(\\d+),usec=(\\d+)," [r info commandstats] -> calls usec
+            return [list $calls [expr {$usec >= 40000}]]
+        }
+        r config set slowlog-log-slower-than 40000
+        r config resetstat
+        r slowlog reset
+        assert_equal OK [r contexts.measure timeout]
+        assert_equal {1 1} [counted contexts.measure]
+        assert_equal 1 [r slowlog len]
+        set c [connect]
+        $c -send contexts.measure key-of-measure
+        blocked 1
+        r debug sleep 0.04
+        r lpush key-of-measure a
+        assert_equal OK [$c -read]
+        assert_equal {3 1} [counted contexts.measure]
+        $c -send auth thread secret
+        blocked 1
+        r debug sleep 0.04
+        r contexts.go
+        assert_equal OK [$c -read]
+        assert_equal {1 1} [counted auth]
+    }
 }
