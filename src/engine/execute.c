@@ -392,6 +392,7 @@ void executeAccount(session *s, const command *cmd, bool rejected, bool failed, 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
 
 void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {
+    hotCheck(c->cmd);
     if (as_call) {
         account(c->who, c->cmd, 1, 0, 0, ticks);
         measure(c, ticks, outbufPending(c->out));

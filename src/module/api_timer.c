@@ -82,6 +82,7 @@ static int64_t onTimer(loop *l, uint64_t id, void *arg) {
 /* The clock that ids count: the wall clock as it was at first, so that they are in the order of the
  * timers even if it is set. */
 static int64_t idClockUs(int64_t mono_us) {
+    hotCheck(mono_us >= 0);
     static int64_t wall_ahead_us;
     if (!wall_ahead_us) wall_ahead_us = clockWallUs() - clockMonoUs();
     return mono_us + wall_ahead_us;
@@ -212,6 +213,7 @@ static int checkFd(int fd, int mask) {
 
 /* Frees the record of a descriptor on which nothing is watched any more. */
 static void forgetIfUnwatched(watchedFd *w) {
+    hotCheck(w->fd >= 0);
     if (w->of[0].func || w->of[1].func) return;
     watchedFd **at = &watched;
     while (*at != w) at = &(*at)->next;

@@ -59,6 +59,7 @@ static session *beginCall(const ctx *outer) {
 /* True if the command has left something in the session that the next call must not find: a
  * transaction, a name, a protocol. `flags`: those before. */
 static bool hasState(const session *s, const command *cmd, uint64_t flags) {
+    hotCheck(s->flags & SESSION_INTERNAL);
     bool in_slots = s->slots && cmd && cmd->flags & CMD_NOSCRIPT;
     return s->flags != flags || s->armed || s->proto != 2 || s->multi || in_slots;
 }

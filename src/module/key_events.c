@@ -102,6 +102,7 @@ static bool isToBeTold(const subscriber *s, const keyEvent *event) {
 }
 
 static void tellSubscriber(subscriber *s, db *d, slice key, const keyEvent *event) {
+    hotCheck(s->entry.owner);
     bool before = s->running;
     telling t = {s, key, event};
     s->running = true;
@@ -128,6 +129,7 @@ static void tellLate(void) {
 static void atUnitEnd(void);
 
 static void tellLater(subscriber *s, db *d, slice key, const keyEvent *event) {
+    hotCheck(engineHot.current);
     if (!events.late.head.next) listInit(&events.late);
     lateEvent *e = memNew(lateEvent);
     *e = (lateEvent){.to = s, .where = d, .key = strNew(key), .event = event};

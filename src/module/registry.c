@@ -65,6 +65,7 @@ bool resourceNameIsValid(const char *name) {
 }
 
 bool moduleHasCode(const module *m, const void *address) {
+    hotCheck(m->path);
     Dl_info code;
     return m->library && dladdr(address, &code) && code.dli_fname &&
            !strcmp(code.dli_fname, m->path);

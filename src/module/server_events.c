@@ -82,6 +82,7 @@ static void tellOneOfKey(ValkeyModuleCtx *x, void *arg) {
 
 /* Of the loop a listener is told in turn that it is about to sleep, and that it has woken. */
 static bool isInTurn(listener *l, uint64_t sub) {
+    hotCheck(l->event.id == VALKEYMODULE_EVENT_EVENTLOOP);
     bool sleeps = sub == VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP;
     if (l->awaits_wake == sleeps) return false;
     l->awaits_wake = sleeps;

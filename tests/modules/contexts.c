@@ -12,7 +12,7 @@
  *     CONTEXTS.ARGV flags handled command ...  CallArgv(), with handlers or without
  *     CONTEXTS.DENIED                1 if its context cannot block
  *     CONTEXTS.DENIALS               the contexts so far that could not
- *     CONTEXTS.MEASURE kind     measures the time of a wait: of a timeout of 40 ms, or of the key `kind`
+ *     CONTEXTS.MEASURE what          measures a wait: for `timeout` of 40 ms, else for that key
  *     CONTEXTS.TIMER                 notes the flags in a timer, and in calls of it
  *
  * The login of the user `thread` is answered by a thread. */
