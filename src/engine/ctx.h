@@ -20,6 +20,7 @@
 #include "store/look.h"
 
 enum ctxFlag {
+    CTX_OBSERVED = 1u << 0, /* an observer was armed while it ran, and is to see its end */
     CTX_LATE_EVENTS =
         1u << 1,            /* events are to be told when it has returned: executeSetLateProc() */
     CTX_IN_MULTI = 1u << 2, /* run by EXEC */

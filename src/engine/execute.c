@@ -289,7 +289,8 @@ static uint64_t runObserved(ctx *c) {
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
-    if (seen) hooksAfterCommand(c, clockTicksToNs(ticks));
+    if (seen || c->flags & CTX_OBSERVED) hooksAfterCommand(c, clockTicksToNs(ticks));
+    c->flags &= ~(uint32_t)CTX_OBSERVED;
     measure(c, ticks, pending);
     finish(c);
     return ticks;
@@ -454,8 +455,8 @@ static uint64_t executed_ticks; /* in commands, of all turns */
 uint64_t executeCommandUs(void) { return (uint64_t)clockTicksToNs(executed_ticks) / 1000; }
 
 enum {
-    UNUSUAL_END =
-        CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS | CTX_HOLDS_REPLY
+    UNUSUAL_END = CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS |
+                  CTX_HOLDS_REPLY | CTX_OBSERVED
 };
 
 int executeRun(session *s, request *requests, int count) {
@@ -505,6 +506,8 @@ int executeRun(session *s, request *requests, int count) {
             }
             r++;
             if (unlikely(c.flags & UNUSUAL_END)) {
+                if (c.flags & CTX_OBSERVED)
+                    hooksAfterCommand(&c, clockTicksToNs(clockTicks() - started));
                 if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
                 if (c.flags & CTX_FILTERED) last = r; /* c.cmd is another one */

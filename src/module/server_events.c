@@ -142,6 +142,7 @@ static int64_t changesOf(const ctx *c) {
 /* `dirty`, `duration_ns`: of a command that has run; `context`: why another one was refused. */
 static void tellResult(uint64_t id, uint64_t sub, const ctx *c, int64_t dirty, int64_t duration_ns,
                        const char *context) {
+    if (!isWanted(id)) return;
     argArray *args = argArrayNew(c->argv, c->argc);
     bool is_known = c->cmd->name.len > 0;
     ValkeyModuleCommandResultInfo info = {.version = VALKEYMODULE_COMMANDRESULTINFO_VERSION,
@@ -187,12 +188,14 @@ static slice contextOf(slice error) {
 }
 
 static void refusedCommand(ctx *c, size_t pending) {
-    if (!isWanted(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED) || events.telling_result) return;
+    if (events.telling_result) return;
     size_t len;
     char *replies = outbufCopy(c->out, &len);
     hotCheck(pending <= len);
     slice error = sliceMake(replies + pending, len - pending);
-    if (!begins(error, "-NOPERM ")) { /* which is an event of its own */
+    if (begins(error, "-NOAUTH ")) { /* a right that is missing, but nothing of the ACL log */
+        tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED, 0, c, 0, 0, NULL);
+    } else if (!begins(error, "-NOPERM ")) { /* which is an event of its own */
         slice context = contextOf(error);
         char *text = context.len ? textOf(context) : NULL;
         tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED, 0, c, 0, 0, text);
@@ -477,7 +480,8 @@ static void rearm(void) {
     uint32_t server_kinds = 0;
     const uint32_t results = 1u << VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS |
                              1u << VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE |
-                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED;
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED |
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED;
     events.wanted = 0;
     for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
         events.wanted |= 1u << l->event.id;
@@ -485,6 +489,9 @@ static void rearm(void) {
     }
     serverEventsListen(onServerEvent, server_kinds);
     commandObserverArm(&result_observer, events.wanted & results);
+    if (events.wanted & results) { /* the command that subscribes is told, too */
+        for (ctx *c = engineHot.current; c; c = c->below) c->flags |= CTX_OBSERVED;
+    }
     keyObserverArm(&key_observer, isWanted(VALKEYMODULE_EVENT_KEY));
     if (!(events.wanted & results)) events.command_count = 0;
     if (isWanted(VALKEYMODULE_EVENT_EVENTLOOP) && !events.stages_added) {

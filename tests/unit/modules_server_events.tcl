@@ -189,6 +189,23 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
             "22 0 set 0 3 0 0 \[-READONLY You can't write against a read only replica.\r\n\]"] $log
     }
 
+    test {a request of a client that has not logged in lacks a right, too} {
+        r config set requirepass pw
+        set c [respConnect [srv host] [srv port] 2]
+        set log [apply $told {22 23} {
+            catch {$c get k} error
+            assert_match {NOAUTH *} $error
+        }]
+        assert_equal {{23 0 get 0 2 0 0 [NULL]}} $log
+        r config set requirepass {}
+    }
+
+    test {the command that subscribes is told its own result} {
+        r events.listen 20
+        assert_match {{20 0 events.listen 0 2 *}*} [r events.log]
+        r events.stop 20
+    }
+
     test {requests without the right to them, with the key or channel} {
         r acl setuser bob reset on >pw ~a* &ch* +@connection +get +mget +multi +exec +publish +eval +events.log +events.stop +events.listen
         set log [apply $told {22 23} {
