@@ -318,9 +318,24 @@ ValkeyModuleString *apiCreateStringFromCallReply(ValkeyModuleCallReply *reply) {
     }
 }
 
+/* True if a client of RESP2 can read the bytes: no item is of a type that only RESP3 has. */
+static bool isResp2(slice bytes) {
+    replyReader reader;
+    replyEvent e;
+    size_t at = 0;
+    replyReaderInit(&reader);
+    reader.bulk_max = INT64_MAX;
+    while (at < bytes.len) {
+        char type = bytes.ptr[at];
+        if (!memchr("+-:$*", type, 5)) return false;
+        if (replyRead(&reader, bytes.ptr, bytes.len, &at, &e) != REPLY_EVENT) return false;
+    }
+    return true;
+}
+
 int apiReplyWithCallReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply) {
     if (!reply) return VALKEYMODULE_ERR;
-    if (reply->root->proto > ctx->proto) return VALKEYMODULE_ERR;
+    if (reply->root->proto > ctx->proto && !isResp2(reply->bytes)) return VALKEYMODULE_ERR;
     if (!ctx->out) return VALKEYMODULE_OK;
     /* Errors of calls count when clients get them. */
     if (reply->bytes.len && reply->bytes.ptr[0] == '-')

@@ -50,6 +50,7 @@ typedef struct telling {
     void *data;
     session *client;   /* of the context; NULL: none */
     const module *but; /* is not told; NULL: all are */
+    int db_id;         /* of the context */
     db *key_db;        /* `data` is the open key of this name here; NULL: it is not */
     slice key;
     const listener *to;
@@ -97,8 +98,7 @@ static void tellAll(telling *t) {
         if (l->entry.owner == t->but || l->event.id != t->id) continue;
         if (t->id == VALKEYMODULE_EVENT_EVENTLOOP && !isInTurn(l, t->sub)) continue;
         t->to = l;
-        contextRun(l->entry.owner, t->key_db ? dbId(t->key_db) : 0,
-                   t->key_db ? tellOneOfKey : tellOne, t);
+        contextRun(l->entry.owner, t->db_id, t->key_db ? tellOneOfKey : tellOne, t);
     }
     ownedWalkEnd(&events.all);
 }
@@ -275,10 +275,12 @@ static void tellLoading(const serverEvent *e) {
 static void tellFlush(const serverEvent *e) {
     hotCheck(e->flush.db_id >= -1);
     ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->flush.later, e->flush.db_id};
-    tell(VALKEYMODULE_EVENT_FLUSHDB,
-         e->phase == EVENT_BEGINS ? VALKEYMODULE_SUBEVENT_FLUSHDB_START
-                                  : VALKEYMODULE_SUBEVENT_FLUSHDB_END,
-         &info);
+    telling t = {.id = VALKEYMODULE_EVENT_FLUSHDB,
+                 .sub = e->phase == EVENT_BEGINS ? VALKEYMODULE_SUBEVENT_FLUSHDB_START
+                                                 : VALKEYMODULE_SUBEVENT_FLUSHDB_END,
+                 .data = &info,
+                 .db_id = e->flush.db_id < 0 ? 0 : e->flush.db_id};
+    tellAll(&t);
 }
 
 static void tellConfig(const serverEvent *e) {
@@ -410,7 +412,11 @@ static void keyRemoving(db *d, const robj *o, storeRemoval why) {
                                     [REMOVAL_EVICTED] = VALKEYMODULE_SUBEVENT_KEY_EVICTED,
                                     [REMOVAL_OVERWRITTEN] = VALKEYMODULE_SUBEVENT_KEY_OVERWRITTEN,
                                     [REMOVAL_MOVED] = VALKEYMODULE_SUBEVENT_KEY_DELETED};
-    telling t = {.id = VALKEYMODULE_EVENT_KEY, .sub = subs[why], .key_db = d, .key = objectKey(o)};
+    telling t = {.id = VALKEYMODULE_EVENT_KEY,
+                 .sub = subs[why],
+                 .db_id = dbId(d),
+                 .key_db = d,
+                 .key = objectKey(o)};
     tellAll(&t);
 }
 

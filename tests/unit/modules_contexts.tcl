@@ -139,6 +139,15 @@ start_server {overrides {enable-module-command yes enable-debug-command yes}} {
         assert_equal 1 [r contexts.call E contexts.denied]
     }
 
+    test {a reply of RESP3 is passed on to a client of RESP2 unless it has a type of RESP3} {
+        r hset hash field value
+        assert_equal PONG [r contexts.call E3 ping]
+        assert_equal value [r contexts.call E3 hget hash field]
+        assert_equal {hash} [r contexts.call E3 keys hash]
+        assert_equal [expr {[resp3] ? {field value} : {not passed on}}] [r contexts.call E3 hgetall hash]
+        assert_equal [expr {[resp3] ? {} : {not passed on}}] [r contexts.call E3 get missing]
+    }
+
     test {the time that a module measures counts, also if it ends in a callback or is that of a login} {
         proc counted {name} {
             regexp "cmdstat_$name:calls=(\\d+),usec=(\\d+)," [r info commandstats] -> calls usec

@@ -16,8 +16,9 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
     }}
 
     test {flushes, exchanged databases, settings} {
-        assert_equal {{2 0 1 -1} {2 1 1 -1} {2 0 0 0} {2 1 0 0}} \
-            [apply $told 2 {r flushall sync; r flushdb async}]
+        # The last number is the database of the context.
+        assert_equal {{2 0 1 -1 0} {2 1 1 -1 0} {2 0 0 3 3} {2 1 0 3 3}} \
+            [apply $told 2 {r select 3; r flushall sync; r flushdb async; r select 0}]
         assert_equal {{11 0 2 3}} [apply $told 11 {r swapdb 2 3}]
         assert_equal {{16 0 2 maxmemory}} [apply $told 16 {r config set maxmemory 0 hz 10}]
     }
