@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "ds/list.h"
 #include "engine/reply.h"
+#include "engine/session_report.h"
 #include "engine/user.h"
 
 enum { COMPARED_ENTRIES = 10, SAME_ENTRY_MS = 60000 };
@@ -101,7 +102,7 @@ static void note(const session *s, const char *context, logReason reason, slice 
     e->count++;
     e->updated_ms = engineHot.now_ms;
     strClear(&e->client);
-    if (s && s->carrier && s->carrier->describe) s->carrier->describe(s, &e->client);
+    if (s) sessionDescribe(s, &e->client);
     listPrepend(&aclLog.entries, &e->node);
     while ((int64_t)aclLog.entries.count > aclConf.acllog_max_len)
         entryDrop(LIST_OWNER(aclLog.entries.head.prev, logEntry, node));

@@ -164,6 +164,10 @@ void quitCommand(ctx *c) {
  * REPLY SKIP suppresses it. */
 void resetCommand(ctx *c) {
     bool skipped = c->who->flags & SESSION_REPLY_SKIP;
+    if (c->who->flags & (SESSION_INTERNAL | SESSION_PRIMARY | SESSION_REPLICA)) {
+        replyError(c, SLICE("ERR can only reset normal client connections"));
+        return;
+    }
     sessionReset(c->who);
     ctxSetProto(c, c->who->proto);
     if (!skipped) replyUnmute(c);

@@ -12,10 +12,8 @@
 
 /* ------------------------------------------------------------------ HEXPIRE and variants */
 
-/* Notifies that fields of `o` were removed; if it is empty now, also deletes the key. */
-static void notifyDeleted(ctx *c, const robj *o, const keyEvent *event, int64_t count) {
-    hotCheck(!o || objectType(o) == TYPE_HASH);
-    bool emptied = hashLength(o) == 0;
+/* Notifies that fields were removed, and deletes the key if it is empty now. */
+static void notifyDeleted(ctx *c, bool emptied, const keyEvent *event, int64_t count) {
     collectionChanged(c, c->argv[1], event, (uint64_t)count);
     if (emptied) collectionRemove(c, 1);
 }
@@ -43,7 +41,7 @@ static void expireFields(ctx *c, robj *o, const itemList *f, unsigned conditions
         if (past) {
             dbCountExpiredFields(c->db, (uint64_t)count);
             itemsPropagateRemoved(c, SLICE("HDEL"), changed, count);
-            notifyDeleted(c, o, &eventHexpired, count);
+            notifyDeleted(c, hashLength(o) == 0, &eventHexpired, count);
         } else {
             itemsPropagate(c, &itemFields, SLICE("HPEXPIREAT"), &time_ms, 3, f->word,
                            c->argv + f->first, f->size);
@@ -164,7 +162,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
             dbCountExpiredFields(c->db, (uint64_t)count);
             itemsPropagateRemoved(c, SLICE("HDEL"), gone, count);
         }
-        notifyDeleted(c, o, expired ? &eventHexpired : &eventHdel, count);
+        notifyDeleted(c, hashLength(o) == 0, expired ? &eventHexpired : &eventHdel, count);
     }
     memFree(gone);
 }
@@ -252,11 +250,12 @@ static void setAndDelete(ctx *c, robj *o, const itemList *f) {
         if (count) itemsPropagateRemoved(c, SLICE("HDEL"), gone, count);
     }
     if (!count) ctxPropagateNothing(c);
+    bool emptied = o && hashLength(o) == 0;        /* a module may delete it when it is told */
     if (!o) ctxKeyEvent(c, c->argv[1], &eventNew); /* as if it had been created */
     ctxKeyEvent(c, c->argv[1], &eventHset);
     ctxKeyEvent(c, c->argv[1], &eventHexpire);
     if (count) {
-        notifyDeleted(c, o, &eventHexpired, count);
+        notifyDeleted(c, emptied, &eventHexpired, count);
     } else { /* nothing of what was set existed */
         ctxKeyEvent(c, c->argv[1], &eventHexpired);
         if (!o) ctxKeyEvent(c, c->argv[1], &eventDel);

@@ -75,7 +75,7 @@ void infoCommand(ctx *c) {
     hooksEachInfoSection(printSection, &q);
     bool all = q.sets & INFO_IN_EVERYTHING;
     for (int i = 1; i < c->argc; i++) all |= ctxArgIs(c, i, "modules");
-    if (all || asksForMore(c)) hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all);
+    if (all || asksForMore(c)) hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all, false);
     replyVerbatim(c, strSlice(&q.text), "txt");
     strFree(&q.text);
 }

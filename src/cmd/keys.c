@@ -88,6 +88,12 @@ void dbsizeCommand(ctx *c) { replyInteger(c, (int64_t)dbSize(c->db)); }
 
 /* ------------------------------------------------------------------ RENAME, MOVE, COPY */
 
+/* True if the key that was found is there no more: a module has deleted it when it was told that
+ * the target has expired. */
+static bool isGone(const dbKey *k) {
+    return unlikely(engineHot.observers) && !dbPeek(k->db, k->key, k->hash);
+}
+
 /* Renames `from` to `to`. Returns false if nothing was done: the key is missing (the error was
  * replied), the names are equal, or `only_new` and the new name exists. */
 static bool renameKey(ctx *c, bool only_new, bool *refused) {
@@ -99,10 +105,14 @@ static bool renameKey(ctx *c, bool only_new, bool *refused) {
         return false;
     }
     if (sliceEqual(from.key, to.key)) return false;
-    if (findKey(c, &to)) {
-        if (only_new) return false;
-        (void)dbDelete(to.db, to.key, to.hash, c->look); /* it exists */
+    bool exists = findKey(c, &to);
+    if (isGone(&from)) {
+        replyError(c, ERR_NO_KEY_TEXT);
+        *refused = true;
+        return false;
     }
+    if (exists && only_new) return false;
+    if (exists) (void)dbDelete(to.db, to.key, to.hash, c->look); /* it exists */
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, &eventRenameFrom);
     collectionNotify(c, to.key, &eventRenameTo);
@@ -169,7 +179,7 @@ void moveCommand(ctx *c) {
         return;
     }
     dbKey from = keyAt(c, c->db, 1), to = keyAt(c, target, 1);
-    if (!findKey(c, &from) || findKey(c, &to)) {
+    if (!findKey(c, &from) || findKey(c, &to) || isGone(&from)) {
         replyInteger(c, 0);
         return;
     }
@@ -200,7 +210,8 @@ void copyCommand(ctx *c) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
-    if (!dbFindRead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace)) {
+    if (!dbFindRead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace) ||
+        isGone(&from)) {
         replyInteger(c, 0);
         return;
     }

@@ -40,7 +40,7 @@ static void moveBetween(ctx *c, robj *from, robj *to, bool from_front, bool to_f
     listCursorClear(&at);
     collectionNotify(c, c->argv[2], to_front ? &eventLpush : &eventRpush);
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return; /* it was found before */
-    listRemoveEnd(c, 1, from, 1, from_front);
+    if (from) listRemoveEnd(c, 1, from, 1, from_front);       /* a module may have deleted it */
 }
 
 /* Like moveBetween(), within one list. */
@@ -73,6 +73,12 @@ static bool move(ctx *c, bool from_front, bool to_front) {
     if (sliceEqual(c->argv[1], c->argv[2])) {
         moveWithin(c, from, from_front, to_front);
     } else if (collectionFindWrite(c, 2, TYPE_LIST, &to)) {
+        if (unlikely(
+                engineHot.observers)) { /* a module may have deleted it as the target expired */
+            if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return true;
+            if (!from) return false;
+            if (!collectionFindWrite(c, 2, TYPE_LIST, &to)) return true;
+        }
         moveBetween(c, from, to, from_front, to_front);
     }
     return true;

@@ -71,8 +71,9 @@ static void removeMoved(ctx *c, const listpackItem *member) {
     if (!findWrite(c, &from)) return; /* it was found before */
     check(setRemove(&from, member));
     collectionPlace(c, 1, from);
+    bool emptied = setLength(from) == 0;
     collectionNotify(c, c->argv[1], &eventSrem);
-    if (setLength(from) == 0) collectionRemove(c, 1);
+    if (emptied) collectionRemove(c, 1);
 }
 
 /* SMOVE source destination member. Reply: 1, or 0 if the source does not contain the member. */
@@ -87,6 +88,13 @@ void smoveCommand(ctx *c) {
         return;
     }
     if (!collectionFindWrite(c, 2, TYPE_SET, &to)) return;
+    if (unlikely(engineHot.observers)) { /* a module may have deleted it as the target expired */
+        if (!collectionFindWrite(c, 1, TYPE_SET, &from)) return;
+        if (!from) {
+            replyInteger(c, 0);
+            return;
+        }
+    }
     listpackItem member = listpackItemOf(c->argv[3]);
     bool has = setHas(from, &member);
     if (has && from != to) {

@@ -176,10 +176,16 @@ void executePrefetch(const executePart *parts, int count) {
     if (unlikely(flagsNameItem(flags))) prefetchItems(parts, count, wants);
 }
 
+static void (*tell_late)(void);
+
+void executeSetLateProc(void (*tell)(void)) { tell_late = tell; }
+
 /* Processes the effects of a command other than its reply. */
 static inline void finish(ctx *c) {
     hotCheck(c->cmd);
-    if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
+    if (unlikely(c->flags & (CTX_CHANGED | CTX_LATE_EVENTS)) && unlikely(engineHot.sinks)) {
+        if (c->flags & CTX_LATE_EVENTS) tell_late();
+        if (!(c->flags & CTX_CHANGED)) return;
         if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) propagateRequest(c);
         if (!c->outer) c->targets = c->who->targets; /* ctxPropagateTo() was for this command */
     }
@@ -287,7 +293,8 @@ static uint64_t runObserved(ctx *c) {
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
-    if (seen) hooksAfterCommand(c, clockTicksToNs(ticks));
+    if (seen || c->flags & CTX_OBSERVED) hooksAfterCommand(c, clockTicksToNs(ticks));
+    c->flags &= ~(uint32_t)CTX_OBSERVED;
     measure(c, ticks, pending);
     finish(c);
     return ticks;
@@ -389,6 +396,16 @@ void executeAccount(session *s, const command *cmd, bool rejected, bool failed, 
 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
 
+void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {
+    hotCheck(c->cmd);
+    if (as_call) {
+        account(c->who, c->cmd, 1, 0, 0, ticks);
+        measure(c, ticks, outbufPending(c->out));
+    } else if (c->who->origin != ORIGIN_AOF) {
+        ((command *)c->cmd)->usec_ns += (uint64_t)clockTicksToNs(ticks);
+    }
+}
+
 /* Runs a request that filters have rewritten, and counts it: for executeRun() it was not run. */
 static void runFiltered(ctx *c, filteredRequest *f) {
     session *s = c->who;
@@ -442,8 +459,8 @@ static uint64_t executed_ticks; /* in commands, of all turns */
 uint64_t executeCommandUs(void) { return (uint64_t)clockTicksToNs(executed_ticks) / 1000; }
 
 enum {
-    UNUSUAL_END =
-        CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS | CTX_HOLDS_REPLY
+    UNUSUAL_END = CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS |
+                  CTX_HOLDS_REPLY | CTX_OBSERVED
 };
 
 int executeRun(session *s, request *requests, int count) {
@@ -493,6 +510,8 @@ int executeRun(session *s, request *requests, int count) {
             }
             r++;
             if (unlikely(c.flags & UNUSUAL_END)) {
+                if (c.flags & CTX_OBSERVED)
+                    hooksAfterCommand(&c, clockTicksToNs(clockTicks() - started));
                 if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
                 if (c.flags & CTX_FILTERED) last = r; /* c.cmd is another one */

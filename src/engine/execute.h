@@ -55,11 +55,17 @@ void executeUnit(session *s, executePartProc *part, void *arg);
 void executeCountRejected(ctx *c);
 /* Counts a command that a gate has replied without running it. */
 void executeCountCall(const ctx *c);
+/* Counts time that others have worked for the command: as one more call of it, also for the command
+ * log, or only in the time of its calls. */
+void executeCountWork(ctx *c, bool as_call, uint64_t ticks);
 /* Time spent in commands since the start, wherever they were run (us). */
 uint64_t executeCommandUs(void);
 /* Starts a turn of the loop: updates the wall time seen by commands. */
 void executeNewTurn(void);
 /* Closes the session after a protocol error; the error text is sent after the replies before it. */
 void executeProtocolError(session *s, slice text);
+/* Registers the function that is called after commands that have CTX_LATE_EVENTS, before they are
+ * propagated; a sink is armed then. Called once, by module. */
+void executeSetLateProc(void (*tell)(void));
 
 #endif

@@ -307,9 +307,9 @@ static infoMoreProc *info_more; /* NULL: none */
 
 void hooksSetInfoMore(infoMoreProc *proc) { info_more = proc; }
 
-void hooksInfoMore(str *out, const slice *names, int count, bool all) {
+void hooksInfoMore(str *out, const slice *names, int count, bool all, bool crashed) {
     hotCheck(count >= 0);
-    if (info_more) info_more(out, names, count, all);
+    if (info_more) info_more(out, names, count, all, crashed);
 }
 
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {

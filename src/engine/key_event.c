@@ -31,6 +31,7 @@ const keyEvent eventSortstore = {"sortstore", NOTIFY_LIST};
 const keyEvent eventHdel = {"hdel", NOTIFY_HASH};
 const keyEvent eventHexpire = {"hexpire", NOTIFY_HASH};
 const keyEvent eventHexpired = {"hexpired", NOTIFY_HASH};
+const keyEvent eventHashExpired = {"hexpired", NOTIFY_EXPIRED};
 const keyEvent eventHincrby = {"hincrby", NOTIFY_HASH};
 const keyEvent eventHincrbyfloat = {"hincrbyfloat", NOTIFY_HASH};
 const keyEvent eventHpersist = {"hpersist", NOTIFY_HASH};

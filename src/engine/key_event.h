@@ -41,8 +41,9 @@ extern const keyEvent eventAppend, eventIncrby, eventIncrbyfloat, eventPfadd, ev
     eventSetrange;
 extern const keyEvent eventLinsert, eventLpop, eventLpush, eventLrem, eventLset, eventLtrim,
     eventRpop, eventRpush, eventSortstore;
-extern const keyEvent eventHdel, eventHexpire, eventHexpired, eventHincrby, eventHincrbyfloat,
-    eventHpersist, eventHset;
+/* eventHashExpired: of fields that expire by themselves; eventHexpired: by a command. */
+extern const keyEvent eventHashExpired, eventHdel, eventHexpire, eventHexpired, eventHincrby,
+    eventHincrbyfloat, eventHpersist, eventHset;
 extern const keyEvent eventSadd, eventSdiffstore, eventSexpire, eventSexpired, eventSinterstore,
     eventSpersist, eventSpop, eventSrem, eventSunionstore;
 extern const keyEvent eventGeoradiusstore, eventGeosearchstore, eventZadd, eventZdiffstore,

@@ -93,7 +93,7 @@ static void itemsExpired(db *d, slice key, valueType type, const slice *items, u
     words[1] = key;
     memcpy(words + 2, items, count * sizeof(*items));
     propagateUnitBegin();
-    tellRemoved(d, key, is_hash ? &eventHexpired : is_set ? &eventSexpired : &eventZexpired);
+    tellRemoved(d, key, is_hash ? &eventHashExpired : is_set ? &eventSexpired : &eventZexpired);
     if (emptied) tellRemoved(d, key, &eventDel);
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     propagateUnitEnd();

@@ -62,7 +62,9 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags) {
 }
 
 void sessionClear(session *s) {
-    if (!(s->flags & (SESSION_INTERNAL | SESSION_CLOSING))) {
+    /* An internal session may have subscriptions, or be tracked, by what a module calls. */
+    bool is_known = !(s->flags & SESSION_INTERNAL) || s->slots;
+    if (is_known && !(s->flags & SESSION_CLOSING)) {
         s->flags |= SESSION_CLOSING;
         hooksSessionEvent(s, SESSION_ENDING);
     }

@@ -92,10 +92,8 @@ enum propagateTarget {
     PROPAGATE_ALL = PROPAGATE_AOF | PROPAGATE_REPLICAS | PROPAGATE_SLOT_EXPORT,
 };
 
-/* The transport of a session. All functions may be NULL; `describe` appends the line of CLIENT
- * LIST. */
+/* The transport of a session. All functions may be NULL. */
 typedef struct sessionCarrier {
-    void (*describe)(const session *s, str *out);
     void (*pause_reading)(session *s, bool paused);
     /* Continues after it was held back: requests that have been read are run in this turn. */
     void (*resume)(session *s);
@@ -153,7 +151,8 @@ _Static_assert(offsetof(session, out) + offsetof(outbuf, base) <= CACHE_LINE,
 /* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals on_session
  * (opened). */
 void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags);
-/* Signals the end (on_session), frees output, transaction, slots. */
+/* Signals the end (on_session) unless it is internal and has no slots; frees output, transaction,
+ * slots. */
 void sessionClear(session *s);
 /* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default
  * user). */

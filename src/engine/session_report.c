@@ -31,6 +31,16 @@ void sessionSetMemoryClassesProc(bool (*append)(str *out)) { append_classes = ap
 
 bool sessionAppendMemoryClasses(str *out) { return append_classes && append_classes(out); }
 
+static void (*describe_session)(const session *s, str *out);
+
+void sessionSetDescribeProc(void (*describe)(const session *s, str *out)) {
+    describe_session = describe;
+}
+
+void sessionDescribe(const session *s, str *out) {
+    if (describe_session) describe_session(s, out);
+}
+
 void sessionReportRead(const session *s, sessionReport *out) {
     *out = (sessionReport){.redirect = -1};
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);

@@ -31,7 +31,12 @@ void sessionSetFindProc(session *(*find)(uint64_t id));
 bool sessionAppendMemoryClasses(str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetMemoryClassesProc(bool (*append)(str *out));
-/* Describes a session. */
+/* Appends the session's line of CLIENT LIST without a line end, also for one without a connection.
+ * Nothing if no function for it is registered. */
+void sessionDescribe(const session *s, str *out);
+/* Registers the function that does; called once, by net. */
+void sessionSetDescribeProc(void (*describe)(const session *s, str *out));
+/* What is known of a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers a function that fills in a part of it; called once by each subsystem that knows one. */
 void sessionReportAddProc(void (*proc)(const session *s, sessionReport *out));

@@ -69,6 +69,7 @@ static blockedClient *newHeldHandle(ValkeyModuleCtx *x, const ctx *c) {
 static void block(ValkeyModuleCtx *x, blockedClient *b, blockParams *params, long long timeout_ms) {
     hotCheck(b->module == x->module);
     const char *refused = b->holds_reply ? NULL : refusalOf(x, b->on_auth);
+    if (!b->holds_reply) blockClientOwnArgs(x, b);
     /* A timer of the same length that the module has created expires before. */
     int64_t from_ms = clockWallMs() + 1;
     if (!refused && timeout_ms > INT64_MAX - from_ms) refused = "ERR timeout is out of range";
@@ -84,7 +85,6 @@ static void block(ValkeyModuleCtx *x, blockedClient *b, blockParams *params, lon
         blockClientWait(b, x->run->below, *params);
         return;
     }
-    x->blocked = b;
     blockClientWait(b, x->run, *params);
 }
 
@@ -198,7 +198,7 @@ int apiAbortBlock(ValkeyModuleBlockedClient *bc) {
     bc->reply = NULL;
     bc->auth_reply = NULL;
     bc->disconnected = NULL;
-    return apiUnblockClient(bc, bc->private);
+    return apiUnblockClient(bc, NULL); /* the private data is the module's again */
 }
 
 void apiSetDisconnectCallback(ValkeyModuleBlockedClient *bc, ValkeyModuleDisconnectFunc callback) {

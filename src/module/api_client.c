@@ -252,7 +252,8 @@ static int sessionFlags(const ctx *c) {
     if (c->origin == ORIGIN_IMPORT) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT;
     if (s->flags & SESSION_SLOT_EXPORT) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT;
     if (s->flags & SESSION_WATCH_DIRTY) flags |= VALKEYMODULE_CTX_FLAGS_MULTI_DIRTY;
-    if (s->flags & SESSION_DENY_BLOCKING || flags & VALKEYMODULE_CTX_FLAGS_MULTI)
+    const int atomic = VALKEYMODULE_CTX_FLAGS_MULTI | VALKEYMODULE_CTX_FLAGS_LUA;
+    if (s->flags & SESSION_DENY_BLOCKING || flags & atomic)
         flags |= VALKEYMODULE_CTX_FLAGS_DENY_BLOCKING;
     if (c->proto == 3) flags |= VALKEYMODULE_CTX_FLAGS_RESP3;
     return flags;

@@ -2,8 +2,6 @@
  *
  * Functions of modules: a forked process with the dataset as it is now. It is the child of the
  * server (engine/child.h), so there is only one at a time. Main thread only. */
-#define _GNU_SOURCE /* for dladdr() */
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -43,8 +41,8 @@ int apiFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
     sigprocmask(SIG_SETMASK, &before, NULL);
     forked.is_child = in_child;
     if (st != OK) {
-        logWarning("Can't fork for module: %s", st == ERR_EXISTS ? strerror(EEXIST) : why.text);
-        if (st == ERR_EXISTS) errno = EEXIST;
+        logWarning("Can't fork for module: %s", st == ERR_EXISTS ? strerror(EALREADY) : why.text);
+        if (st == ERR_EXISTS) errno = EALREADY;
         return -1;
     }
     if (in_child) return 0;
@@ -93,8 +91,6 @@ void forksChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
 }
 
 void forksRemove(const module *m) {
-    Dl_info code;
-    if (!forked.done || childAlive() != CHILD_MODULE || !m->library) return;
-    if (dladdr((void *)forked.done, &code) && code.dli_fname && !strcmp(code.dli_fname, m->path))
-        end();
+    if (!forked.done || childAlive() != CHILD_MODULE) return;
+    if (moduleHasCode(m, (const void *)forked.done)) end();
 }

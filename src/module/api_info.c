@@ -121,12 +121,12 @@ int apiInfoAddFieldULongLong(ValkeyModuleInfoCtx *ctx, const char *field,
     return addField(ctx, field, sliceOf(text));
 }
 
-void infoAppend(str *out, const slice *names, int count, bool all) {
+void infoAppend(str *out, const slice *names, int count, bool all, bool crashed) {
     hotCheck(count >= 0);
     for (module *m = registryFirst(); m; m = registryNext(m)) {
         if (!m->info) continue;
         ValkeyModuleInfoCtx f = {.of = m, .out = out, .names = names, .count = count, .all = all};
-        m->info(&f, 0);
+        m->info(&f, crashed);
         (void)apiInfoEndDictField(&f); /* one that was left open */
     }
 }

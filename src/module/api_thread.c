@@ -24,8 +24,6 @@ typedef struct threadContext {
     bool is_ready; /* `who` is initialised */
 } threadContext;
 
-enum { THREAD_SESSION = SESSION_INTERNAL | SESSION_DENY_BLOCKING };
-
 static threadContext *threadContextOf(ValkeyModuleCtx *x) {
     hotCheck(x->flags & CONTEXT_THREAD);
     hotCheck(x->run);
@@ -39,7 +37,7 @@ static void prepare(threadContext *t) {
     static const sessionCarrier carrier;
     uint64_t id = t->who.id;
     int32_t db_id = t->who.db_id;
-    sessionInit(&t->who, &carrier, THREAD_SESSION);
+    sessionInit(&t->who, &carrier, SESSION_INTERNAL);
     sessionSetOrigin(&t->who, ORIGIN_MODULE);
     t->who.id = id;
     (void)sessionSelect(&t->who, db_id); /* it was valid; databases are never fewer */
@@ -70,7 +68,7 @@ bool threadContextUse(ValkeyModuleCtx *x) {
 
 static threadContext *newContext(module *m) {
     threadContext *t = memNew(threadContext);
-    t->who = (session){.flags = THREAD_SESSION, .origin = ORIGIN_MODULE, .proto = 2};
+    t->who = (session){.flags = SESSION_INTERNAL, .origin = ORIGIN_MODULE, .proto = 2};
     t->run = (ctx){.who = &t->who, .out = &t->who.out, .proto = 2, .origin = ORIGIN_MODULE};
     t->x = (ValkeyModuleCtx){
         .get_api = apiGet, .module = m, .run = &t->run, .proto = 2, .flags = CONTEXT_THREAD};

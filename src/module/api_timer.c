@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "ds/ordered.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "io/loop.h"
@@ -14,11 +15,11 @@
 #include "module/generated/api.h"
 #include "module/main_queue.h"
 #include "module/timers.h"
+#include "net/net.h"
 
 /* ------------------------------------------------------------------ timers */
 
 typedef struct moduleTimer {
-    struct moduleTimer *next;
     module *owner;
     uint64_t id, in_loop;
     int64_t due_us; /* monotonic */
@@ -27,19 +28,35 @@ typedef struct moduleTimer {
     void *data;
 } moduleTimer;
 
-static moduleTimer *timers;
+static uint64_t idOf(const void *timer) { return ((const moduleTimer *)timer)->id; }
+
+static slice noText(const void *timer) {
+    (void)timer; /* ids are unique */
+    return SLICE("");
+}
+
+static const orderedType by_id = {.rank_of = idOf, .text_of = noText};
+
+/* By id, which is the order in which they are due. */
+static orderedIndex timers;
+
+/* The first timer whose id is not less; NULL: there is none. `at`: its position. */
+static moduleTimer *seekTimer(uint64_t id, orderedCursor *at) {
+    orderedPoint from = {.by = ORDERED_BY_RANK, .rank = id};
+    uint64_t index = orderedCountBefore(&timers, &by_id, &from);
+    return index < timers.count ? orderedSeek(&timers, index, at) : NULL;
+}
 
 static moduleTimer *findTimer(uint64_t id) {
-    moduleTimer *t = timers;
-    while (t && t->id != id) t = t->next;
-    return t;
+    orderedCursor at;
+    moduleTimer *t = seekTimer(id, &at);
+    return t && t->id == id ? t : NULL;
 }
 
 static void freeTimer(moduleTimer *t) {
     hotCheck(findTimer(t->id) == t);
-    moduleTimer **at = &timers;
-    while (*at != t) at = &(*at)->next;
-    *at = t->next;
+    orderedDelete(&timers, &by_id, t);
+    if (t->owner) t->owner->timers--;
     memFree(t);
 }
 
@@ -62,20 +79,33 @@ static int64_t onTimer(loop *l, uint64_t id, void *arg) {
     return LOOP_TIMER_END;
 }
 
+/* The clock that ids count: the wall clock as it was at first, so that they are in the order of the
+ * timers even if it is set. */
+static int64_t idClockUs(int64_t mono_us) {
+    hotCheck(mono_us >= 0);
+    static int64_t wall_ahead_us;
+    if (!wall_ahead_us) wall_ahead_us = clockWallUs() - clockMonoUs();
+    return mono_us + wall_ahead_us;
+}
+
 ValkeyModuleTimerID apiCreateTimer(ValkeyModuleCtx *ctx, mstime_t period,
                                    ValkeyModuleTimerProc callback, void *data) {
-    int64_t delay_ms = period > 0 ? period : 0;
+    /* One that is never due: no sum of it and a clock overflows. */
+    const int64_t longest_ms = INT64_MAX / 4000;
+    int64_t delay_ms = period < 0 ? 0 : period > longest_ms ? longest_ms : period;
+    orderedCursor at;
     moduleTimer *t = memNew(moduleTimer);
     t->owner = ctx->module;
     t->due_us = clockMonoUs() + delay_ms * 1000;
     t->db_id = ctx->run ? ctx->run->who->db_id : 0;
     t->proc = callback;
     t->data = data;
-    t->id = (uint64_t)(clockWallUs() + delay_ms * 1000);
-    while (findTimer(t->id)) t->id++;
+    t->id = (uint64_t)idClockUs(t->due_us);
+    const moduleTimer *other = seekTimer(t->id, &at);
+    for (; other && other->id == t->id; other = orderedNext(&at)) t->id++;
     t->in_loop = loopAddTimer(engineLoop(), delay_ms, onTimer, (void *)(uintptr_t)t->id);
-    t->next = timers;
-    timers = t;
+    orderedInsert(&timers, &by_id, t);
+    if (t->owner) t->owner->timers++; /* a thread's context may have none */
     return t->id;
 }
 
@@ -104,28 +134,30 @@ int apiGetTimerInfo(ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *rema
     return VALKEYMODULE_OK;
 }
 
-bool timersExist(const module *m) {
-    for (const moduleTimer *t = timers; t; t = t->next) {
-        if (t->owner == m) return true;
-    }
-    return false;
-}
+static void descriptorsRemove(const module *m);
+
+bool timersExist(const module *m) { return m->timers > 0; }
 
 bool timersAreDue(int64_t before_us) {
-    for (const moduleTimer *t = timers; t; t = t->next) {
-        if (t->due_us < before_us) return true;
-    }
-    return false;
+    orderedCursor at;
+    const moduleTimer *first = timers.count ? orderedSeek(&timers, 0, &at) : NULL;
+    return first && first->due_us < before_us;
 }
 
 void timersRemove(module *m) {
     hotCheck(threadIsMain());
-    for (moduleTimer *t = timers, *next; t; t = next) {
-        next = t->next;
-        if (t->owner != m) continue;
-        loopRemoveTimer(engineLoop(), t->in_loop);
-        freeTimer(t);
+    orderedCursor at;
+    moduleTimer *t = seekTimer(0, &at);
+    while (t && m->timers > 0) {
+        uint64_t id = t->id;
+        bool is_own = t->owner == m;
+        if (is_own) {
+            loopRemoveTimer(engineLoop(), t->in_loop);
+            freeTimer(t);
+        }
+        t = is_own ? seekTimer(id, &at) : orderedNext(&at); /* a change ends the cursor */
     }
+    descriptorsRemove(m);
 }
 
 /* ------------------------------------------------------------------ descriptors */
@@ -171,10 +203,22 @@ static int loopMask(int mask) {
            (mask & VALKEYMODULE_EVENTLOOP_WRITABLE ? LOOP_WRITE : 0);
 }
 
-/* OK, or sets errno. */
+/* OK, or sets errno. The limit is that of Valkey, whose loop has a place for each descriptor. */
 static int checkFd(int fd, int mask) {
-    errno = fd < 0 ? ERANGE : mask & ~BOTH ? EINVAL : 0;
+    enum { BEYOND_CLIENTS = 128 };
+    bool in_range = fd >= 0 && fd < netMaxClients() + BEYOND_CLIENTS;
+    errno = !in_range ? ERANGE : mask & ~BOTH ? EINVAL : 0;
     return errno ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
+}
+
+/* Frees the record of a descriptor on which nothing is watched any more. */
+static void forgetIfUnwatched(watchedFd *w) {
+    hotCheck(w->fd >= 0);
+    if (w->of[0].func || w->of[1].func) return;
+    watchedFd **at = &watched;
+    while (*at != w) at = &(*at)->next;
+    *at = w->next;
+    memFree(w);
 }
 
 int apiEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
@@ -192,7 +236,9 @@ int apiEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user
         watched = w;
     }
     if (loopWatch(engineLoop(), fd, loopMask(mask), onReady, w) != OK) {
-        errno = ERANGE;
+        int error = errno; /* of the system, e.g. EBADF */
+        forgetIfUnwatched(w);
+        errno = error;
         return VALKEYMODULE_ERR;
     }
     for (int i = 0; i < DIRECTIONS; i++) {
@@ -211,11 +257,7 @@ int apiEventLoopDel(int fd, int mask) {
     loopUnwatch(engineLoop(), fd, loopMask(mask));
     if (mask & VALKEYMODULE_EVENTLOOP_READABLE) w->of[0].func = NULL;
     if (mask & VALKEYMODULE_EVENTLOOP_WRITABLE) w->of[1].func = NULL;
-    if (w->of[0].func || w->of[1].func) return VALKEYMODULE_OK;
-    watchedFd **at = &watched;
-    while (*at != w) at = &(*at)->next;
-    *at = w->next;
-    memFree(w);
+    forgetIfUnwatched(w);
     return VALKEYMODULE_OK;
 }
 
@@ -240,4 +282,23 @@ int apiEventLoopAddOneShot(ValkeyModuleEventLoopOneShotFunc func, void *user_dat
     *call = (oneShot){func, user_data};
     mainQueueAdd(runOneShot, call);
     return VALKEYMODULE_OK;
+}
+
+/* A call that waits in the queue is known by its block. */
+static bool isOneShotOf(mainQueueProc *proc, const void *arg, const void *of) {
+    return proc == runOneShot && moduleHasCode(of, (const void *)((const oneShot *)arg)->func);
+}
+
+/* The code of the module is about to be unmapped. */
+static void descriptorsRemove(const module *m) {
+    for (watchedFd *w = watched, *next; w; w = next) {
+        next = w->next;
+        for (int i = 0; i < DIRECTIONS; i++) {
+            if (!w->of[i].func || !moduleHasCode(m, (const void *)w->of[i].func)) continue;
+            loopUnwatch(engineLoop(), w->fd, i ? LOOP_WRITE : LOOP_READ);
+            w->of[i].func = NULL;
+        }
+        forgetIfUnwatched(w);
+    }
+    mainQueueDrop(isOneShotOf, m, memFree);
 }

@@ -6,6 +6,7 @@
 #include "module/auth.h"
 
 #include "base/base.h"
+#include "engine/execute.h"
 #include "engine/reply.h"
 #include "engine/session_slot.h"
 #include "engine/user.h"
@@ -157,8 +158,13 @@ static authVerdict ask(module *owner, ValkeyModuleAuthCallback func, ctx *c, sli
     int result = func(&x, given, secret, &why);
     bool granted = sessionIsAuthenticated(c->who);
     if (!granted && before && c->who->user == user_before) c->who->flags |= SESSION_AUTHENTICATED;
-    moduleStringRelease(given);
-    moduleStringRelease(secret);
+    if (x.blocked && x.blocked != *b) { /* what waits may read them */
+        x.blocked->login[0] = given;
+        x.blocked->login[1] = secret;
+    } else {
+        moduleStringRelease(given);
+        moduleStringRelease(secret);
+    }
     *b = x.blocked;
     bool replied = x.flags & CONTEXT_AUTH_REPLIED;
     contextClear(&x);
@@ -191,8 +197,11 @@ static authVerdict askBlocker(blockedClient *b, ctx *c, slice name, slice passwo
     hotCheck(b->on_auth);
     hotCheck(b->who == c->who);
     b->replied = true;
-    if (!b->auth_reply) return AUTH_DENIED;
-    return ask(b->module, b->auth_reply, c, name, password, who, &b);
+    authVerdict verdict = AUTH_DENIED;
+    blockedClient *asked = b;
+    if (b->auth_reply) verdict = ask(b->module, b->auth_reply, c, name, password, who, &asked);
+    executeCountWork(c, false, blockClientWork(b));
+    return verdict;
 }
 
 authVerdict authAsk(ctx *c, slice name, slice password, user **who) {

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/deliver.h"
+#include "engine/execute.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -77,6 +78,10 @@ static void finish(blockedClient *b) {
     b->ready_key = NULL;
     if (b->args) argArrayEnd(b->args);
     b->args = NULL;
+    for (size_t i = 0; i < COUNT_OF(b->login); i++) {
+        if (b->login[i]) moduleStringRelease(b->login[i]);
+        b->login[i] = NULL;
+    }
     b->module->blocked_clients--;
     blockClientRelease(b);
 }
@@ -96,6 +101,10 @@ static void waitEnded(void *state) {
 }
 
 /* ------------------------------------------------------------------ callbacks that reply */
+
+uint64_t blockClientWork(const blockedClient *b) {
+    return __atomic_load_n(&b->work, __ATOMIC_RELAXED);
+}
 
 /* Calls one for the client of `c`. */
 static int callBack(blockedClient *b, ctx *c, ValkeyModuleCmdFunc proc, uint32_t flag) {
@@ -139,9 +148,9 @@ static void replyEnd(ctx *c, ValkeyModuleCmdFunc proc, uint32_t flag, slice with
     blockedClient *b = blockState(c);
     check(b);
     size_t before = outbufPending(c->out);
-    blockAddWork(c, __atomic_load_n(&b->work, __ATOMIC_RELAXED));
     b->replied = true;
     if (proc) (void)callBack(b, c, proc, flag); /* its result has no meaning */
+    blockAddWork(c, blockClientWork(b));        /* the callback may have added to it */
     appendReplies(b, c);
     if (outbufPending(c->out) == before && !b->holds_reply) replyError(c, without);
     noteChanges(c->who);
@@ -222,6 +231,7 @@ bool blockClientContinue(ctx *c) {
     if (!b || !b->on_keys) return false;
     if (b->reply && callBack(b, c, b->reply, CONTEXT_REPLY) == VALKEYMODULE_OK) {
         b->replied = true;
+        executeCountWork(c, true, blockClientWork(b)); /* Valkey counts two calls */
     } else {
         waitAgain(b, c);
     }
@@ -258,11 +268,19 @@ void blockClientWait(blockedClient *b, ctx *c, blockParams params) {
     blockStart(c, &params);
 }
 
+void blockClientOwnArgs(ValkeyModuleCtx *x, blockedClient *b) {
+    hotCheck(!b->holds_reply);
+    if (x->flags & (CONTEXT_REPLY | CONTEXT_TIMEOUT)) return; /* it is refused */
+    x->blocked = b;
+    for (int i = 0; x->args && i < x->args->count; i++) moduleStringOwn(x->args->argv[i]);
+}
+
 void blockClientKeepArgs(ValkeyModuleCtx *x) {
     blockedClient *b = x->blocked;
-    if (likely(!b) || !b->who) return;
+    if (likely(!b)) return;
     b->args = x->args;
     x->args = NULL;
+    if (!b->who) return;
     (void)__atomic_add_fetch(&b->work, clockTicks() - b->blocked_at, __ATOMIC_RELAXED);
 }
 

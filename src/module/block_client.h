@@ -44,7 +44,8 @@ struct ValkeyModuleBlockedClient {
     void (*free_private)(ValkeyModuleCtx *ctx, void *private);
     void *private;
     ValkeyModuleString *ready_key; /* the latest one */
-    argArray *args;                /* of the blocked call: they live as long as the wait */
+    argArray *args;                /* of the blocked call: they live as long as the handle */
+    ValkeyModuleString *login[2];  /* name and password of an authentication, likewise */
     outbuf out;                    /* what threads reply */
     str errors;                    /* codes of errors in it, each followed by a line end */
     uint64_t work;                 /* ticks that count as time of the command; atomic */
@@ -65,9 +66,14 @@ void blockClientRelease(blockedClient *b);
 /* Counts an error that a thread has replied. The thread's. */
 void blockClientNoteError(blockedClient *b, slice code);
 
+/* Ticks that the module has measured as work for the client. */
+uint64_t blockClientWork(const blockedClient *b);
 /* In a command that runs again: calls the reply callback. False: it does not wait for keys. */
 bool blockClientContinue(ctx *c);
-/* The command has returned: its arguments stay valid if it has blocked the client. */
+/* The command is about to get the handle `b`: its arguments have bytes of their own from now on, as
+ * a thread may read them when those of the request are gone. */
+void blockClientOwnArgs(ValkeyModuleCtx *x, blockedClient *b);
+/* The command has returned: its arguments stay valid if it has a handle. */
 void blockClientKeepArgs(ValkeyModuleCtx *x);
 
 #endif

@@ -104,7 +104,6 @@ void replyHandlersCall(const ValkeyModuleReplyHandlers *handlers, void *reply_co
     if (handlers->onRespAvailable &&
         !handlers->onRespAvailable(reply_context, x, bytes.ptr, bytes.len))
         return;
-    if (!bytes.len) return;
     replyWalk w = {.to = handlers, .context = reply_context, .bytes = bytes};
     replyReaderInit(&w.reader);
     w.reader.bulk_max = INT64_MAX;
@@ -116,22 +115,24 @@ void replyHandlersCall(const ValkeyModuleReplyHandlers *handlers, void *reply_co
 static void run(ValkeyModuleCtx *x, const callArgs *args, const ValkeyModuleReplyHandlers *handlers,
                 void *reply_context, callResult *r) {
     callRun(x, args, r);
-    if (r->promise) {
+    if (r->promise && !handlers) {
+        promiseRelease(r->promise); /* it goes on, and its reply is dropped */
+    } else if (r->promise) {
         r->promise->has_handlers = true;
         r->promise->handlers = *handlers;
         r->promise->reply_context = reply_context;
         if (handlers->onBlocked) handlers->onBlocked(reply_context, x, r->promise);
         promiseRelease(r->promise);
-    } else if (r->has_reply) {
-        slice bytes = sliceMake(r->bytes ? r->bytes : "", r->len);
+    } else if (handlers) {
+        slice bytes = r->has_reply && r->bytes ? sliceMake(r->bytes, r->len) : SLICE("");
         replyHandlersCall(handlers, reply_context, x, bytes);
     }
 }
 
 int apiCallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags,
                 const ValkeyModuleReplyHandlers *resp_handlers, void *reply_ctx) {
-    if (argc < 1 || !resp_handlers ||
-        resp_handlers->version != VALKEYMODULE_REPLY_HANDLERS_VERSION || !contextUse(ctx)) {
+    bool is_known = !resp_handlers || resp_handlers->version == VALKEYMODULE_REPLY_HANDLERS_VERSION;
+    if (argc < 1 || !is_known || !contextUse(ctx)) {
         errno = EINVAL;
         return VALKEYMODULE_ERR;
     }

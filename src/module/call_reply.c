@@ -18,8 +18,9 @@ typedef struct replyRoot {
     uint8_t proto;
     bool exact;
     pool nodes;
-    ValkeyModuleCtx *collector; /* whose auto memory frees it */
-    promise *promise;           /* NULL: it is a reply */
+    /* Whose auto memory frees it; NULL: the module does, maybe when its context has ended. */
+    ValkeyModuleCtx *collector;
+    promise *promise; /* NULL: it is a reply */
 } replyRoot;
 
 struct ValkeyModuleCallReply {
@@ -54,7 +55,7 @@ ValkeyModuleCallReply *callReplyNew(ValkeyModuleCtx *x, char *bytes, size_t len,
     ValkeyModuleCallReply *r = memNew(ValkeyModuleCallReply);
     r->root = memNew(replyRoot);
     *r->root = (replyRoot){.bytes = bytes, .len = len, .proto = (uint8_t)proto, .exact = exact};
-    r->root->collector = x;
+    r->root->collector = x && x->flags & CONTEXT_AUTO_MEMORY ? x : NULL;
     r->bytes = sliceMake(bytes ? bytes : "", len);
     r->type = VALKEYMODULE_REPLY_UNKNOWN;
     contextCollect(x, GARBAGE_REPLY, r);
@@ -317,9 +318,24 @@ ValkeyModuleString *apiCreateStringFromCallReply(ValkeyModuleCallReply *reply) {
     }
 }
 
+/* True if a client of RESP2 can read the bytes: no item is of a type that only RESP3 has. */
+static bool isResp2(slice bytes) {
+    replyReader reader;
+    replyEvent e;
+    size_t at = 0;
+    replyReaderInit(&reader);
+    reader.bulk_max = INT64_MAX;
+    while (at < bytes.len) {
+        char type = bytes.ptr[at];
+        if (!memchr("+-:$*", type, 5)) return false;
+        if (replyRead(&reader, bytes.ptr, bytes.len, &at, &e) != REPLY_EVENT) return false;
+    }
+    return true;
+}
+
 int apiReplyWithCallReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply) {
     if (!reply) return VALKEYMODULE_ERR;
-    if (reply->root->proto > ctx->proto) return VALKEYMODULE_ERR;
+    if (reply->root->proto > ctx->proto && !isResp2(reply->bytes)) return VALKEYMODULE_ERR;
     if (!ctx->out) return VALKEYMODULE_OK;
     /* Errors of calls count when clients get them. */
     if (reply->bytes.len && reply->bytes.ptr[0] == '-')

@@ -36,15 +36,19 @@ static void takeState(session *s, const ctx *outer) {
     check(sessionSelect(s, dbId(outer->db)) == OK);
 }
 
+static void initSession(session *s, int depth) {
+    static const sessionCarrier carrier;
+    sessionInit(s, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+    s->id = CALL_ID_FIRST + (uint64_t)depth;
+}
+
 /* The session for one more call; NULL: calls are nested too deeply. */
 static session *beginCall(const ctx *outer) {
     if (calls.depth == CALL_DEPTH_MAX) return NULL;
     session **at = &calls.sessions[calls.depth];
     if (!*at) {
-        static const sessionCarrier carrier;
         *at = memNew(session);
-        sessionInit(*at, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
-        (*at)->id = CALL_ID_FIRST + (uint64_t)calls.depth;
+        initSession(*at, calls.depth);
     }
     hotCheck(calls.depth >= 0);
     calls.depth++;
@@ -52,11 +56,21 @@ static session *beginCall(const ctx *outer) {
     return *at;
 }
 
-static void endCall(session *s) {
+/* True if the command has left something in the session that the next call must not find: a
+ * transaction, a name, a protocol. `flags`: those before. */
+static bool hasState(const session *s, const command *cmd, uint64_t flags) {
+    hotCheck(s->flags & SESSION_INTERNAL);
+    bool in_slots = s->slots && cmd && cmd->flags & CMD_NOSCRIPT;
+    return s->flags != flags || s->armed || s->proto != 2 || s->multi || in_slots;
+}
+
+static void endCall(session *s, const command *cmd, uint64_t flags) {
     hotCheck(calls.depth > 0);
     hotCheck(calls.sessions[calls.depth - 1] == s);
-    s->flags &= ~SESSION_REPARSE;
     calls.depth--;
+    if (likely(!hasState(s, cmd, flags))) return;
+    sessionClear(s);
+    initSession(s, calls.depth);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -293,10 +307,11 @@ static void callAtOnce(ValkeyModuleCtx *x, const callArgs *args, const user *as,
         out->error = ELOOP;
         return;
     }
+    uint64_t flags = s->flags;
     ctx c;
     initCall(&c, x->run, s, args);
     callFor(&c, as, flagsOf(x, args), out);
-    endCall(s);
+    endCall(s, c.cmd, flags);
 }
 
 void callRun(ValkeyModuleCtx *x, const callArgs *args, callResult *out) {

@@ -92,7 +92,7 @@ static session no_client;
 static session *noClient(void) {
     if (!no_client.carrier) {
         static const sessionCarrier carrier;
-        sessionInit(&no_client, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+        sessionInit(&no_client, &carrier, SESSION_INTERNAL);
         sessionSetOrigin(&no_client, ORIGIN_MODULE);
         sessionSetAuthenticated(&no_client, NULL, true);
     }

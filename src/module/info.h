@@ -10,7 +10,7 @@
 /* Before the first one. */
 void infosStart(void);
 /* Appends the sections of modules that these names ask for: a module, one of its sections, or with
- * `all` everything. */
-void infoAppend(str *out, const slice *names, int count, bool all);
+ * `all` everything. `crashed`: for the crash report. */
+void infoAppend(str *out, const slice *names, int count, bool all, bool crashed);
 
 #endif

@@ -4,10 +4,15 @@
  *
  * A subscriber is called in the middle of the command that causes the event, as a part of its unit;
  * keys do not expire meanwhile. It is not called for events that it causes itself, unless its
- * module has asked for that. One key observer serves all subscribers. Main thread only. */
+ * module has asked for that. One key observer serves all subscribers.
+ *
+ * Events that a lookup or an insertion causes are told a little later: before the next event, at
+ * the latest after the command. The command is about to use what it has found or inserted,
+ * which a subscriber may delete. Main thread only. */
 #include "module/key_events.h"
 
 #include "base/base.h"
+#include "engine/execute.h"
 #include "engine/hooks.h"
 #include "engine/propagate.h"
 #include "module/context.h"
@@ -34,10 +39,22 @@ typedef struct job {
     void (*free_data)(void *data);
 } job;
 
+/* An event that a subscriber is told later. */
+typedef struct lateEvent {
+    listNode node;
+    subscriber *to;
+    db *where;
+    str key;
+    const keyEvent *event;
+} lateEvent;
+
 static struct {
     ownedList subscribers;
     uint32_t classes; /* that any of them wants */
     list jobs;
+    list late;
+    bool telling_late;
+    bool at_once; /* a module has caused the event, and expects that it is told now */
 } events;
 
 static list *allJobs(void) {
@@ -77,20 +94,71 @@ static void tellInCommand(module *m, int db_id, telling *t) {
     propagateCallbackEnded(begun, c && c->flags & CTX_REWRITTEN);
 }
 
+/* True if it is to be told: not of what it causes itself. */
+static bool isToBeTold(const subscriber *s, const keyEvent *event) {
+    bool nested =
+        s->entry.owner->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+    return s->classes & event->class && (!s->running || nested);
+}
+
+static void tellSubscriber(subscriber *s, db *d, slice key, const keyEvent *event) {
+    hotCheck(s->entry.owner);
+    bool before = s->running;
+    telling t = {s, key, event};
+    s->running = true;
+    tellInCommand(s->entry.owner, dbId(d), &t);
+    s->running = before;
+}
+
+/* Those that are late, in the order in which they happened. */
+static void tellLate(void) {
+    if (likely(!events.late.count) || events.telling_late) return;
+    events.telling_late = true;
+    ownedWalkBegin(&events.subscribers);
+    for (listNode *n; (n = listFirst(&events.late));) {
+        lateEvent *e = LIST_OWNER(n, lateEvent, node);
+        listRemove(&events.late, n);
+        tellSubscriber(e->to, e->where, strSlice(&e->key), e->event);
+        strFree(&e->key);
+        memFree(e);
+    }
+    ownedWalkEnd(&events.subscribers);
+    events.telling_late = false;
+}
+
+static void atUnitEnd(void);
+
+static void tellLater(subscriber *s, db *d, slice key, const keyEvent *event) {
+    hotCheck(engineHot.current);
+    if (!events.late.head.next) listInit(&events.late);
+    lateEvent *e = memNew(lateEvent);
+    *e = (lateEvent){.to = s, .where = d, .key = strNew(key), .event = event};
+    listAppend(&events.late, &e->node);
+    engineHot.current->flags |= CTX_LATE_EVENTS;
+    propagateAtEnd(atUnitEnd); /* arms a sink; and not every unit is a command */
+}
+
+/* True if the command that is being executed goes on with what it has just found or inserted. */
+static bool isTooEarly(const keyEvent *event) {
+    if (!engineHot.current || events.at_once) return false;
+    return event->class & (NOTIFY_NEW | NOTIFY_KEY_MISS) || event == &eventXgroupCreateconsumer;
+}
+
 static void tell(db *d, slice key, const keyEvent *event) {
-    if (!event || !(event->class & events.classes)) return;
-    if (engineHot.loading && event->class & NOTIFY_NEW) return; /* it is LOADED */
+    bool wanted = event && event->class & events.classes;
+    if (wanted && engineHot.loading && event->class & NOTIFY_NEW) return; /* it is LOADED */
+    bool later = wanted && isTooEarly(event);
+    if (!later) tellLate();
+    if (!wanted) return;
     ownedWalkBegin(&events.subscribers);
     for (subscriber *s = ownedFirst(&events.subscribers); s;
          s = ownedNext(&events.subscribers, &s->entry)) {
-        module *m = s->entry.owner;
-        bool nested = m->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
-        if (!(s->classes & event->class) || (s->running && !nested)) continue;
-        bool before = s->running;
-        telling t = {s, key, event};
-        s->running = true;
-        tellInCommand(m, dbId(d), &t);
-        s->running = before;
+        if (!isToBeTold(s, event)) continue;
+        if (later) {
+            tellLater(s, d, key, event);
+        } else {
+            tellSubscriber(s, d, key, event);
+        }
     }
     ownedWalkEnd(&events.subscribers);
 }
@@ -116,6 +184,7 @@ int apiSubscribeToKeyspaceEvents(ValkeyModuleCtx *ctx, int types, ValkeyModuleNo
     s->classes = (uint32_t)types & ~(uint32_t)(NOTIFY_KEYSPACE | NOTIFY_KEYEVENT);
     s->proc = cb;
     ownedAdd(&events.subscribers, &s->entry, ctx->module);
+    executeSetLateProc(tellLate);
     rearm();
     return VALKEYMODULE_OK;
 }
@@ -133,7 +202,10 @@ int apiNotifyKeyspaceEvent(ValkeyModuleCtx *ctx, int type, const char *event,
     struct ctx *c = ctx && event && key ? contextUse(ctx) : NULL;
     if (!c) return VALKEYMODULE_ERR;
     keyEvent e = {event, (uint32_t)type};
+    bool before = events.at_once;
+    events.at_once = true;
     ctxKeyEvent(c, moduleStringSlice(key), &e);
+    events.at_once = before;
     return VALKEYMODULE_OK;
 }
 
@@ -151,13 +223,15 @@ static void freeJob(job *j) {
 }
 
 /* In the order of their creation; those that they create run, too. */
-static void runJobs(void) {
+static void atUnitEnd(void) {
     listNode *n;
+    tellLate();
     while ((n = listFirst(&events.jobs))) {
         job *j = jobAt(n);
         listRemove(&events.jobs, n);
         contextRun(j->owner, j->db_id, runJob, j);
         freeJob(j);
+        tellLate();
     }
 }
 
@@ -172,7 +246,7 @@ int apiAddPostNotificationJob(ValkeyModuleCtx *ctx, ValkeyModulePostNotification
     j->data = pd;
     j->free_data = free_pd;
     listAppend(allJobs(), &j->node);
-    propagateAtEnd(runJobs);
+    propagateAtEnd(atUnitEnd);
     return VALKEYMODULE_OK;
 }
 
@@ -183,6 +257,14 @@ void keyEventsRemove(module *m) {
         if (jobAt(n)->owner != m) continue;
         listRemove(&events.jobs, n);
         freeJob(jobAt(n));
+    }
+    for (listNode *n = events.late.count ? listFirst(&events.late) : NULL; n; n = next) {
+        next = listNext(&events.late, n);
+        lateEvent *e = LIST_OWNER(n, lateEvent, node);
+        if (e->to->entry.owner != m) continue;
+        listRemove(&events.late, n);
+        strFree(&e->key);
+        memFree(e);
     }
     if (ownedRemoveAll(&events.subscribers, m)) rearm();
 }

@@ -43,6 +43,25 @@ static queuedCall *takeAll(void) {
     return first;
 }
 
+void mainQueueDrop(bool (*is_of)(mainQueueProc *proc, const void *arg, const void *of),
+                   const void *of, void (*free_arg)(void *arg)) {
+    hotCheck(threadIsMain());
+    pthread_mutex_lock(&queue.lock);
+    queuedCall **at = &queue.first;
+    while (*at) {
+        queuedCall *call = *at;
+        if (!is_of(call->proc, call->arg, of)) {
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        free_arg(call->arg);
+        memFree(call);
+    }
+    queue.last = at;
+    pthread_mutex_unlock(&queue.lock);
+}
+
 static void run(void) {
     hotCheck(threadIsMain());
     if (engineHot.current) return; /* a nested turn, within a command */

@@ -11,5 +11,9 @@ void mainQueueStart(void);
 /* Calls `proc` soon, in the order of these calls. ANY_THREAD. */
 typedef void mainQueueProc(void *arg);
 void mainQueueAdd(mainQueueProc *proc, void *arg);
+/* Drops the calls for which `is_of` is true with this `of`, and frees their arguments. Main
+ * thread. */
+void mainQueueDrop(bool (*is_of)(mainQueueProc *proc, const void *arg, const void *of),
+                   const void *of, void (*free_arg)(void *arg));
 
 #endif

@@ -10,6 +10,9 @@
 #include "module/call_reply.h"
 #include "module/generated/api.h"
 
+/* Ids that neither clients nor the sessions of other calls have. */
+#define PROMISE_ID_FIRST (UINT64_C(3) << 61)
+
 static list waiting;
 
 static void started(void) {
@@ -23,7 +26,9 @@ promise *promiseNew(module *owner) {
     promise *p = memNew(promise);
     p->refs = 1;
     p->owner = owner;
-    sessionInit(&p->who, &carrier, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+    sessionInit(&p->who, &carrier, SESSION_INTERNAL);
+    static uint64_t promises;
+    p->who.id = PROMISE_ID_FIRST + promises++; /* filters take a caller of id 0 for none */
     return p;
 }
 

@@ -36,8 +36,8 @@ bool promiseAbort(promise *p);
 /* The module ends: its promises wait no more. */
 void promisesRemove(module *m);
 
-/* The reply handlers of CallArgv(): calls them for the reply `bytes`, which are followed by a NUL;
- * none if there is no reply. */
+/* The reply handlers of CallArgv(): calls them for the reply `bytes`. Without a reply, `bytes` is
+ * empty: onRespAvailable() is called all the same, then replyParsingError(). */
 void replyHandlersCall(const ValkeyModuleReplyHandlers *handlers, void *reply_context,
                        ValkeyModuleCtx *x, slice bytes);
 

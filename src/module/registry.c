@@ -2,9 +2,11 @@
  *
  * The list of loaded modules and their records. A few entries, so it is searched from its start.
  * Main thread only. */
+#define _GNU_SOURCE /* for dladdr() */
 #include "module/registry.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 
 #include "base/base.h"
 #include "engine/reply.h"
@@ -60,6 +62,13 @@ bool resourceNameIsValid(const char *name) {
         return false;
     }
     return *name;
+}
+
+bool moduleHasCode(const module *m, const void *address) {
+    hotCheck(m->path);
+    Dl_info code;
+    return m->library && dladdr(address, &code) && code.dli_fname &&
+           !strcmp(code.dli_fname, m->path);
 }
 
 void moduleSetPath(module *m, const char *path) {

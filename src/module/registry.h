@@ -29,6 +29,7 @@ struct module {
     moduleCommand *commands;
     int filters;               /* command filters */
     ValkeyModuleInfoFunc info; /* adds to INFO; NULL: none */
+    uint64_t timers;           /* that have not expired */
     int blocked_clients;       /* handles of clients that it has blocked */
     int in_call;               /* depth of commands that it runs with Call() */
 };
@@ -43,6 +44,8 @@ module *registryNext(const module *m);
 module *moduleNew(const char *name, int version, int api_version);
 /* Frees the record; nothing of the module may be registered any more. */
 void moduleFree(module *m);
+/* True if the address is in the code of the module's library. */
+bool moduleHasCode(const module *m, const void *address);
 /* False, and logged, unless it consists of letters, digits, `_` and `-`. */
 bool resourceNameIsValid(const char *name);
 /* Replaces the path and the arguments. */

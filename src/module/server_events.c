@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/lifecycle.h"
 #include "engine/server_event.h"
+#include "io/loop.h"
 #include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
@@ -20,6 +22,7 @@ typedef struct listener {
     ownedEntry entry;
     ValkeyModuleEvent event;
     ValkeyModuleEventCallback proc;
+    bool awaits_wake; /* was told that the loop is about to sleep, and not that it has woken */
 } listener;
 
 enum { COMMAND_DEPTH_MAX = 64 };
@@ -47,6 +50,7 @@ typedef struct telling {
     void *data;
     session *client;   /* of the context; NULL: none */
     const module *but; /* is not told; NULL: all are */
+    int db_id;         /* of the context */
     db *key_db;        /* `data` is the open key of this name here; NULL: it is not */
     slice key;
     const listener *to;
@@ -77,15 +81,24 @@ static void tellOneOfKey(ValkeyModuleCtx *x, void *arg) {
     moduleStringRelease(name);
 }
 
+/* Of the loop a listener is told in turn that it is about to sleep, and that it has woken. */
+static bool isInTurn(listener *l, uint64_t sub) {
+    hotCheck(l->event.id == VALKEYMODULE_EVENT_EVENTLOOP);
+    bool sleeps = sub == VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP;
+    if (l->awaits_wake == sleeps) return false;
+    l->awaits_wake = sleeps;
+    return true;
+}
+
 /* Calls the listeners in the order of their registration. */
 static void tellAll(telling *t) {
     if (!isWanted(t->id)) return;
     ownedWalkBegin(&events.all);
-    for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
+    for (listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
         if (l->entry.owner == t->but || l->event.id != t->id) continue;
+        if (t->id == VALKEYMODULE_EVENT_EVENTLOOP && !isInTurn(l, t->sub)) continue;
         t->to = l;
-        contextRun(l->entry.owner, t->key_db ? dbId(t->key_db) : 0,
-                   t->key_db ? tellOneOfKey : tellOne, t);
+        contextRun(l->entry.owner, t->db_id, t->key_db ? tellOneOfKey : tellOne, t);
     }
     ownedWalkEnd(&events.all);
 }
@@ -129,6 +142,7 @@ static int64_t changesOf(const ctx *c) {
 /* `dirty`, `duration_ns`: of a command that has run; `context`: why another one was refused. */
 static void tellResult(uint64_t id, uint64_t sub, const ctx *c, int64_t dirty, int64_t duration_ns,
                        const char *context) {
+    if (!isWanted(id)) return;
     argArray *args = argArrayNew(c->argv, c->argc);
     bool is_known = c->cmd->name.len > 0;
     ValkeyModuleCommandResultInfo info = {.version = VALKEYMODULE_COMMANDRESULTINFO_VERSION,
@@ -174,12 +188,14 @@ static slice contextOf(slice error) {
 }
 
 static void refusedCommand(ctx *c, size_t pending) {
-    if (!isWanted(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED) || events.telling_result) return;
+    if (events.telling_result) return;
     size_t len;
     char *replies = outbufCopy(c->out, &len);
     hotCheck(pending <= len);
     slice error = sliceMake(replies + pending, len - pending);
-    if (!begins(error, "-NOPERM ")) { /* which is an event of its own */
+    if (begins(error, "-NOAUTH ")) { /* a right that is missing, but nothing of the ACL log */
+        tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED, 0, c, 0, 0, NULL);
+    } else if (!begins(error, "-NOPERM ")) { /* which is an event of its own */
         slice context = contextOf(error);
         char *text = context.len ? textOf(context) : NULL;
         tellResult(VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED, 0, c, 0, 0, text);
@@ -259,10 +275,12 @@ static void tellLoading(const serverEvent *e) {
 static void tellFlush(const serverEvent *e) {
     hotCheck(e->flush.db_id >= -1);
     ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->flush.later, e->flush.db_id};
-    tell(VALKEYMODULE_EVENT_FLUSHDB,
-         e->phase == EVENT_BEGINS ? VALKEYMODULE_SUBEVENT_FLUSHDB_START
-                                  : VALKEYMODULE_SUBEVENT_FLUSHDB_END,
-         &info);
+    telling t = {.id = VALKEYMODULE_EVENT_FLUSHDB,
+                 .sub = e->phase == EVENT_BEGINS ? VALKEYMODULE_SUBEVENT_FLUSHDB_START
+                                                 : VALKEYMODULE_SUBEVENT_FLUSHDB_END,
+                 .data = &info,
+                 .db_id = e->flush.db_id < 0 ? 0 : e->flush.db_id};
+    tellAll(&t);
 }
 
 static void tellConfig(const serverEvent *e) {
@@ -394,7 +412,11 @@ static void keyRemoving(db *d, const robj *o, storeRemoval why) {
                                     [REMOVAL_EVICTED] = VALKEYMODULE_SUBEVENT_KEY_EVICTED,
                                     [REMOVAL_OVERWRITTEN] = VALKEYMODULE_SUBEVENT_KEY_OVERWRITTEN,
                                     [REMOVAL_MOVED] = VALKEYMODULE_SUBEVENT_KEY_DELETED};
-    telling t = {.id = VALKEYMODULE_EVENT_KEY, .sub = subs[why], .key_db = d, .key = objectKey(o)};
+    telling t = {.id = VALKEYMODULE_EVENT_KEY,
+                 .sub = subs[why],
+                 .db_id = dbId(d),
+                 .key_db = d,
+                 .key = objectKey(o)};
     tellAll(&t);
 }
 
@@ -407,16 +429,22 @@ static const keyObserver key_observer = {
 
 /* ------------------------------------------------------------------ the loop */
 
+/* Turns within a command or a load are no events. */
+static bool isNested(void) { return engineHot.current || loopDepth(engineLoop()) > 1; }
+
+/* All that clients have sent was run, and who was woken by that has continued. */
 static void beforeSleep(void) {
+    if (isNested()) return;
     tell(VALKEYMODULE_EVENT_EVENTLOOP, VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP, NULL);
 }
 
 static void afterSleep(void) {
+    if (isNested()) return;
     tell(VALKEYMODULE_EVENT_EVENTLOOP, VALKEYMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP, NULL);
 }
 
 static const stageJob stage_jobs[] = {
-    {STAGE_AFTER_SLEEP, afterSleep}, {STAGE_EXPIRE, beforeSleep}, {0}};
+    {STAGE_AFTER_SLEEP, afterSleep}, {STAGE_WAKE, beforeSleep}, {0}};
 static const feature loop_feature = {.name = "module events", .stages = stage_jobs};
 
 /* ------------------------------------------------------------------ registration */
@@ -458,7 +486,8 @@ static void rearm(void) {
     uint32_t server_kinds = 0;
     const uint32_t results = 1u << VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS |
                              1u << VALKEYMODULE_EVENT_COMMAND_RESULT_FAILURE |
-                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED;
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_REJECTED |
+                             1u << VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED;
     events.wanted = 0;
     for (const listener *l = ownedFirst(&events.all); l; l = ownedNext(&events.all, &l->entry)) {
         events.wanted |= 1u << l->event.id;
@@ -466,6 +495,9 @@ static void rearm(void) {
     }
     serverEventsListen(onServerEvent, server_kinds);
     commandObserverArm(&result_observer, events.wanted & results);
+    if (events.wanted & results) { /* the command that subscribes is told, too */
+        for (ctx *c = engineHot.current; c; c = c->below) c->flags |= CTX_OBSERVED;
+    }
     keyObserverArm(&key_observer, isWanted(VALKEYMODULE_EVENT_KEY));
     if (!(events.wanted & results)) events.command_count = 0;
     if (isWanted(VALKEYMODULE_EVENT_EVENTLOOP) && !events.stages_added) {

@@ -6,6 +6,7 @@
 #include "net/client.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/base.h"
 #include "engine/block.h"
@@ -168,14 +169,19 @@ static void carrierOutputGrew(session *s) {
         (void)limitsCheckOutput(clientOf(s)); /* closes the client if a limit is exceeded */
 }
 
-static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }
+/* A command that closes another client is replied before stage FREE: the peer is told at once, so
+ * that the connection has ended when the reply arrives. TLS says so itself when it is closed. */
+static void carrierCloseNow(session *s) {
+    const ctx *c = engineHot.current;
+    client *cl = clientOf(s);
+    if (c && c->who != s && !netIsTls(s))
+        (void)shutdown(cl->conn.fd, SHUT_RDWR); /* fails if the peer has ended it already */
+    clientCloseLater(cl);
+}
 
 static void carrierPeer(const session *s, str *out) { clientAppendPeer((const client *)s, out); }
 
-static void carrierDescribe(const session *s, str *out) { clientDescribe((const client *)s, out); }
-
-const sessionCarrier clientCarrier = {.describe = carrierDescribe,
-                                      .pause_reading = carrierPauseReading,
+const sessionCarrier clientCarrier = {.pause_reading = carrierPauseReading,
                                       .resume = carrierResume,
                                       .close_soon = carrierCloseSoon,
                                       .close_now = carrierCloseNow,

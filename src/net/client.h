@@ -113,7 +113,7 @@ bool limitsAreBusy(void);
 /* Appends the peer's address in the format of CLIENT LIST. */
 void clientAppendPeer(const client *cl, str *out);
 /* Appends the line of CLIENT LIST. */
-void clientDescribe(const client *cl, str *out);
+void clientDescribe(const session *s, str *out);
 /* Like clientDescribe() for a log: omits user data if hide-user-data-from-log is on. */
 void clientDescribeForLog(const client *cl, str *out);
 /* Who a client is, without what it does, as Valkey logs it with an order. `hides`: without the

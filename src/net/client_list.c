@@ -135,7 +135,7 @@ static const ctx *runningOf(const session *s) {
 
 static slice commandOf(const session *s) {
     const ctx *c = runningOf(s);
-    if (c) return c->cmd->name;
+    if (c && c->cmd) return c->cmd->name;
     return s->last_command ? s->last_command->name : SLICE("NULL");
 }
 
@@ -164,19 +164,20 @@ static void appendNumber(str *out, const char *name, int64_t value) {
 
 /* Input: pending bytes (including large arguments), free buffer space, arguments of the running
  * command, queued transaction. */
-static void appendInput(const client *cl, str *out) {
-    size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
+static void appendInput(const session *s, const client *cl, str *out) {
+    size_t waiting = cl ? cl->in_len + requestParserBytes(&cl->parser) : 0;
+    size_t room = cl ? clientInputCap(cl) - cl->in_len : 0;
     appendNumber(out, "qbuf", (int64_t)waiting);
-    appendNumber(out, "qbuf-free", (int64_t)(clientInputCap(cl) - cl->in_len));
-    appendNumber(out, "argv-mem", (int64_t)argumentsOf(&cl->session));
-    appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
+    appendNumber(out, "qbuf-free", (int64_t)room);
+    appendNumber(out, "argv-mem", (int64_t)argumentsOf(s));
+    appendNumber(out, "multi-mem", (int64_t)transactionMemory(s));
 }
 
 /* Output: the first block is reported as the reply buffer, the others as the reply list; for a
  * replica the list is the part of the replication stream that is kept for it. */
-static void appendOutput(const client *cl, const sessionReport *report, str *out) {
+static void appendOutput(const session *s, const sessionReport *report, str *out) {
     enum { STREAM_BLOCK_OVERHEAD = 64 };
-    const outbuf *o = &cl->session.out;
+    const outbuf *o = &s->out;
     if (report->is_replica) {
         int64_t bytes = (int64_t)report->stream_bytes;
         appendNumber(out, "rbs", 0);
@@ -202,17 +203,19 @@ static slice eventsOf(const client *cl) {
     return reads ? (writes ? SLICE("rw") : SLICE("r")) : (writes ? SLICE("w") : SLICE(""));
 }
 
-void clientDescribe(const client *cl, str *out) {
+/* A session that no connection belongs to (of a module, of the append only file) has no addresses
+ * and no buffers. */
+void clientDescribe(const session *s, str *out) {
     hotCheck(threadIsMain());
-    const session *s = &cl->session;
-    if (clientIsAway(cl)) ioThreadsSettle();
+    const client *cl = s->carrier == &clientCarrier ? (const client *)s : NULL;
+    if (cl && clientIsAway(cl)) ioThreadsSettle();
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
     sessionReport report;
     sessionReportRead(s, &report);
     strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
-    appendField(out, "addr", addressOf(cl, true, address));
-    appendField(out, "laddr", addressOf(cl, false, address));
-    appendNumber(out, "fd", cl->conn.fd);
+    appendField(out, "addr", cl ? addressOf(cl, true, address) : SLICE(""));
+    appendField(out, "laddr", cl ? addressOf(cl, false, address) : SLICE(""));
+    appendNumber(out, "fd", cl ? cl->conn.fd : -1);
     appendField(out, "name", sessionName(s));
     appendNumber(out, "age", ageOf(s));
     appendNumber(out, "idle", idleOf(s));
@@ -224,14 +227,14 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "ssub", (int64_t)report.shard_channels);
     appendNumber(out, "multi", transactionCount(s));
     appendNumber(out, "watch", (int64_t)watchCount(s));
-    appendInput(cl, out);
-    appendOutput(cl, &report, out);
+    appendInput(s, cl, out);
+    appendOutput(s, &report, out);
     size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
-    appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
-    appendField(out, "events", eventsOf(cl));
+    appendNumber(out, "tot-mem", (int64_t)((cl ? clientMemory(cl) : 0) + running));
+    appendField(out, "events", cl ? eventsOf(cl) : SLICE(""));
     appendField(out, "cmd", commandOf(s));
-    bool is_super =
-        s->flags & (SESSION_PRIMARY | SESSION_SLOT_EXPORT) || s->origin == ORIGIN_IMPORT;
+    bool is_super = s->flags & (SESSION_PRIMARY | SESSION_SLOT_EXPORT) ||
+                    s->origin == ORIGIN_IMPORT || (!cl && !s->user);
     appendField(out, "user", is_super ? SLICE("(superuser)") : userNameOf(s));
     appendNumber(out, "redir", report.redirect);
     appendNumber(out, "resp", s->proto);

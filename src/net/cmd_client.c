@@ -8,6 +8,7 @@
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_name.h"
+#include "engine/session_report.h"
 #include "net/client_list.h"
 #include "net/net.h"
 #include "net/procs.h"
@@ -129,7 +130,7 @@ static void replyLines(ctx *c, str *lines) {
 /* CLIENT INFO. Reply: the caller's line of CLIENT LIST. */
 void clientInfoCommand(ctx *c) {
     str line = STR_EMPTY;
-    c->who->carrier->describe(c->who, &line);
+    sessionDescribe(c->who, &line);
     strAppendByte(&line, '\n');
     replyLines(c, &line);
 }
@@ -143,7 +144,7 @@ void clientListCommand(ctx *c) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         const client *cl = LIST_OWNER(n, client, all);
         if (!clientFilterMatches(&filter, cl, c->who)) continue;
-        clientDescribe(cl, &lines);
+        clientDescribe(&cl->session, &lines);
         strAppendByte(&lines, '\n');
     }
     clientFilterClear(&filter);

@@ -64,6 +64,7 @@ static const stageJob stages[] = {{STAGE_EXECUTE, execute},
 static status init(reason *why) {
     (void)why; /* cannot fail */
     sessionSetFindProc(netFindClient);
+    sessionSetDescribeProc(clientDescribe);
     sessionSetMemoryClassesProc(limitsAppendClasses);
     return OK;
 }
@@ -112,6 +113,8 @@ status netFitDescriptors(reason *why) {
     return OK;
 }
 
+int64_t netMaxClients(void) { return netConf.maxclients; }
+
 static void printListener(str *out, int kind, const char *name, int port) {
     if (!port) return;
     strAppendFormat(out, "listener%d:name=%s", kind, name);
@@ -154,11 +157,11 @@ void clientDescribeForLog(const client *cl, str *out) {
     hotCheck(threadIsMain());
     static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};
     if (!engineHidesUserData()) {
-        clientDescribe(cl, out);
+        clientDescribe(&cl->session, out);
         return;
     }
     str line = STR_EMPTY;
-    clientDescribe(cl, &line);
+    clientDescribe(&cl->session, &line);
     for (size_t i = 0; i < line.len;) {
         size_t len = 0;
         for (size_t f = 0; f < COUNT_OF(fields) && !len; f++) {
@@ -183,7 +186,7 @@ void netDescribeClients(int most, bool for_log, str *out) {
         if (for_log) {
             clientDescribeForLog(cl, out);
         } else {
-            clientDescribe(cl, out);
+            clientDescribe(&cl->session, out);
         }
         strAppendByte(out, '\n');
     }
@@ -214,7 +217,7 @@ void netDescribeLargest(int most, str *out) {
         bytes[place] = own;
     }
     for (int i = 0; i < count; i++) {
-        clientDescribe(largest[i], out);
+        clientDescribe(&largest[i]->session, out);
         strAppendByte(out, '\n');
     }
 }

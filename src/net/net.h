@@ -36,6 +36,8 @@ void netListenPorts(int *tcp, int *tls);
 /* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then.
  * ERR_LIMIT: not even one client would be possible. */
 status netFitDescriptors(reason *why);
+/* The value of maxclients. */
+int64_t netMaxClients(void);
 /* INFO's listenerN lines. */
 void netPrintListeners(str *out);
 /* Memory of one client that has a connection, in bytes. */

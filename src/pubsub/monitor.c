@@ -139,7 +139,7 @@ void monitorOnSession(session *s, sessionEvent e) {
  * already. */
 void monitorCommand(ctx *c) {
     session *s = c->who;
-    if (s->flags & SESSION_DENY_BLOCKING) {
+    if (s->flags & (SESSION_DENY_BLOCKING | SESSION_INTERNAL)) {
         replyError(c, SLICE("ERR MONITOR isn't allowed for DENY BLOCKING client"));
         return;
     }

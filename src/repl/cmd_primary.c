@@ -253,7 +253,9 @@ void replconfCommand(ctx *c) {
 /* False: the session cannot become a replica now; the error was replied. */
 static bool admits(ctx *c, const replPeer *peer) {
     const replPrimary *p = replicasThis();
-    if (p->is_failing_over) {
+    if (c->who->flags & SESSION_INTERNAL) {
+        replyError(c, SLICE("ERR SYNC and PSYNC are only for clients with a connection"));
+    } else if (p->is_failing_over) {
         replyError(c, SLICE("NOMASTERLINK Can't SYNC while failing over"));
     } else if (replicaIsOn() && !replicaIsConnected()) {
         replyError(c, SLICE("NOMASTERLINK Can't SYNC while not connected with my master"));
@@ -308,7 +310,8 @@ void psyncCommand(ctx *c) {
     if (c->who->flags & (SESSION_REPLICA | SESSION_MONITOR)) return;
     replPeer *peer = replicasPeer(c->who);
     int64_t from;
-    if (c->argc > 3 && ctxArgIs(c, 3, "failover") && !takeOver(c)) return;
+    bool takes_over = c->argc > 3 && ctxArgIs(c, 3, "failover");
+    if (takes_over && !(c->who->flags & SESSION_INTERNAL) && !takeOver(c)) return;
     if (!admits(c, peer)) return;
     if (!ctxArgInt(c, 2, &from)) return;
     if (refusesSync(c, peer, c->argv[1], from)) return;

@@ -164,6 +164,15 @@ static void printInfo(void) {
     strFree(&out);
 }
 
+/* What they say is the likeliest part to crash, so that it comes late. */
+static void printModules(void) {
+    str out = STR_EMPTY;
+    logRaw("\n------ MODULES INFO OUTPUT ------\n");
+    hooksInfoMore(&out, NULL, 0, true, true);
+    logRaw(strText(&out));
+    strFree(&out);
+}
+
 static void printConfiguration(void) {
     str out = STR_EMPTY;
     configReport(&out);
@@ -253,6 +262,7 @@ static void printProcess(const void *context) {
     printInfo();
     printClients();
     printCurrentClient();
+    printModules();
     printConfiguration();
 }
 

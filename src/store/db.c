@@ -247,20 +247,14 @@ static NO_INLINE void readExpired(db *d, robj *o) {
     if (removesExpired(d, hashOfObject(o))) dbRemoveExpired(d, o);
 }
 
-static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
-    (void)entry, (void)key, (void)len; /* matches nothing */
-    return false;
-}
-
-/* A write found an expired object: removes it, and makes the position that of a missing key. */
-static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
+/* A write found an expired object: removes it, and makes the position that of a missing key, or of
+ * the value that the listener has given it. Returns that value; NULL: there is none. */
+static NO_INLINE robj *removeFound(db *d, robj *o, slice key, dbPosition *at) {
     uint64_t hash = at->at.hash;
     beforeRemoval(d, hash, o, REMOVAL_EXPIRED);
     removeAt(d, at);
     freeExpired(d, o);
-    /* Its hash is enough: there is no other object with this key to compare with. */
-    (void)hashtableInlineFindPosition(tableOf(d, hash), &dbKeysType, hash, objectIsNone, NULL, 0,
-                                      &at->at);
+    return findPosition(d, key, hash, at);
 }
 
 ALWAYS_INLINE void touchLru(robj *o, storeLook look) {
@@ -294,8 +288,7 @@ ALWAYS_INLINE tableNear findNear(const db *d, slice key, uint64_t hash, hashtabl
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = findPosition(d, key, hash, at);
     if (likely(!o || !storeIsExpired(o, look))) return o;
-    removeFound(d, o, at);
-    return NULL;
+    return removeFound(d, o, key, at);
 }
 
 static NO_INLINE robj *findAny(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
@@ -562,8 +555,8 @@ static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool late
     if (!o) return false;
     /* Where expired keys stay until somebody removes them, this is how. */
     if (unlikely(storeIsExpired(o, look)) && removesExpired(d, hash)) {
-        removeFound(d, o, &at);
-        return false;
+        o = removeFound(d, o, key, &at);
+        if (!o) return false;
     }
     beforeRemoval(d, hash, o, why);
     removeAt(d, &at);

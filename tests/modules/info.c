@@ -6,17 +6,27 @@
  *                                NULL and "error" where that fails
  *     INFOS.APART section field  the field as text, read without a context: by the command itself,
  *                                and by a thread that has not locked the server
- *     INFOS.CALLS                how often the module was asked for its sections */
+ *     INFOS.CALLS                how often the module was asked for its sections
+ *     INFOS.CRASH how            ends the server by a failed assertion; in the report the module
+ *                                fails again (`assert`), faults (`fault`), or neither */
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "valkeymodule.h"
 
 static long long calls;
+static char how[16];
+static int *volatile nowhere;
 
 static void addInfo(ValkeyModuleInfoCtx *ctx, int for_crash_report) {
-    (void)for_crash_report;
     calls++;
+    if (for_crash_report) {
+        ValkeyModule_InfoAddSection(ctx, "crash");
+        ValkeyModule_InfoAddFieldCString(ctx, "how", how);
+        ValkeyModule_Assert(strcmp(how, "assert") != 0);
+        if (!strcmp(how, "fault")) *nowhere = 1;
+    }
     ValkeyModule_InfoAddFieldLongLong(ctx, "too_early", 1); /* there is no section: an error */
     if (ValkeyModule_InfoAddSection(ctx, "") == VALKEYMODULE_OK) {
         ValkeyModule_InfoAddFieldLongLong(ctx, "signed", -5);
@@ -113,12 +123,20 @@ static int callsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     return ValkeyModule_ReplyWithLongLong(ctx, calls);
 }
 
+static int crashCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    snprintf(how, sizeof(how), "%s", ValkeyModule_StringPtrLen(argv[1], NULL));
+    ValkeyModule_Assert(argc == 1);
+    return VALKEYMODULE_OK;
+}
+
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "infos", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     if (ValkeyModule_RegisterInfoFunc(ctx, addInfo) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
     if (ValkeyModule_CreateCommand(ctx, "infos.calls", callsCommand, "", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "infos.crash", crashCommand, "", 0, 0, 0) ||
         ValkeyModule_CreateCommand(ctx, "infos.apart", apartCommand, "", 0, 0, 0))
         return VALKEYMODULE_ERR;
     return ValkeyModule_CreateCommand(ctx, "infos.read", readCommand, "", 0, 0, 0);

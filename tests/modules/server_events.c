@@ -39,7 +39,8 @@ static ValkeyModuleString *dataOf(uint64_t id, void *data) {
     }
     case VALKEYMODULE_EVENT_FLUSHDB: {
         ValkeyModuleFlushInfo *d = data;
-        return ValkeyModule_CreateStringPrintf(NULL, "%d %d", d->sync, d->dbnum);
+        return ValkeyModule_CreateStringPrintf(NULL, "%d %d %d", d->sync, d->dbnum,
+                                               ValkeyModule_GetSelectedDb(context));
     }
     case VALKEYMODULE_EVENT_CLIENT_CHANGE: {
         ValkeyModuleClientInfo *d = data;

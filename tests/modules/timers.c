@@ -5,9 +5,12 @@
  *     TIMERS.CREATE ms key    its id; when it expires, the key is incremented
  *     TIMERS.STOP id          0: stopped, and the key
  *     TIMERS.INFO id          the rest of its time in ms
+ *     TIMERS.MANY count ms    makes so many timers, stops each second one, and asks for the others
  *     TIMERS.PIPE text        writes into a pipe that is watched
  *     TIMERS.THREAD           another thread orders a call
- *     TIMERS.SEEN             what was read from the pipe, and the number of calls made */
+ *     TIMERS.SEEN             what was read from the pipe, and the number of calls made
+ *
+ * It is unloaded with a watched descriptor that is ready, and with an ordered call. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -56,6 +59,27 @@ static int info(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return ValkeyModule_ReplyWithLongLong(ctx, (long long)remaining);
 }
 
+static void counted(ValkeyModuleCtx *ctx, void *data) {
+    (void)ctx;
+    calls += *(int *)data;
+}
+
+static int one = 1;
+
+static int many(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    long long count, ms, found = 0;
+    if (argc != 3 || ValkeyModule_StringToLongLong(argv[1], &count) ||
+        ValkeyModule_StringToLongLong(argv[2], &ms))
+        return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleTimerID *ids = ValkeyModule_Alloc((size_t)count * sizeof(*ids));
+    for (long long i = 0; i < count; i++) ids[i] = ValkeyModule_CreateTimer(ctx, ms, counted, &one);
+    for (long long i = 0; i < count; i += 2) ValkeyModule_StopTimer(ctx, ids[i], NULL);
+    for (long long i = 0; i < count; i++)
+        found += ValkeyModule_GetTimerInfo(ctx, ids[i], NULL, NULL) == VALKEYMODULE_OK;
+    ValkeyModule_Free(ids);
+    return ValkeyModule_ReplyWithLongLong(ctx, found);
+}
+
 static void readable(int fd, void *user_data, int mask) {
     char *text = user_data;
     size_t len = strlen(text);
@@ -81,7 +105,6 @@ static void *order(void *arg) {
 
 static int thread(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    static int one = 1;
     pthread_t id;
     if (pthread_create(&id, NULL, order, &one))
         return ValkeyModule_ReplyWithError(ctx, "ERR no thread");
@@ -99,8 +122,9 @@ static int replySeen(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) 
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
-} commands[] = {{"timers.create", create},  {"timers.stop", stop},     {"timers.info", info},
-                {"timers.pipe", writePipe}, {"timers.thread", thread}, {"timers.seen", replySeen}};
+} commands[] = {{"timers.create", create}, {"timers.stop", stop},      {"timers.info", info},
+                {"timers.many", many},     {"timers.pipe", writePipe}, {"timers.thread", thread},
+                {"timers.seen", replySeen}};
 
 static int refuses(int fd, int mask, ValkeyModuleEventLoopFunc func, int expected) {
     errno = 0;
@@ -116,7 +140,10 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
             return VALKEYMODULE_ERR;
     }
     if (!refuses(-1, VALKEYMODULE_EVENTLOOP_READABLE, readable, ERANGE) ||
-        !refuses(0, 4, readable, EINVAL))
+        !refuses(0, 4, readable, EINVAL) ||
+        !refuses(99999999, VALKEYMODULE_EVENTLOOP_READABLE, readable, ERANGE) ||
+        !refuses(9999, VALKEYMODULE_EVENTLOOP_READABLE, readable, EBADF) ||
+        ValkeyModule_EventLoopDel(99999999, VALKEYMODULE_EVENTLOOP_READABLE) != VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     if (pipe(ends)) return VALKEYMODULE_ERR;
     return ValkeyModule_EventLoopAdd(ends[0], VALKEYMODULE_EVENTLOOP_READABLE, readable, seen);
@@ -124,8 +151,8 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 
 int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
     (void)ctx;
-    ValkeyModule_EventLoopDel(ends[0], VALKEYMODULE_EVENTLOOP_READABLE);
-    close(ends[0]);
-    close(ends[1]);
-    return VALKEYMODULE_OK;
+    ValkeyModule_EventLoopAddOneShot(ordered, &one);
+    if (ValkeyModule_EventLoopAdd(ends[0], VALKEYMODULE_EVENTLOOP_READABLE, readable, seen))
+        return VALKEYMODULE_ERR;
+    return write(ends[1], "x", 1) == 1 ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }

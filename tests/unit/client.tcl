@@ -360,6 +360,21 @@ start_server {tags {client}} {
         $b -closed
     }
 
+    test {the connection of a killed client has ended when the reply arrives, in a transaction, too} {
+        foreach way {plain multi} {
+            for {set i 0} {$i < 20} {incr i} {
+                set c [connect]
+                set id [$c client id]
+                if {$way eq "multi"} {r multi}
+                r client kill id $id
+                if {$way eq "multi"} {assert_equal 1 [r exec]}
+                fconfigure [$c -channel] -blocking 0
+                read [$c -channel]
+                assert {[eof [$c -channel]]}
+            }
+        }
+    } {tls:skip}
+
     test {CLIENT KILL skips the caller without SKIPME no} {
         set c [connect]
         assert_equal 0 [r client kill id [r client id]]

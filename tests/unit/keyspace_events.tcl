@@ -53,6 +53,21 @@ start_server {tags {pubsub}} {
         assert_equal {} [heard $c]
     }
 
+    test {fields that expire by themselves have the class of expired keys, those that a command removes that of hashes} {
+        set c [listen]
+        foreach {flags expected} {KEx {hexpired h} KEh {hset h hexpire h hset h2 hexpired h2}} {
+            r config set notify-keyspace-events $flags
+            r hset h f v
+            r hpexpire h 1 fields 1 f
+            wait_for_condition 500 10 {[r exists h] == 0}
+            r hset h2 f v g w
+            r hpexpireat h2 1 fields 1 f
+            assert_equal $expected [heard $c]
+            r config set notify-keyspace-events {}
+            r del h2
+        }
+    }
+
     test {each class is published by itself} {
         set c [listen]
         foreach {class expected} {

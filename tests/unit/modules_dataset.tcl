@@ -79,7 +79,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         assert_equal 0 [info_field module_fork_in_progress]
         assert_equal 1 [r dataset.kill $pid]
         assert_equal {1 5 0} [r dataset.forked]
-        assert_match {*Can't fork for module: File exists*} [server_log]
+        assert_match {*Can't fork for module: Operation already in progress*} [server_log]
         assert_match {*Received SIGUSR1 in child*} [server_log]
     }
 

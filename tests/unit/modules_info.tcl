@@ -59,3 +59,21 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal {} [r info infos]
     }
 }
+
+foreach {how second} {
+    nothing {}
+    assert {*=== RECURSIVE ASSERTION FAILED ===*}
+    fault {*Crashed running signal handler. Providing reduced version of recursive crash report.*}
+} {
+    start_server {tags {crash needs:config} overrides {enable-module-command yes crash-memcheck-enabled no} crash ok} {
+        test "the crash report asks modules, which may crash again: $how" {
+            r module load [file normalize build/modules/info.so]
+            catch {r infos.crash $how}
+            wait_for_condition 1500 10 {[process_ended [srv pid]]}
+            set log [server_log]
+            assert_match "*=== ASSERTION FAILED ===*------ MODULES INFO OUTPUT ------\n*$second" $log
+            if {$how eq "nothing"} {assert_match "*infos_how:nothing*CONFIG DEBUG OUTPUT*" $log}
+            assert_equal 1 [regexp -all {BUG REPORT END} $log]
+        }
+    }
+}

@@ -16,8 +16,9 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
     }}
 
     test {flushes, exchanged databases, settings} {
-        assert_equal {{2 0 1 -1} {2 1 1 -1} {2 0 0 0} {2 1 0 0}} \
-            [apply $told 2 {r flushall sync; r flushdb async}]
+        # The last number is the database of the context.
+        assert_equal {{2 0 1 -1 0} {2 1 1 -1 0} {2 0 0 3 3} {2 1 0 3 3}} \
+            [apply $told 2 {r select 3; r flushall sync; r flushdb async; r select 0}]
         assert_equal {{11 0 2 3}} [apply $told 11 {r swapdb 2 3}]
         assert_equal {{16 0 2 maxmemory}} [apply $told 16 {r config set maxmemory 0 hz 10}]
     }
@@ -45,6 +46,17 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
             assert_equal {{14 0 } {3 2 } {14 2 } {3 3 }} $log
             r replicaof no one
         }
+    }
+
+    test {the loop: each listener is told that it sleeps, then that it has woken, and neither within a command} {
+        set log [apply $told 15 {foreach i {1 2 3} {r ping}}]
+        assert {[llength $log] >= 6}
+        set expected 0
+        foreach event $log {
+            assert_equal "15 $expected " $event
+            set expected [expr {1 - $expected}]
+        }
+        assert_equal 0 $expected ;# the last one: it has woken for this command
     }
 
     test {clients} {
@@ -176,6 +188,23 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
             {22 0 get 0 1 0 0 [wrong number of arguments for 'get' command]} \
             "22 0 set 0 3 0 0 \[-OOM command not allowed when used memory > 'maxmemory'.\r\n\]" \
             "22 0 set 0 3 0 0 \[-READONLY You can't write against a read only replica.\r\n\]"] $log
+    }
+
+    test {a request of a client that has not logged in lacks a right, too} {
+        r config set requirepass pw
+        set c [respConnect [srv host] [srv port] 2]
+        set log [apply $told {22 23} {
+            catch {$c get k} error
+            assert_match {NOAUTH *} $error
+        }]
+        assert_equal {{23 0 get 0 2 0 0 [NULL]}} $log
+        r config set requirepass {}
+    }
+
+    test {the command that subscribes is told its own result} {
+        r events.listen 20
+        assert_match {{20 0 events.listen 0 2 *}*} [r events.log]
+        r events.stop 20
     }
 
     test {requests without the right to them, with the key or channel} {

@@ -56,8 +56,23 @@ start_server {overrides {enable-module-command yes repl-diskless-sync-delay 0}} 
         wait_for_condition 200 10 {[lindex [r timers.seen] 1] == 100}
     }
 
-    test {the module can be unloaded when no timer is left} {
+    test {10,000 timers} {
+        assert_equal 5000 [r timers.many 10000 1]
+        wait_for_condition 500 10 {[lindex [r timers.seen] 1] == 5100}
+    }
+
+    test {a timer of the longest time does not expire} {
+        set id [r timers.create 9223372036854775807 key]
+        r ping
+        assert {[r timers.info $id] > 1000000000}
+        assert_equal key [r timers.stop $id]
+    }
+
+    test {the module can be unloaded when no timer is left: neither descriptors nor calls lead to it any more} {
         assert_equal OK [r module unload timers]
-        assert_equal PONG [r ping]
+        for {set i 0} {$i < 3} {incr i} {assert_equal PONG [r ping]}
+        r module load [file normalize build/modules/timers.so]
+        assert_equal 6 [r timers.pipe again.]
+        wait_for_condition 200 10 {[lindex [r timers.seen] 0] eq "again."}
     }
 }
