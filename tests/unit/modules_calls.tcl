@@ -2,12 +2,22 @@
 #
 # Commands that modules run (tests/modules/calls.c).
 
+source $::tests_dir/support/raw_replica.tcl
+
 proc makeUnwritableDisk {} {
     set dir [lindex [r config get dir] 1]
     file mkdir $dir/taken/x
     r config set dbfilename taken save {3600 1}
     r bgsave
     info_is rdb_last_bgsave_status err
+}
+
+# The next requests that a replica receives match these patterns, in lower case.
+proc next_match {s patterns} {
+    foreach pattern $patterns {
+        while {[set words [string tolower [replica_next $s]]] eq "ping"} {}
+        assert_match $pattern $words
+    }
 }
 
 start_server {overrides {enable-module-command yes enable-protected-configs yes}} {
@@ -101,6 +111,33 @@ start_server {overrides {enable-module-command yes enable-protected-configs yes}
             {r calls.run E eval "#!lua flags=allow-stale,no-writes\nreturn server.call('get', 'x')" 0}
         r config set replica-serve-stale-data yes
         r replicaof no one
+    }
+}
+
+start_server {overrides {enable-module-command yes enable-debug-command yes save {} repl-diskless-sync-delay 0}} {
+    r module load [file normalize build/modules/calls.so]
+
+    test {jobs of a key that expires or is evicted follow its removal, in one unit} {
+        set s [dict get [replica_sync] socket]
+        r set quiet 1
+        next_match $s {{select 0} {set quiet 1}}
+        r del quiet
+        next_match $s {{del quiet}}
+        r calls.jobs 1
+        r set x 1 px 1
+        wait_for_condition 250 20 {[r lrange jobs 0 -1] eq {removed:x expired:x}}
+        next_match $s {{set x 1 *} multi {unlink x} {rpush jobs removed:x} {rpush jobs expired:x} exec}
+        r debug set-active-expire 0
+        r set y 1 px 1
+        wait_for_condition 250 20 {![r exists y]}
+        next_match $s {{set y 1 *} multi {unlink y} {rpush jobs removed:y} {rpush jobs expired:y} exec}
+        r calls.jobs 0
+        r del jobs
+        r set z 1
+        r calls.jobs 1
+        r config set maxmemory-policy allkeys-random maxmemory 1
+        next_match $s {{del jobs} {set z 1} multi {unlink z} {rpush jobs removed:z} {rpush jobs evicted:z} exec}
+        r config set maxmemory 0
     }
 }
 
