@@ -37,6 +37,7 @@ static bool nameIs(const char *name, const char *word) { return name && strcmp(n
 /* Channels are the first argument or arguments of a command flagged `pubsub`, unless they are
  * optional: leaving a channel and asking for statistics is free. */
 static int channelsOf(const commandSpec *spec) {
+    if (spec->find_channels) return CHANNELS_FIND;
     if (!(spec->flags & CMD_PUBSUB) || spec->arg_count == 0) return CHANNELS_NONE;
     const commandArg *arg = &spec->args[0];
     if (arg->flags & ARG_OPTIONAL) return CHANNELS_NONE;
@@ -100,7 +101,7 @@ static aclNeeds describe(const command *cmd) {
     if (!cmd->proc) return needs; /* a container: its subcommands have their own */
     describeKeys(&needs, cmd->spec);
     needs.channels = (uint8_t)channelsOf(cmd->spec);
-    if (needs.channels) {
+    if (needs.channels && needs.channels != CHANNELS_FIND) {
         needs.channel_first = cmd->parent ? 2 : 1;
         needs.channel_list = cmd->spec->args[0].flags & ARG_MULTIPLE;
     }

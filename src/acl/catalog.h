@@ -13,8 +13,9 @@ enum aclAccess { ACL_READ = 1, ACL_WRITE = 2, ACL_READ_WRITE = 3 };
 
 /* Where a command has keys. KEYS_PREFIX: all that begin with argument 1. */
 enum { KEYS_NONE, KEYS_FIRST, KEYS_FIND, KEYS_PREFIX };
-/* How its channels are compared with the patterns of a user. */
-enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL };
+/* How its channels are compared with the patterns of a user. CHANNELS_FIND: the command reports
+ * them, and how. */
+enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL, CHANNELS_FIND };
 /* The databases it accesses; the named ones are arguments. */
 enum { DBS_NONE, DBS_CURRENT, DBS_SELECT, DBS_SWAP, DBS_MOVE, DBS_COPY, DBS_ALL };
 

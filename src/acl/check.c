@@ -7,6 +7,7 @@
 #include "acl/catalog.h"
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/channel_use.h"
 #include "engine/lifecycle.h"
 
 enum { KEYS_ON_STACK = 64 };
@@ -117,7 +118,7 @@ static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) 
         list->block = memNewArray(keyPosition, (size_t)list->count);
         list->keys = list->block;
         int again = commandKeys(q->cmd, q->argv, q->argc, list->keys, list->count);
-        check(again == list->count);
+        if (again < list->count) list->count = again; /* a module may report others now */
     }
     if (list->count < 0) list->count = 0;
     if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
@@ -168,10 +169,28 @@ static bool selectorAllowsChannel(const aclSelector *s, slice channel, bool is_p
     return false;
 }
 
+/* Asks the command for its channels. It need not be allowed to leave a channel. */
+static NO_INLINE int refusedReported(const aclSelector *s, const aclRequest *q) {
+    enum { FEW = 16 };
+    keyPosition few[FEW];
+    int count, refused = 0;
+    keyPosition *all = commandChannels(q->cmd, q->argv, q->argc, few, FEW, &count);
+    for (int i = 0; i < count && !refused; i++) {
+        bool is_used = all[i].flags & (CHANNEL_USE_PUBLISH | CHANNEL_USE_SUBSCRIBE);
+        bool is_pattern = all[i].flags & CHANNEL_USE_PATTERN;
+        int at = all[i].arg_index;
+        if (is_used && !selectorAllowsChannel(s, q->argv[at], is_pattern)) refused = at;
+    }
+    if (all != few) memFree(all);
+    return refused;
+}
+
 /* Returns the index of the first refused channel, 0 if all are allowed. */
 static int refusedChannel(const aclSelector *s, const aclRequest *q, const aclNeeds *needs) {
     hotCheck(q->argc > 0);
     if (needs->channels == CHANNELS_NONE) return 0;
+    if (needs->channels == CHANNELS_FIND)
+        return s->flags & ACL_ALL_CHANNELS ? 0 : refusedReported(s, q);
     int last = needs->channel_list ? q->argc - 1 : needs->channel_first;
     for (int i = needs->channel_first; i <= last && i < q->argc; i++) {
         if (!selectorAllowsChannel(s, q->argv[i], needs->channels == CHANNELS_LITERAL)) return i;

@@ -107,8 +107,14 @@ void aclHelpCommand(ctx *c) {
     replyHelp(c, lines);
 }
 
-/* ACL WHOAMI. Reply: the name of the caller's user. */
-void aclWhoamiCommand(ctx *c) { replyBulk(c, userNameOf(c->who)); }
+/* ACL WHOAMI. Reply: the name of the caller's user; null for a module, which has none. */
+void aclWhoamiCommand(ctx *c) {
+    if (c->who->user) {
+        replyBulk(c, userNameOf(c->who));
+    } else {
+        replyNull(c);
+    }
+}
 
 /* ------------------------------------------------------------------ listing */
 

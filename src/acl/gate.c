@@ -3,11 +3,13 @@
  * Gates that ask for the rights of a session's user. They are armed per session, and only those
  * that can refuse something: none for +@all ~* &*, only that for commands with keys (or channels)
  * if just keys (or channels) are limited, else the one for all commands. Invariant: a request meets
- * at most one armed gate of these. Main thread only. */
+ * at most one armed gate of these, or two if it has both keys and channels, as those of modules
+ * can. Main thread only. */
 #include "acl/acl.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
 #include "acl/log.h"
+#include "acl/private_user.h"
 #include "acl/users.h"
 #include "base/base.h"
 #include "base/number.h"
@@ -205,9 +207,7 @@ static gateVerdict admit(ctx *c) {
 
 static bool hasKeys(const commandSpec *spec) { return commandSpecHasKeys(spec); }
 
-static bool hasChannels(const commandSpec *spec) {
-    return aclSpecHasChannels(spec) && !commandSpecHasKeys(spec);
-}
+static bool hasChannels(const commandSpec *spec) { return aclSpecHasChannels(spec); }
 
 /* Commands that belong to a user: for the stream of a slot, too, the other node has logged in.
  * Modules decide themselves whether theirs do. */
@@ -230,4 +230,11 @@ void gatesArmFor(session *s) {
     gateArmSession(s, &aclGate, checks & ACL_CHECK_ALL);
     gateArmSession(s, &aclKeyGate, checks & ACL_CHECK_KEYS);
     gateArmSession(s, &aclChannelGate, checks & ACL_CHECK_CHANNELS);
+}
+
+void aclSessionRunsAs(session *s, user *u) {
+    hotCheck(s->flags & SESSION_INTERNAL);
+    bool is_other = s->user != u;
+    sessionSetAuthenticated(s, u, true);
+    if (is_other) gatesArmFor(s);
 }

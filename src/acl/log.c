@@ -108,6 +108,13 @@ static void note(const session *s, const char *context, logReason reason, slice 
         entryDrop(LIST_OWNER(aclLog.entries.head.prev, logEntry, node));
 }
 
+/* The session that can be described: a call of a module has one of its own. */
+static const session *clientOf(const ctx *c) {
+    const ctx *at = c;
+    while (at->outer && at->who->flags & SESSION_INTERNAL) at = at->outer;
+    return at->who;
+}
+
 void aclLogRefusal(const ctx *c, aclVerdict verdict, slice object) {
     hotCheck(threadIsMain());
     static const logReason reasons[] = {[ACL_DENIED_DATABASE] = REASON_DATABASE,
@@ -115,7 +122,7 @@ void aclLogRefusal(const ctx *c, aclVerdict verdict, slice object) {
                                         [ACL_DENIED_KEY] = REASON_KEY,
                                         [ACL_DENIED_CHANNEL] = REASON_CHANNEL};
     check(verdict != ACL_ALLOWED);
-    note(c->who, contextOf(c), reasons[verdict], object, userNameOf(c->who));
+    note(clientOf(c), contextOf(c), reasons[verdict], object, userNameOf(c->who));
 }
 
 void aclLogFailedLogin(const ctx *c, slice name) {

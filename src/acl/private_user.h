@@ -29,6 +29,10 @@ void aclUserDescribe(const user *u, str *out);
  * subcommands: "+get", "-config|set". Empty: there is none. Borrowed until a user is changed. */
 slice aclRuleNaming(bool (*is_wanted)(const command *cmd, const void *arg), const void *arg);
 
+/* Makes an internal session that of the user, NULL: of none. Its own commands are not limited by
+ * the rights of the user, but those of scripts that they run. */
+void aclSessionRunsAs(session *s, user *u);
+
 /* What refuses a request. */
 typedef enum aclRefusal {
     ACL_REFUSES_NOTHING,

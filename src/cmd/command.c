@@ -384,15 +384,11 @@ static void getKeys(ctx *c, bool with_flags) {
     const command *cmd = findNamedCommand(c);
     if (!cmd) return;
     keyPosition few[64];
-    keyPosition *keys = few;
-    int count = commandKeys(cmd, c->argv + 2, c->argc - 2, few, COUNT_OF(few));
+    int count;
+    keyPosition *keys = commandAllKeys(cmd, c->argv + 2, c->argc - 2, few, COUNT_OF(few), &count);
     if (count < 0 || (count == 0 && !(cmd->flags & CMD_NO_MANDATORY_KEYS))) {
         replyError(c, SLICE("ERR Invalid arguments specified for command"));
         return;
-    }
-    if (count > (int)COUNT_OF(few)) {
-        keys = memNewArray(keyPosition, (size_t)count);
-        commandKeys(cmd, c->argv + 2, c->argc - 2, keys, count);
     }
     replyKeys(c, keys, count, with_flags);
     if (keys != few) memFree(keys);

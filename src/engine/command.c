@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/number.h"
+#include "engine/channel_use.h"
 #include "engine/command_priv.h"
 #include "engine/gate_priv.h"
 
@@ -632,7 +633,20 @@ keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, key
     if (*count > max) {
         all = memNewArray(keyPosition, (size_t)*count);
         int again = commandKeys(cmd, argv, argc, all, *count);
-        check(again == *count);
+        *count = again < *count ? again : *count; /* a module may report others now */
+    }
+    return all;
+}
+
+keyPosition *commandChannels(const command *cmd, const slice *argv, int argc, keyPosition *few,
+                             int max, int *count) {
+    hotCheck(cmd->spec->find_channels);
+    keyPosition *all = few;
+    *count = cmd->spec->find_channels(argv, argc, few, max);
+    if (*count > max) {
+        all = memNewArray(keyPosition, (size_t)*count);
+        int again = cmd->spec->find_channels(argv, argc, all, *count);
+        *count = again < *count ? again : *count;
     }
     return all;
 }

@@ -180,15 +180,15 @@ typedef struct keyPosition {
     uint32_t flags;
 } keyPosition;
 
-/* Finds the keys of a request if key specifications are insufficient, or their flags too coarse.
- * Stores the first `max` keys; returns their number (which may exceed max), or -1 for a malformed
- * request. ANY_THREAD. */
+/* Finds the keys of a request whose key specifications say too little. Stores the first `max` keys,
+ * returns their number (which may exceed max), or -1 for a malformed request. ANY_THREAD. */
 typedef int commandKeysProc(const slice *argv, int argc, keyPosition *out, int max);
 
 typedef struct commandSpec {
-    const char *name;           /* lower case; for a subcommand without its container */
-    commandProc *proc;          /* NULL for a container */
-    commandKeysProc *find_keys; /* NULL: key_specs are sufficient */
+    const char *name;               /* lower case; for a subcommand without its container */
+    commandProc *proc;              /* NULL for a container */
+    commandKeysProc *find_keys;     /* NULL: key_specs are sufficient */
+    commandKeysProc *find_channels; /* the flags are enum channelUse. NULL: args name them */
     int16_t arity;
     int8_t first_key, last_key, key_step; /* first range of keys, as in COMMAND INFO */
     uint64_t flags;                       /* CMD_... */
@@ -280,7 +280,7 @@ const char *commandFlagName(uint64_t flag);
  * command with CMD_NO_MANDATORY_KEYS has no keys. ANY_THREAD. */
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
 /* All of them: in `few`, which has room for `max`, or in memory that the caller frees if it is not
- * `few`. ANY_THREAD. */
+ * `few`; -1 as before. ANY_THREAD. */
 keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, keyPosition *few,
                             int max, int *count);
 /* True if requests of the command may have keys, not only channels or the like. */

@@ -92,6 +92,21 @@ gateVerdict gatesAdmitStale(ctx *c) {
     return gatesAdmit(c, engineHot.armed & applies);
 }
 
+/* No gate was asked about the command that runs the script. Stale data is reported before a
+ * read-only replica, and that before errors of the disk: the reverse of the order for commands. */
+gateVerdict gatesAdmitScript(ctx *c, bool writes, bool needs_fresh) {
+    hotCheck(c->origin < ORIGIN_COUNT);
+    uint64_t kinds =
+        (writes ? gates.waived_for_writers : 0) | (needs_fresh ? gates.of_stale_data : 0);
+    uint64_t asked = engineHot.armed & gates.of_origin[c->origin] & kinds;
+    for (int i = gates.count - 1; i >= 0; i--) {
+        if (!(asked >> i & 1) || !gates.list[i]->refuse_script) continue;
+        gates.list[i]->refuse_script(c);
+        return GATE_REFUSED;
+    }
+    return GATE_PASS;
+}
+
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }
 
 uint64_t gateAgainMask(void) { return gates.again; }

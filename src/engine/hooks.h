@@ -19,9 +19,9 @@
 
 typedef struct robj robj; /* store/object.h */
 
-/* Gates: can refuse a command (after replying the error), or hold it back. */
-/* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one
- * of SESSION_STOPS. GATE_DONE: the gate has queued the request or replied. */
+/* Gates: can refuse a command (after replying the error), or hold it back. GATE_HELD: the request
+ * remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
+ * GATE_DONE: the gate has queued the request or replied. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
 typedef struct gate {
     const char *name;
@@ -29,10 +29,10 @@ typedef struct gate {
     gateVerdict (*admit)(ctx *c);
     /* Evaluate it again for each command that EXEC runs, because the result may have changed. */
     bool again;
-    /* It does not stop a script between its writes: see gatesWaivedForWriters(). */
-    bool waived_for_writer;
-    bool of_stale_data; /* refuses what lacks CMD_STALE: see gatesAdmitStale() */
-    uint32_t origins;   /* origins it applies to; 0: GATE_FOR_USERS */
+    bool waived_for_writer; /* does not stop a script between its writes: gatesWaivedForWriters() */
+    bool of_stale_data;     /* refuses what lacks CMD_STALE: see gatesAdmitStale() */
+    uint32_t origins;       /* origins it applies to; 0: GATE_FOR_USERS */
+    void (*refuse_script)(ctx *c); /* replies the error of gatesAdmitScript(); NULL: not asked */
 } gate;
 enum {
     GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,
@@ -52,6 +52,9 @@ gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt);
 /* Evaluates the gates that protect stale data, for a command that is going to read it although it
  * has CMD_STALE: a script. */
 gateVerdict gatesAdmitStale(ctx *c);
+/* Evaluates the gates that have an error for scripts, for one with declared flags that a module
+ * runs. `writes`: it may change something; `needs_fresh`: it may not see stale data. */
+gateVerdict gatesAdmitScript(ctx *c, bool writes, bool needs_fresh);
 
 /* Sinks: receive what is propagated, once per executed command that changed the dataset. `spans`
  * are the command's RESP encoding, `argv` the same as slices; both are borrowed for the call. */

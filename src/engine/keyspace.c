@@ -48,11 +48,29 @@ static void tellRemoved(db *d, slice key, const keyEvent *event) {
     removes_alone = false;
 }
 
+/* The unit of a removal without a command begins before observers are told of it, so that what they
+ * ask for at its end follows the removal. */
+static bool removal_unit; /* begun, and not ended yet */
+
+static void keyRemoving(db *d, const robj *o, storeRemoval why) {
+    bool alone = why == REMOVAL_EXPIRED || why == REMOVAL_EVICTED;
+    if (alone && !removal_unit) {
+        removal_unit = true;
+        propagateUnitBegin();
+    }
+    hooksKeyRemoving(d, o, why);
+}
+
+static void continueRemoval(void) {
+    if (!removal_unit) propagateUnitBegin();
+    removal_unit = false;
+}
+
 /* An expired key: propagates UNLINK before the command that found it, and after what callbacks of
  * modules propagate. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
-    propagateUnitBegin();
+    continueRemoval();
     tellRemoved(d, key, &eventExpired);
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
     propagateUnitEnd();
@@ -62,6 +80,8 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
     hotCheck(threadIsMain());
     slice words[2] = {expireWord(), key};
     dbExpire(c->db, key, hash);
+    continueRemoval();
+    propagateUnitEnd(); /* that of the command continues */
     ctxPropagateAs(c, 2, words);
     ctxKeyChanged(c, key, &eventExpired);
 }
@@ -73,7 +93,7 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
 
 static void tellEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
-    propagateUnitBegin();
+    continueRemoval();
     tellRemoved(d, key, &eventEvicted);
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
     propagateUnitEnd();
@@ -123,7 +143,7 @@ static const storeListener listener = {.expired = keyExpired,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
                                        .missed = keyMissed,
-                                       .removing = hooksKeyRemoving,
+                                       .removing = keyRemoving,
                                        .removal_timed = keyRemovalTimed};
 
 /* ------------------------------------------------------------------ dropped slots */

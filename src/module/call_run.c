@@ -15,6 +15,7 @@
 #include "engine/hot.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
+#include "engine/transaction.h"
 #include "engine/user.h"
 #include "module/call.h"
 #include "module/key.h"
@@ -32,7 +33,7 @@ static struct {
 /* Makes a session that of a call inside `outer`. */
 static void takeState(session *s, const ctx *outer) {
     sessionSetOrigin(s, outer->origin == ORIGIN_CLIENT ? ORIGIN_MODULE : (ctxOrigin)outer->origin);
-    sessionSetAuthenticated(s, NULL, true);
+    aclSessionRunsAs(s, NULL);
     check(sessionSelect(s, dbId(outer->db)) == OK);
 }
 
@@ -121,10 +122,10 @@ static bool isRefused(const ctx *c, unsigned flags, refusal *r) {
                         (int)cmd->name.len, cmd->name.ptr);
         return true;
     }
-    if (flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM && cmd->flags & CMD_DENYOOM &&
+    if (flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM && transactionFlagsOf(c) & CMD_DENYOOM &&
         memoryIsOver())
         return refuse(r, ENOSPC, "OOM command not allowed when used memory > 'maxmemory'.");
-    if (flags & VALKEYMODULE_CALL_ARGV_NO_WRITES && cmd->flags & CMD_WRITE) {
+    if (flags & VALKEYMODULE_CALL_ARGV_NO_WRITES && transactionFlagsOf(c) & CMD_WRITE) {
         r->error = ENOSPC;
         strAppendFormat(&r->text, "ERR Write command '%.*s' was called while write is not allowed.",
                         (int)cmd->name.len, cmd->name.ptr);
@@ -166,10 +167,13 @@ static int protoOf(unsigned flags, const ctx *outer) {
 }
 
 /* A module is not limited as clients are, but to the slots of this node; in script mode as scripts
- * are. Memory is checked by isRefused(). */
+ * are. Memory limits it, and the scripts that it runs, only if it asks for that. */
 static uint64_t exemptGates(unsigned flags) {
-    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return memoryGateMask();
-    return ~gateMask(&clusterRedirectGate);
+    bool minds_memory = flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM;
+    uint64_t memory = minds_memory ? 0 : memoryGateMask();
+    if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return memory;
+    uint64_t asked = gateMask(&clusterRedirectGate) | (minds_memory ? memoryGateMask() : 0);
+    return ~asked;
 }
 
 /* errno for the error of a command that was refused before it ran. */
@@ -180,7 +184,8 @@ static int errnoOfRefused(slice reply) {
         int error;
     } errors[] = {{"-ERR Attempted to access a non local key", EPERM},
                   {"-ERR Can not execute a command", ENETDOWN},
-                  {"-ERR Can not execute a write command", EROFS}};
+                  {"-ERR Can not execute a write command", EROFS},
+                  {"-OOM ", ENOSPC}};
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         size_t len = strlen(errors[i].text);
         if (reply.len >= len && !memcmp(reply.ptr, errors[i].text, len)) return errors[i].error;
@@ -266,7 +271,7 @@ static void callFor(ctx *c, const user *as, unsigned flags, callResult *out) {
     if (!executeResolveInner(c)) {
         refuseUnknown(c, &r);
     } else if (!isRefused(c, flags, &r) && !(as && isRefusedTo(c, as, &r))) {
-        if (as) sessionSetAuthenticated(c->who, (user *)as, true);
+        if (as) aclSessionRunsAs(c->who, (user *)as);
         out->proto = c->proto;
         runCall(c, flags, out);
     }

@@ -7,6 +7,7 @@
 #include "module/commands.h"
 
 #include "base/base.h"
+#include "engine/channel_use.h"
 #include "engine/execute.h"
 #include "engine/propagate.h"
 #include "module/block_client.h"
@@ -35,20 +36,40 @@ static void runCommand(ctx *c) {
     ctxPropagateNothing(c); /* what the module wants propagated has been queued */
 }
 
-/* Asks the function of a getkeys-api command. */
-static int findKeys(const slice *argv, int argc, keyPosition *out, int max) {
+/* Asks the function of a command for positions. `asks`: CONTEXT_ASKS_KEYS or _CHANNELS. Those that
+ * are no argument are ignored. */
+static int findPositions(const slice *argv, int argc, keyPosition *out, int max, uint32_t asks) {
+    hotCheck(argc > 0);
     bool unknown_sub;
     moduleCommand *m = commandsOf(commandResolve(argv, argc, &unknown_sub));
-    if (!m || unknown_sub) return -1;
+    if (!m || unknown_sub || !m->func) return 0;
     ValkeyModuleCtx x;
     contextInit(&x, m->owner, NULL);
-    x.flags = CONTEXT_ASKS_KEYS;
+    x.flags = asks;
     x.args = argArrayNew(argv, argc);
     (void)m->func(&x, x.args->argv, argc); /* it reports positions */
-    int count = x.position_count;
-    for (int i = 0; i < count && i < max; i++) out[i] = x.positions[i];
+    int count = 0;
+    for (int i = 0; i < x.position_count; i++) {
+        if (x.positions[i].arg_index >= argc) continue;
+        if (count < max) out[count] = x.positions[i];
+        count++;
+    }
     contextClear(&x);
+    return count;
+}
+
+static int findKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    int count = findPositions(argv, argc, out, max, CONTEXT_ASKS_KEYS);
     return count ? count : -1;
+}
+
+_Static_assert(CHANNEL_USE_PATTERN == VALKEYMODULE_CMD_CHANNEL_PATTERN, "flags of modules");
+_Static_assert(CHANNEL_USE_PUBLISH == VALKEYMODULE_CMD_CHANNEL_PUBLISH, "flags of modules");
+_Static_assert(CHANNEL_USE_SUBSCRIBE == VALKEYMODULE_CMD_CHANNEL_SUBSCRIBE, "flags of modules");
+_Static_assert(CHANNEL_USE_UNSUBSCRIBE == VALKEYMODULE_CMD_CHANNEL_UNSUBSCRIBE, "flags of modules");
+
+static int findChannels(const slice *argv, int argc, keyPosition *out, int max) {
+    return findPositions(argv, argc, out, max, CONTEXT_ASKS_CHANNELS);
 }
 
 /* ------------------------------------------------------------------ installing */
@@ -74,6 +95,7 @@ static void prepareSpec(moduleCommand *m) {
     m->spec.proc = m->func ? runCommand : NULL;
     if (m->spec.flags & CMD_FAST && !(m->spec.flags & CMD_BLOCKING)) m->spec.flags |= CMD_QUICK;
     if (m->reports_keys) m->spec.find_keys = findKeys;
+    if (m->reports_channels) m->spec.find_channels = findChannels;
 }
 
 /* Puts the specifications of the subcommands, which were made one by one, in one array. */

@@ -71,25 +71,28 @@ static struct {
 
 static const setting *settingOf(const configOption *o) { return (const setting *)o; }
 
-/* The words of an enum, or of the bits of one. */
+static void printWord(const setting *s, int i, size_t start, str *out) {
+    hotCheck(i < s->word_count);
+    if (out->len > start) strAppendByte(out, ' ');
+    strAppendText(out, s->words[i]);
+}
+
+/* The word of exactly this value; of bits else the words, in their order, none of whose bits was
+ * printed by an earlier one. */
 static void printWords(const setting *s, int value, str *out) {
     hotCheck(s->kind == SETTING_ENUM);
-    bool bits = s->flags & VALKEYMODULE_CONFIG_BITFLAGS;
     size_t start = out->len;
     for (int i = 0; i < s->word_count; i++) {
-        bool fits =
-            bits ? s->values[i] && (value & s->values[i]) == s->values[i] : value == s->values[i];
-        if (!fits) continue;
-        if (out->len > start) strAppendByte(out, ' ');
-        strAppendText(out, s->words[i]);
-        if (!bits) return;
+        if (s->values[i] != value) continue;
+        printWord(s, i, start, out);
+        return;
     }
-    if (out->len > start) return;
-    for (int i = 0; i < s->word_count; i++) { /* the word for no bit at all */
-        if (s->values[i] == value) {
-            strAppendText(out, s->words[i]);
-            return;
-        }
+    if (!(s->flags & VALKEYMODULE_CONFIG_BITFLAGS)) return;
+    for (int i = 0, left = value; i < s->word_count; i++) {
+        int bits = s->values[i];
+        if (!bits || (left & bits) != bits) continue;
+        printWord(s, i, start, out);
+        left &= ~bits;
     }
 }
 
@@ -165,10 +168,10 @@ static status parseNumber(const setting *s, slice text, int64_t *out, reason *wh
     bool is_memory = s->flags & VALKEYMODULE_CONFIG_MEMORY;
     if (is_memory && numberParseMemory(text, &bytes) && text.len && bytes <= INT64_MAX) {
         *out = (int64_t)bytes;
+    } else if (is_memory) {
+        return reasonSet(why, ERR_SYNTAX, "argument must be a memory value");
     } else if (!numberParseInt(text, out)) {
-        return reasonSet(why, ERR_SYNTAX,
-                         is_memory ? "argument must be a memory value"
-                                   : "argument couldn't be parsed into an integer");
+        return reasonSet(why, ERR_SYNTAX, "argument couldn't be parsed into an integer");
     }
     if (*out >= s->min && *out <= s->max) return OK;
     return reasonSet(why, ERR_RANGE, "argument must be between %lld and %lld inclusive",

@@ -76,12 +76,23 @@ void aofSetSizes(int64_t size, int64_t after_rewrite) {
 
 /* ------------------------------------------------------------------ the gate */
 
-static gateVerdict refuseWrites(ctx *c) {
+static const char *errorText(void) {
     hotCheck(aof.write_error || aof.sync_error);
+    return strerror(aof.write_error ? aof.write_error : aof.sync_error);
+}
+
+static gateVerdict refuseWrites(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
-    int error = aof.write_error ? aof.write_error : aof.sync_error;
-    replyErrorFormat(c, "MISCONF Errors writing to the AOF file: %s", strerror(error));
+    replyErrorFormat(c, "MISCONF Errors writing to the AOF file: %s", errorText());
     return GATE_REFUSED;
+}
+
+static void refuseScript(ctx *c) {
+    replyErrorFormat(c,
+                     "MISCONF Valkey is configured to persist data to AOF, but it's currently "
+                     "unable to persist to disk. Writable scripts are blocked. Use 'no-writes' "
+                     "flag for read only scripts. AOF error: %s",
+                     errorText());
 }
 
 bool persistSelectsWrites(const commandSpec *spec) {
@@ -91,6 +102,7 @@ bool persistSelectsWrites(const commandSpec *spec) {
 const gate aofErrorGate = {.name = "AOF error",
                            .selects = persistSelectsWrites,
                            .admit = refuseWrites,
+                           .refuse_script = refuseScript,
                            .waived_for_writer = true};
 
 static void updateGate(void) {

@@ -58,9 +58,16 @@ static gateVerdict refuseWrites(ctx *c) {
     return GATE_REFUSED;
 }
 
+static void refuseScript(ctx *c) {
+    replyError(c, SLICE("MISCONF Valkey is configured to save RDB snapshots, but it's currently "
+                        "unable to persist to disk. Writable scripts are blocked. Use 'no-writes' "
+                        "flag for read only scripts."));
+}
+
 const gate snapshotErrorGate = {.name = "snapshot error",
                                 .selects = persistSelectsWrites,
                                 .admit = refuseWrites,
+                                .refuse_script = refuseScript,
                                 .waived_for_writer = true};
 
 void snapshotUpdateGate(void) {

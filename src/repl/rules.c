@@ -60,6 +60,10 @@ static gateVerdict refuseWrite(ctx *c) {
     return GATE_REFUSED;
 }
 
+static void refuseWritingScript(ctx *c) {
+    replyError(c, SLICE("READONLY Can not run script with write flag on readonly replica"));
+}
+
 bool replSelectsWrites(const commandSpec *spec) {
     return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE);
 }
@@ -67,6 +71,7 @@ bool replSelectsWrites(const commandSpec *spec) {
 const gate replicaReadOnlyGate = {.name = "read-only replica",
                                   .selects = replSelectsWrites,
                                   .admit = refuseWrite,
+                                  .refuse_script = refuseWritingScript,
                                   .waived_for_writer = true};
 
 /* ------------------------------------------------------------------ stale data */
@@ -86,8 +91,16 @@ static gateVerdict refuseStale(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate replicaStaleGate = {
-    .name = "stale replica", .selects = selectsFresh, .admit = refuseStale, .of_stale_data = true};
+static void refuseStaleScript(ctx *c) {
+    replyError(c, SLICE("MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to "
+                        "'no' and 'allow-stale' flag is not set on the script."));
+}
+
+const gate replicaStaleGate = {.name = "stale replica",
+                               .selects = selectsFresh,
+                               .admit = refuseStale,
+                               .refuse_script = refuseStaleScript,
+                               .of_stale_data = true};
 
 /* ------------------------------------------------------------------ disk errors */
 

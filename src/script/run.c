@@ -44,6 +44,13 @@ const scriptRun *scriptRunNow(void) { return now.run; }
 
 /* ------------------------------------------------------------------ begin and end */
 
+/* The gates of memory, if the script may exceed its limit: it says so, or a module runs it that has
+ * not asked for the limit. */
+static uint64_t exemptFromMemory(const scriptRun *run, const ctx *c) {
+    if (run->flags & SCRIPT_ALLOW_OOM) return memoryGateMask();
+    return c->origin == ORIGIN_MODULE ? c->gates_exempt & memoryGateMask() : 0;
+}
+
 /* The gates that a command with the flags of the script would meet. Scripts without a header are
  * always run: their commands meet the gates. */
 static bool isAdmitted(const scriptRun *run, ctx *c) {
@@ -53,10 +60,16 @@ static bool isAdmitted(const scriptRun *run, ctx *c) {
         replyError(c, SLICE("ERR Can not run script on cluster, 'no-cluster' flag is set."));
         return false;
     }
-    uint64_t exempt = run->flags & SCRIPT_ALLOW_OOM ? memoryGateMask() : 0;
-    if (may_write && gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
-    if (!(run->flags & SCRIPT_ALLOW_STALE) && gatesAdmitStale(c) != GATE_PASS) return false;
-    if (!may_write || !run->is_read_only) return true;
+    bool needs_fresh = !(run->flags & SCRIPT_ALLOW_STALE);
+    bool by_module = c->origin == ORIGIN_MODULE;
+    if (by_module && has_header && gatesAdmitScript(c, may_write, needs_fresh) != GATE_PASS)
+        return false;
+    bool is_misused = may_write && run->is_read_only;
+    if (may_write && !(by_module && is_misused) &&
+        gatesAdmitWriter(c, exemptFromMemory(run, c)) != GATE_PASS)
+        return false;
+    if (needs_fresh && gatesAdmitStale(c) != GATE_PASS) return false;
+    if (!is_misused) return true;
     replyError(c, SLICE("ERR Can not execute a script with write flag using *_ro command."));
     return false;
 }
@@ -82,9 +95,13 @@ static int slotBefore(const scriptRun *run, const ctx *c) {
 
 bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
     hotCheck(threadIsMain());
-    check(!now.run);
+    if (unlikely(now.run != NULL)) { /* a module that the script has called runs another one */
+        replyError(c, SLICE("ERR This Valkey command is not allowed from script"));
+        return false;
+    }
     if (!isAdmitted(run, c)) return false;
     run->caller = c;
+    run->memory_exempt = exemptFromMemory(run, c);
     run->keys = c->argv + first;
     run->key_count = key_count;
     run->args = run->keys + key_count;
@@ -218,9 +235,9 @@ static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out)
     c.argc = argc;
     c.proto = run->proto;
     c.targets = run->targets;
-    if (c.origin == ORIGIN_CLIENT) c.origin = ORIGIN_SCRIPT;
+    if (c.origin == ORIGIN_CLIENT || c.origin == ORIGIN_MODULE) c.origin = ORIGIN_SCRIPT;
     if (run->wrote) c.gates_exempt = gatesWaivedForWriters();
-    if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= memoryGateMask();
+    c.gates_exempt |= run->memory_exempt;
     c.out = out;
     bool rejected = true;
     filteredRequest *filtered = requestFilterInner(&c);

@@ -45,6 +45,7 @@ struct scriptRun {
     uint8_t targets; /* enum propagateTarget: what server.set_repl() has chosen */
     int slot;        /* of the keys used so far, or COMMAND_NO_SLOT */
     int64_t started_us;
+    uint64_t memory_exempt; /* gates of memory that its commands do not meet */
 };
 
 /* Starts a run for the command `c`: keys and arguments are argv[first] on. The fields `flags`,

@@ -137,15 +137,15 @@ static long long twice(long long value) { return value * 2; }
 static int registerAll(ValkeyModuleCtx *ctx) {
     static const char *colours[] = {"red", "green", "blue"};
     static const int colour_values[] = {1, 2, 3};
-    static const char *words[] = {"none", "read", "write"};
-    static const int word_values[] = {0, 1, 2};
+    static const char *words[] = {"none", "update", "read", "write", "change"};
+    static const int word_values[] = {0, 12, 1, 2, 4};
     return ValkeyModule_RegisterStringConfig(ctx, "greeting", "hello", 0, getText, setText, apply,
                                              NULL) ||
            ValkeyModule_RegisterBoolConfig(ctx, "on", 1, 0, getInt, setInt, apply, &is_on) ||
            ValkeyModule_RegisterEnumConfig(ctx, "colour", 2, 0, colours, colour_values, 3, getInt,
                                            setInt, apply, &colour) ||
            ValkeyModule_RegisterEnumConfig(ctx, "bits", 0, VALKEYMODULE_CONFIG_BITFLAGS, words,
-                                           word_values, 3, getInt, setInt, NULL, &bits) ||
+                                           word_values, 5, getInt, setInt, NULL, &bits) ||
            ValkeyModule_RegisterNumericConfig(ctx, "number", 5, 0, -10, 100, getNumber, setNumber,
                                               apply, &number) ||
            ValkeyModule_RegisterNumericConfig(ctx, "memory", 1024, VALKEYMODULE_CONFIG_MEMORY, 0,

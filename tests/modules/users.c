@@ -9,6 +9,8 @@
  *     USERS.CLOSE id                     logs a client out
  *     USERS.CHANGES                      how often a client with a callback got another user
  *     USERS.LOG name object reason
+ *     USERS.CHANNELS flags channel...    uses channels; `flags`: publish subscribe pattern leave
+ *     USERS.KEYED key channel...         publishes to channels, and has a key
  *
  * AUTH of the user `guarded`: the password `yes` is right, `no` is wrong, `text` and `code` are
  * refused with errors; other passwords are for others to decide. */
@@ -158,6 +160,38 @@ static const struct {
                 {"users.close", closeClient}, {"users.changes", countChanges},
                 {"users.log", addLog}};
 
+static int flagsIn(const char *words) {
+    int flags = 0;
+    if (strstr(words, "publish")) flags |= VALKEYMODULE_CMD_CHANNEL_PUBLISH;
+    if (strstr(words, "subscribe")) flags |= VALKEYMODULE_CMD_CHANNEL_SUBSCRIBE;
+    if (strstr(words, "pattern")) flags |= VALKEYMODULE_CMD_CHANNEL_PATTERN;
+    if (strstr(words, "leave")) flags |= VALKEYMODULE_CMD_CHANNEL_UNSUBSCRIBE;
+    return flags;
+}
+
+static int channels(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (!ValkeyModule_IsChannelsPositionRequest(ctx))
+        return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    for (int i = 2; i < argc; i++)
+        ValkeyModule_ChannelAtPosWithFlags(ctx, i, flagsIn(text(argv[1])));
+    ValkeyModule_ChannelAtPosWithFlags(ctx, argc, VALKEYMODULE_CMD_CHANNEL_PUBLISH); /* is none */
+    return VALKEYMODULE_OK;
+}
+
+static int keyed(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv;
+    if (ValkeyModule_IsKeysPositionRequest(ctx)) {
+        ValkeyModule_KeyAtPos(ctx, 1);
+        ValkeyModule_KeyAtPos(ctx, argc); /* is none */
+        return VALKEYMODULE_OK;
+    }
+    if (!ValkeyModule_IsChannelsPositionRequest(ctx))
+        return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    for (int i = 2; i < argc; i++)
+        ValkeyModule_ChannelAtPosWithFlags(ctx, i, VALKEYMODULE_CMD_CHANNEL_PUBLISH);
+    return VALKEYMODULE_OK;
+}
+
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
@@ -166,6 +200,10 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
+    if (ValkeyModule_CreateCommand(ctx, "users.channels", channels, "getchannels-api", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "users.keyed", keyed, "getkeys-api getchannels-api", 0, 0,
+                                   0))
+        return VALKEYMODULE_ERR;
     ValkeyModule_RegisterAuthCallback(ctx, authenticate);
     return VALKEYMODULE_OK;
 }

@@ -30,6 +30,22 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal none [setting bits]
     }
 
+    test {bits print the word of exactly their value, else words that share no bit} {
+        foreach {given printed} {update update {update change} update {read update} {update read} {read change} {read change}
+            {write read} {read write} none none {read read} read} {
+            r config set settings.bits $given
+            assert_equal $printed [setting bits] $given
+        }
+        r config set settings.bits none
+    }
+
+    test {a number that is no memory size is refused as that} {
+        foreach value {-5 -1mb 1.5mb x} {
+            assert_error {*argument must be a memory value} {r config set settings.memory $value}
+        }
+        assert_error {*argument must be between*} {r config set settings.memory 200gb}
+    }
+
     test {values that do not fit, or that the module refuses, change nothing} {
         foreach {name value text} {
             on maybe {argument must be 'yes' or 'no'} colour pink {argument(s) must be one of the following: red, green, blue}

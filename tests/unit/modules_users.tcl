@@ -35,6 +35,57 @@ start_server {overrides {enable-module-command yes}} {
             [r users.may some key out:1] [r users.may some write out:1]]
     }
 
+    test {getchannels-api: the channels that a command reports are those it needs rights for} {
+        r acl setuser listener on nopass ~* +@all resetchannels &news &log*
+        r acl setuser both on nopass ~k* +@all resetchannels &news (+@all ~* resetchannels &other)
+        set c [connect]
+        $c auth listener x
+        set refused {NOPERM No permissions to access a channel}
+        foreach {flags channel allowed} {
+            publish news 1 subscribe log1 1 publish other 0 subscribe other 0 leave other 1 {} other 1
+            subscribe,pattern log* 1 subscribe,pattern log1 0 leave,pattern other 1 leave,publish other 0
+        } {
+            if {$allowed} {
+                assert_equal OK [$c users.channels $flags $channel] "$flags $channel"
+            } else {
+                assert_error $refused {$c users.channels $flags $channel}
+            }
+        }
+        set many [lrepeat 100 news]
+        assert_equal OK [$c users.channels publish {*}$many]
+        assert_error $refused {$c users.channels publish {*}$many other}
+        assert_equal "User listener has no permissions to access the 'other' channel" \
+            [r acl dryrun listener users.channels publish news other]
+        r acl log reset
+        $c multi
+        assert_error $refused {$c users.channels publish other}
+        $c discard
+        assert_error {ERR ACL failure in script: No permissions to access a channel*} \
+            {$c eval {return server.call('users.channels', 'publish', 'other')} 0}
+        assert_error $refused {r users.call listener users.channels publish other}
+        assert_equal {EACCES 0} [list [r users.may listener command users.channels publish other] \
+            [r users.may listener command users.channels publish news]]
+        foreach context {module lua multi} entry [r acl log] {
+            assert_equal [list channel $context other] \
+                [list [dict get $entry reason] [dict get $entry context] [dict get $entry object]]
+        }
+    }
+
+    test {a command with reported keys and channels needs rights for both} {
+        set c [connect]
+        $c auth listener x
+        assert_equal OK [$c users.keyed k news]
+        assert_error {NOPERM No permissions to access a channel} {$c users.keyed k other}
+        $c auth both x
+        assert_equal OK [$c users.keyed k news]
+        assert_equal OK [$c users.keyed z other]
+        assert_error {NOPERM No permissions to access a channel} {$c users.keyed k news other}
+        assert_error {NOPERM No permissions to access a channel} {$c users.keyed z news}
+        r acl setuser both clearselectors
+        assert_error {NOPERM No permissions to access a key} {$c users.keyed z news}
+        assert_equal k [r command getkeys users.keyed k news]
+    }
+
     test {users of the module: rules apply all or none, and no command lists them} {
         assert_match {0 EINVAL ENOENT {on *~k* resetchannels -@all +get +set*}} [r users.own {on ~k* +get} +set %X~k +nothing]
         assert_error {Error in ACL SETUSER modifier '+nothing': *} {r users.own {on +nothing}}
