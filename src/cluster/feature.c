@@ -8,6 +8,7 @@
 #include "cluster/cluster_report.h"
 #include "cluster/cmd_cluster.h"
 #include "cluster/debug_bus.h"
+#include "cluster/held_messages.h"
 #include "cluster/migrate.h"
 #include "cluster/open_requests.h"
 #include "cluster/open_slots.h"
@@ -103,7 +104,9 @@ void clusterApplyChanges(void) {
 
 /* After the map has been saved. */
 static void sendMessages(void) {
-    if (clusterIsEnabled()) serverBusFlush();
+    if (!clusterIsEnabled()) return;
+    heldMessagesRelease();
+    serverBusFlush();
 }
 
 void clusterAnswerNodes(void) {

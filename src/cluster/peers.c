@@ -2,6 +2,7 @@
  *
  * The nodes of the cluster as modules see them. */
 #include "cluster/peers.h"
+#include "cluster/held_messages.h"
 
 #include "base/base.h"
 #include "cluster/cluster.h"
@@ -65,7 +66,7 @@ bool clusterPeerSend(slice id, uint64_t module_id, uint8_t type, slice payload) 
     const clusterNode *to = id.len ? find(id) : NULL;
     if (id.len && !to) return false;
     hotCheck(to != serverMap.myself || id.len);
-    return busSendModule(&serverBus, to, module_id, type, payload);
+    return heldMessageSend(to, module_id, type, payload);
 }
 
 void clusterPeerSetReceiver(clusterPeerReceiveProc *proc) { peers.receive = proc; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cluster/server_bus.h"
+#include "cluster/held_messages.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -513,11 +514,6 @@ static void published(void *arg, bool shard, slice channel, slice text) {
     if (shard) slotStatsDelivered(channel, text);
 }
 
-static void publishOutward(bool shard, slice channel, slice text) {
-    busPublish(&serverBus, shard, channel, text);
-    if (shard) slotStatsDelivered(channel, text);
-}
-
 static void moduleMessage(void *arg, clusterNode *from, const message *m) {
     (void)arg; /* there is one bus */
     peersReceived(from, m->module_id, m->module_type, m->payload);
@@ -639,6 +635,6 @@ status serverBusInit(reason *why) {
     busInit(&serverBus, &serverMap, &serverClusterState, &procs, NULL, serverBusNowMs());
     serverBusTakeRules();
     verifyAddress();
-    pubsubSetOutward(publishOutward);
+    pubsubSetOutward(heldMessagePublish);
     return openListeners(why);
 }

@@ -156,7 +156,7 @@ void deliverSetObserver(deliverObserverProc *proc) {
 
 size_t deliverOnItsWay(void) {
     hotCheck(receivers.all.count == 0 || receivers.all.head.next);
-    const uint64_t moving = SESSION_LENT | SESSION_PENDING_OUT | SESSION_PENDING_PUSH;
+    const uint64_t moving = SESSION_LENT | SESSION_PENDING;
     size_t bytes = 0;
     if (!receivers.all.count) return 0;
     for (listNode *n = listFirst(&receivers.all); n;) {
@@ -172,9 +172,15 @@ size_t deliverOnItsWay(void) {
     return bytes;
 }
 
-static inline void delivered(session *s, const outbuf *to) {
+static inline void delivered(session *s, deliverKind kind, const outbuf *to) {
     if (unlikely(receivers.watched)) watchReceiver(s);
-    if (to == &s->out) sessionWantPush(s);
+    if (to != &s->out) {
+        /* It follows the command, or the return of the session. */
+    } else if (kind == DELIVER_MANY) {
+        sessionWantLater(s);
+    } else {
+        sessionWantPush(s);
+    }
     if (unlikely(heldBy(to) > OUTBLOCK_SIZE) && s->carrier && s->carrier->output_grew)
         s->carrier->output_grew(s);
 }
@@ -204,7 +210,7 @@ void sessionDeliver(session *s, deliverKind kind, slice bytes) {
     outbuf *to = outputOf(s, kind);
     if (!to) return;
     outbufAppend(to, bytes.ptr, bytes.len);
-    delivered(s, to);
+    delivered(s, kind, to);
 }
 
 void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len) {
@@ -212,7 +218,7 @@ void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offs
     outbuf *to = outputOf(s, kind);
     if (!to) return;
     outbufAppendShared(to, bytes, offset, len);
-    delivered(s, to);
+    delivered(s, kind, to);
 }
 
 void deliverWaiting(session *s) {
@@ -223,6 +229,7 @@ void deliverWaiting(session *s) {
     dropWaiting(s, w);
     sessionSlotSet(s, slotIndex(), NULL);
     sessionWantWrite(s);
+    sessionWantPush(s); /* a part of it is no reply */
 }
 
 void sessionDeliverBeforeReply(const ctx *c) {

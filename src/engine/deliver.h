@@ -16,6 +16,7 @@
 
 typedef enum deliverKind {
     DELIVER_PUSH, /* messages: sent regardless of CLIENT REPLY */
+    DELIVER_MANY, /* the same to so many receivers that it may take several turns */
     DELIVER_LINE, /* lines of MONITOR: not sent if replies are off */
 } deliverKind;
 

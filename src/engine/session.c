@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sessions: creation, reset, end, and the list of sessions with pending output. Invariant: a
- * session is in the pending list if and only if SESSION_PENDING_OUT is set. Main thread only. */
+ * session is in one of the three lists if and only if it has the flag SESSION_PENDING_... of that
+ * list, and in the two others not. Main thread only. */
 #include "engine/session.h"
 
 #include "base/base.h"
@@ -17,9 +18,18 @@
 #include "store/store.h"
 
 static struct {
-    list pending, pushed;
+    list pending, pushed, later;
     uint64_t next_id;
 } sessions;
+
+static void leaveLists(session *s) {
+    if (!(s->flags & SESSION_PENDING)) return;
+    list *l = s->flags & SESSION_PENDING_OUT    ? &sessions.pending
+              : s->flags & SESSION_PENDING_PUSH ? &sessions.pushed
+                                                : &sessions.later;
+    listRemove(l, &s->pending);
+    s->flags &= ~SESSION_PENDING;
+}
 
 static void freeExtra(session *s, void *state) {
     (void)s; /* the session ends */
@@ -42,6 +52,7 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags) {
     if (!sessions.pending.head.next) {
         listInit(&sessions.pending);
         listInit(&sessions.pushed);
+        listInit(&sessions.later);
     }
     memset(s, 0, sizeof(*s));
     s->flags = flags;
@@ -71,19 +82,16 @@ void sessionClear(session *s) {
     userMoveSession(s, NULL);
     pauseForget(s);
     blockForget(s);
-    if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
-    s->flags &= ~SESSION_PENDING_OUT;
-    if (s->flags & SESSION_PENDING_PUSH) sessionTakePushed(s);
+    leaveLists(s);
     outbufClear(&s->out);
     transactionFree(s);
     sessionSlotsClear(s);
 }
 
 void sessionReset(session *s) {
-    const uint64_t lasting = SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_UNIX_SOCKET |
-                             SESSION_LOCAL | SESSION_IN_BATCH | SESSION_CLOSE_SOON |
-                             SESSION_CLOSE_NOW | SESSION_CLOSING | SESSION_PAUSED |
-                             SESSION_CAPA_REDIRECT;
+    const uint64_t lasting = SESSION_PENDING | SESSION_UNIX_SOCKET | SESSION_LOCAL |
+                             SESSION_IN_BATCH | SESSION_CLOSE_SOON | SESSION_CLOSE_NOW |
+                             SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT;
     hooksSessionEvent(s, SESSION_WAS_RESET);
     transactionFree(s);
     s->flags &= lasting;
@@ -180,44 +188,85 @@ void sessionUpdateSpecial(session *s) {
     }
 }
 
+static void enlist(session *s, uint64_t flag, list *l, bool first) {
+    hotCheck(!(s->flags & SESSION_PENDING));
+    s->flags |= flag;
+    if (first) {
+        listPrepend(l, &s->pending);
+    } else {
+        listAppend(l, &s->pending);
+    }
+}
+
+/* Of a session that has had deliveries, or that is a stream. */
+static NO_INLINE void wantUnusualWrite(session *s) {
+    bool pushed = s->flags & SESSION_PENDING_PUSH;
+    if (s->flags & SESSION_STREAMS) {
+        sessionWantPush(s);
+        return;
+    }
+    leaveLists(s);
+    enlist(s, SESSION_PENDING_OUT, &sessions.pending, pushed);
+}
+
 void sessionWantWrite(session *s) {
     if (s->flags & (SESSION_PENDING_OUT | SESSION_INTERNAL)) return;
-    if (unlikely(s->flags & SESSION_PENDING_PUSH)) sessionTakePushed(s);
-    s->flags |= SESSION_PENDING_OUT;
-    listAppend(&sessions.pending, &s->pending);
-    hotCheck(s->flags & (SESSION_PENDING_OUT | SESSION_INTERNAL));
+    if (unlikely(s->flags & (SESSION_PENDING | SESSION_STREAMS))) {
+        wantUnusualWrite(s);
+    } else {
+        enlist(s, SESSION_PENDING_OUT, &sessions.pending, false);
+    }
 }
 
 void sessionWantPush(session *s) {
-    if (s->flags & (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_INTERNAL)) return;
-    s->flags |= SESSION_PENDING_PUSH;
-    listAppend(&sessions.pushed, &s->pending);
+    if (s->flags & (SESSION_PENDING_PUSH | SESSION_INTERNAL)) return;
+    bool streams = s->flags & SESSION_STREAMS, replies = s->flags & SESSION_PENDING_OUT;
+    leaveLists(s);
+    if (replies && !streams) {
+        enlist(s, SESSION_PENDING_OUT, &sessions.pending, true);
+    } else {
+        enlist(s, SESSION_PENDING_PUSH, &sessions.pushed, streams);
+    }
 }
 
-session *sessionFirstPushed(void) {
+void sessionWantLater(session *s) {
+    if (s->flags & (SESSION_PENDING | SESSION_INTERNAL)) return;
+    enlist(s, SESSION_PENDING_LATER, &sessions.later, false);
+}
+
+session *sessionFirstLater(void) {
+    if (likely(!sessions.later.count)) return NULL;
+    return LIST_OWNER(listFirst(&sessions.later), session, pending);
+}
+
+void sessionTakeLater(session *first) {
+    hotCheck(first->flags & SESSION_PENDING_LATER);
+    leaveLists(first);
+}
+
+size_t sessionLaterCount(void) { return sessions.later.count; }
+
+/* Removes and returns the first session of the list that may be written; NULL if there is none. In
+ * a nested turn of the loop the reply of a running command is not written, because it may still be
+ * truncated or completed, and must not be sent before its changes are logged. */
+static session *takeFirst(list *l, uint64_t flag) {
+    listNode *n = listFirst(l);
+    while (unlikely(engineHot.current != NULL) && n &&
+           sessionIsExecuting(LIST_OWNER(n, session, pending)))
+        n = listNext(l, n);
+    if (!n) return NULL;
+    session *s = LIST_OWNER(n, session, pending);
+    listRemove(l, n);
+    s->flags &= ~flag;
+    return s;
+}
+
+session *sessionNextPushed(void) {
     if (likely(!sessions.pushed.count)) return NULL;
-    return LIST_OWNER(listFirst(&sessions.pushed), session, pending);
+    return takeFirst(&sessions.pushed, SESSION_PENDING_PUSH);
 }
-
-void sessionTakePushed(session *first) {
-    hotCheck(first->flags & SESSION_PENDING_PUSH);
-    listRemove(&sessions.pushed, &first->pending);
-    first->flags &= ~SESSION_PENDING_PUSH;
-}
-
-size_t sessionPushedCount(void) { return sessions.pushed.count; }
 
 session *sessionNextPending(void) {
     if (!sessions.pending.head.next) return NULL;
-    listNode *n = listFirst(&sessions.pending);
-    /* In a nested turn of the loop: the reply of a running command is not written, because it may
-     * still be truncated or completed, and must not be sent before its changes are logged. */
-    while (unlikely(engineHot.current != NULL) && n &&
-           sessionIsExecuting(LIST_OWNER(n, session, pending)))
-        n = listNext(&sessions.pending, n);
-    if (!n) return NULL;
-    session *s = LIST_OWNER(n, session, pending);
-    listRemove(&sessions.pending, n);
-    s->flags &= ~SESSION_PENDING_OUT;
-    return s;
+    return takeFirst(&sessions.pending, SESSION_PENDING_OUT);
 }

@@ -63,12 +63,15 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_DENY_BLOCKING SESSION_BIT(25) /* inside EXEC or a script */
 /* Where it is. */
 #define SESSION_IN_BATCH SESSION_BIT(26)     /* has requests in a batch that is being run */
-#define SESSION_PENDING_OUT SESSION_BIT(27)  /* is in the pending-output list */
-#define SESSION_PENDING_PUSH SESSION_BIT(28) /* is in the list of sessions with pushes only */
+#define SESSION_PENDING_OUT SESSION_BIT(27)  /* is in the pending list */
+#define SESSION_PENDING_PUSH SESSION_BIT(28) /* is in the list of pushed sessions */
 #define SESSION_LENT SESSION_BIT(29)         /* an I/O thread writes its output */
 #define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by on_session */
 #define SESSION_SLOT_EXPORT SESSION_BIT(31)  /* sends slots to another node: no limits of clients */
 #define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */
+#define SESSION_PENDING_LATER SESSION_BIT(34) /* is in the list of those that are written later */
+#define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
+#define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells
  * nothing of the keyspace. Cleared by who looks at it (repl/held_output.c). */
 #define SESSION_REFUSED SESSION_BIT(33)
@@ -132,7 +135,7 @@ struct session {
     uint8_t targets; /* enum propagateTarget of its requests */
     bool observed;   /* has command observers of its own */
     outbuf out;
-    listNode pending;  /* node in the pending-output list */
+    listNode pending;  /* node in the pending list or that of pushed sessions */
     listNode held;     /* node in the list of paused sessions */
     listNode released; /* node in the list of unblocked sessions */
     const command *last_command;
@@ -182,16 +185,26 @@ static inline bool sessionIsAuthenticated(const session *s) {
 /* Replaces the SESSION_REPLY_* flags (CLIENT REPLY). */
 void sessionSetReplyMode(session *s, uint64_t modes);
 
-/* Adds a session with output to the pending list (idempotent), which net processes in stage
- * WRITE. */
+/* Sessions with output, which net writes in stage WRITE in this order, so that who has a reply
+ * finds that replicas and listeners were sent the change:
+ *
+ * 1. streams to replicas and exports of slots,
+ * 2. sessions with nothing but what was delivered to them (messages, invalidations, MONITOR),
+ * 3. those with replies as well, 4. those with replies alone,
+ * 5. some of those that have got nothing but messages that many receive: the others are written in
+ *    later turns, with what they get until then.
+ *
+ * 1 and 2 are the list of pushed sessions, 3 and 4 the pending list. The functions are idempotent,
+ * and a session that is in a list moves at most to an earlier one. The first is for replies and
+ * what remains to be written, the second for deliveries, the third for messages to many. */
 void sessionWantWrite(session *s);
-/* Removes and returns the first session of the pending list; NULL if it is empty. */
-session *sessionNextPending(void);
-/* The same for sessions whose output was only delivered to them: they are written after the others,
- * some in each turn of the loop. sessionWantWrite() moves a session to the pending list. */
 void sessionWantPush(session *s);
-session *sessionFirstPushed(void);      /* stays in the list; NULL if it is empty */
-void sessionTakePushed(session *first); /* removes it */
-size_t sessionPushedCount(void);
+void sessionWantLater(session *s);
+/* Remove and return the first session of a list; NULL if it is empty. */
+session *sessionNextPushed(void);
+session *sessionNextPending(void);
+session *sessionFirstLater(void);      /* stays in the list; NULL if it is empty */
+void sessionTakeLater(session *first); /* removes it */
+size_t sessionLaterCount(void);
 
 #endif

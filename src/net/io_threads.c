@@ -46,6 +46,7 @@ static struct {
     size_t returned_cap, returned_count, returned_at;
     inputBatch *first, *last; /* batches to execute */
     uint32_t sleep;           /* enum mainSleep */
+    bool awaits;              /* before its next write the main thread waits for threads */
     struct {
         uint64_t reads, writes, handshakes, prefetch_batches, prefetch_entries;
     } counted;
@@ -145,6 +146,60 @@ static void pushJob(ioThread *t, const spscItem *job) {
     }
 }
 
+/* ------------------------------------------------------------------ the order of writes */
+
+/* True if the thread has made the writes before its last JOB_SIGNAL. */
+static bool hasSignalled(const ioThread *t) {
+    return __atomic_load_n(&ioSignals[t->number].at, __ATOMIC_ACQUIRE) >= t->signal;
+}
+
+void ioThreadsBeginReplies(void) {
+    hotCheck(threadIsMain());
+    bool any = false;
+    for (int i = 0; i < io.started; i++) {
+        ioThread *t = io.threads[i];
+        if (likely(!t->wrote)) continue;
+        any = true;
+        t->signal++;
+        pushJob(t, &(spscItem){.number = (int64_t)t->signal, .kind = JOB_SIGNAL});
+        wakeThread(t);
+    }
+    if (likely(!any)) return;
+    for (int i = 0; i < io.started; i++) io.threads[i]->awaits = true;
+    io.awaits = true;
+}
+
+/* The next write of the thread waits for the signals of the others. */
+static NO_INLINE void pushAwaits(ioThread *t) {
+    t->awaits = false;
+    for (int i = 0; i < io.started; i++) {
+        const ioThread *other = io.threads[i];
+        if (other == t || hasSignalled(other)) continue;
+        pushJob(t, &(spscItem){
+                       .number = (int64_t)other->signal, .kind = JOB_AWAIT, .code = other->number});
+    }
+}
+
+/* The same before the main thread writes. */
+static NO_INLINE void awaitSignals(void) {
+    io.awaits = false;
+    for (int i = 0; i < io.started; i++) {
+        while (!io.parked && !hasSignalled(io.threads[i])) {
+            takeResults();   /* the thread may wait for space */
+            resumeThreads(); /* or stand still */
+            sched_yield();
+        }
+    }
+}
+
+static void pushWrite(ioThread *t, client *cl, size_t most, int32_t given) {
+    hotCheck(most > 0);
+    if (unlikely(t->awaits)) pushAwaits(t);
+    t->wrote = true;
+    sessionLend(&cl->session);
+    pushJob(t, &(spscItem){.what = cl, .number = (int64_t)most, .kind = JOB_WRITE, .code = given});
+}
+
 /* ------------------------------------------------------------------ pauses */
 
 void ioThreadsSettle(void) {
@@ -221,11 +276,11 @@ static void give(client *cl, size_t most, int32_t given) {
         units = sizeMin(clientConnMemory(cl) / CLIENT_AWAY_UNIT + 1, CLIENT_AWAY_UNITS_MAX);
     cl->away_units = units & CLIENT_AWAY_UNITS_MAX;
     cl->owner = &t->net;
-    if (most) sessionLend(s);
-    pushJob(t, &(spscItem){.what = cl,
-                           .number = (int64_t)most,
-                           .kind = most ? JOB_WRITE : JOB_WATCH,
-                           .code = given});
+    if (most) {
+        pushWrite(t, cl, most, given);
+    } else {
+        pushJob(t, &(spscItem){.what = cl, .kind = JOB_WATCH, .code = given});
+    }
 }
 
 /* A client that no loop watches becomes one of a thread. */
@@ -332,15 +387,9 @@ void ioThreadsServe(client *cl) {
     if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) return;
     if (!mayBeGiven(cl)) {
         release(cl);
-    } else if (!(s->flags & (SESSION_PENDING_OUT | SESSION_PENDING_PUSH)) && !moves(cl)) {
+    } else if (!(s->flags & SESSION_PENDING) && !moves(cl)) {
         give(cl, 0, 0);
     }
-}
-
-void ioThreadsBeginWrites(void) {
-    hotCheck(threadIsMain());
-    for (int i = 0; i < io.started; i++)
-        __atomic_store_n(&io.threads[i]->bulk_max, engineBulkMax(), __ATOMIC_RELAXED);
 }
 
 /* The output of a client that is away, or that is given back with it; it is not empty. False: the
@@ -360,9 +409,7 @@ static bool sendOutput(client *cl, size_t most) {
     } else if (unlikely(cl->conn.notes & NOTE_RELEASE)) {
         ioThreadsNote(cl, NOTE_OUTPUT); /* the thread must get no job after JOB_RELEASE */
     } else if (most) {
-        sessionLend(s);
-        pushJob(io.threads[cl->conn.thread - 1],
-                &(spscItem){.what = cl, .number = (int64_t)most, .kind = JOB_WRITE});
+        pushWrite(io.threads[cl->conn.thread - 1], cl, most, 0);
     }
     return true;
 }
@@ -383,6 +430,7 @@ void ioThreadsWrite(client *cl) {
     } else if (clientIsAway(cl) && !pending) {
         if (s->flags & SESSION_CLOSE_SOON) clientCloseLater(cl);
     } else if (!cl->conn.thread || !pending || !sendOutput(cl, pending)) {
+        if (unlikely(io.awaits) && pending) awaitSignals();
         writerWrite(cl);
         if (cl->conn.thread) ioThreadsServe(cl);
     }
@@ -483,14 +531,31 @@ static void wroteBack(const spscItem *result) {
 
 /* Results of this kind may be processed before others that have arrived earlier: a client whose
  * output a thread has was away. */
-void ioThreadsCountWritten(void) {
-    ioThreadsSettle();
+static void processWritten(void) {
     for (size_t i = io.returned_at; i < io.returned_count; i++) {
         spscItem result = io.returned[i];
         if (result.kind != RESULT_WROTE) continue;
         io.returned[i].kind = RESULT_DONE;
         wroteBack(&result);
     }
+}
+
+void ioThreadsCountWritten(void) {
+    ioThreadsSettle();
+    processWritten();
+}
+
+void ioThreadsBeginWrites(void) {
+    hotCheck(threadIsMain());
+    io.awaits = false;
+    for (int i = 0; i < io.started; i++) {
+        io.threads[i]->wrote = false;
+        __atomic_store_n(&io.threads[i]->bulk_max, engineBulkMax(), __ATOMIC_RELAXED);
+    }
+    if (likely(!deliverHasWaiting())) return;
+    /* Messages to receivers whose former ones have been written meanwhile precede replies. */
+    takeResults();
+    processWritten();
 }
 
 static void readBack(const spscItem *result) {
@@ -676,7 +741,8 @@ static ioThread *threadNew(int number, reason *why) {
                     .main_loop = netLoop(),
                     .main_sleep = &io.sleep,
                     .bulk_max = engineBulkMax(),
-                    .number = (uint8_t)number};
+                    .number = (uint8_t)number,
+                    .signal = ioSignals[number].at};
     spscInit(&t->jobs, JOBS_MAX);
     spscInit(&t->results, RESULTS_MAX);
     spscInit(&t->spare, BATCHES_MAX);

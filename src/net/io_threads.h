@@ -35,6 +35,9 @@ bool ioThreadsWritePart(client *cl, size_t most);
 bool ioThreadsHandshake(conn *c);
 /* Stage WRITE: threads learn what has been configured, before any reply to that is sent. */
 void ioThreadsBeginWrites(void);
+/* Stage WRITE, after what is written before replies: replies are written after all of that, also
+ * those that other threads write. */
+void ioThreadsBeginReplies(void);
 /* Stage WRITE: a thread writes the output of a client, or this function does. */
 void ioThreadsWrite(client *cl);
 /* Stage EXECUTE: executes what the threads have read. */

@@ -27,6 +27,8 @@ enum ioJob {
     JOB_HANDSHAKE, /* one step */
     JOB_PAUSE,     /* stands still until something is in the ring `resume` */
     JOB_STOP,      /* the thread ends */
+    JOB_SIGNAL,    /* the thread's ioSignals become `number`: it has made all writes until here */
+    JOB_AWAIT,     /* waits until the ioSignals of thread `code` are `number` */
 };
 /* How a client is given to the thread. Without GIVEN the job is void if the thread has sent the
  * client to the main thread meanwhile. */
@@ -92,12 +94,22 @@ typedef struct ioThread {
     bool pausing, paused; /* JOB_PAUSE was pushed; RESULT_PAUSED has arrived */
     uint64_t busy_before; /* its busy_ticks at the last sample */
     int64_t worked_us;    /* between the last two samples */
+    bool wrote;           /* JOB_WRITE was pushed since ioThreadsBeginWrites() */
+    uint64_t signal;      /* of its last JOB_SIGNAL */
+    bool awaits;          /* before its next JOB_WRITE it has to wait for others */
     int moves;            /* as many of its clients go to another thread as they come by */
 } ioThread;
 
 /* How many of the clients of a thread move to another one, by the time that both have worked in a
  * period: half of the difference, if the first one has little time left. */
 int ioThreadsToMove(int clients, int64_t busiest_us, int64_t idlest_us, int64_t period_us);
+
+/* The last JOB_SIGNAL that each thread has made, by number. The memory outlives the threads, as one
+ * may still look at the signal of another one that has ended. */
+typedef struct ioSignal {
+    uint64_t at ALIGNED(CACHE_LINE);
+} ioSignal;
+extern ioSignal ioSignals[IO_THREADS_MAX];
 
 /* What the thread runs; `arg` is an ioThread. */
 void *ioWorkerRun(void *arg);

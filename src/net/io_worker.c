@@ -19,6 +19,7 @@
 enum { WRITE_IOVECS = 64 };
 
 static __thread ioThread *self;
+ioSignal ioSignals[IO_THREADS_MAX];
 
 /* Wakes the main thread if it sleeps and waits for one of the results. */
 static void wakeMain(ioThread *t) {
@@ -205,6 +206,16 @@ static void servePause(ioThread *t) {
     while (!spscPop(&t->resume, &item)) sleeperWait(&t->rest, &t->resume);
 }
 
+/* Writes of other threads come first. Each of them was given its job before this one, and waits for
+ * no later one, so the wait ends. */
+static void serveAwait(ioThread *t, const spscItem *job) {
+    const uint64_t *at = &ioSignals[job->code].at;
+    if (__atomic_load_n(at, __ATOMIC_ACQUIRE) >= (uint64_t)job->number) return;
+    giveBatch(t);
+    wakeMain(t);
+    while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < (uint64_t)job->number) sched_yield();
+}
+
 /* False: the thread ends. */
 static bool serveJobs(ioThread *t) {
     for (spscItem job; spscPop(&t->jobs, &job);) {
@@ -215,6 +226,10 @@ static bool serveJobs(ioThread *t) {
         case JOB_HANDSHAKE: serveHandshake(t, job.what); break;
         case JOB_PAUSE: servePause(t); break;
         case JOB_STOP: return false;
+        case JOB_SIGNAL:
+            __atomic_store_n(&ioSignals[t->number].at, (uint64_t)job.number, __ATOMIC_RELEASE);
+            break;
+        case JOB_AWAIT: serveAwait(t, &job); break;
         }
     }
     return true;

@@ -104,27 +104,6 @@ void writerWrite(client *cl) {
     endWrite(cl);
 }
 
-/* Pushes to many sessions are written over several turns: messages that are published meanwhile are
- * sent with the same system call, and requests of others are served in between. All are written
- * once those that wait longest hold PUSH_PENDING_MAX bytes. */
-static NO_INLINE void writePushes(void (*write)(client *cl)) {
-    enum { PUSHES_MIN = 16, PUSHES_SHARE = 32, PUSH_PENDING_MAX = 64 * 1024 };
-    size_t most = sizeMax(PUSHES_MIN, sessionPushedCount() / PUSHES_SHARE);
-    session *s;
-    for (size_t i = 0; (s = sessionFirstPushed()); i++) {
-        if (i >= most && outbufPending(&s->out) < PUSH_PENDING_MAX) {
-            loopLimitSleep(netLoop(), 0);
-            return;
-        }
-        sessionTakePushed(s);
-        if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) {
-            sessionWantWrite(s); /* a nested turn: its reply is incomplete */
-        } else {
-            write(clientOf(s));
-        }
-    }
-}
-
 /* ------------------------------------------------------------------ held output */
 
 static netHoldProc *hold;
@@ -181,20 +160,46 @@ void writerWriteReleased(client *cl) {
     if (!limitsCheckOutput(cl) && cl->conn.thread) ioThreadsServe(cl);
 }
 
+/* Messages that many receive are written over several turns: those that are published meanwhile are
+ * sent with the same system call, and requests of others are served in between. All are written
+ * once those that wait longest hold PENDING_MAX bytes. */
+static NO_INLINE void writeLater(void (*write)(client *cl)) {
+    enum { SESSIONS_MIN = 16, SHARE = 32, PENDING_MAX = 64 * 1024 };
+    size_t most = sizeMax(SESSIONS_MIN, sessionLaterCount() / SHARE);
+    session *s;
+    for (size_t i = 0; (s = sessionFirstLater()); i++) {
+        if (i >= most && outbufPending(&s->out) < PENDING_MAX) {
+            loopLimitSleep(netLoop(), 0);
+            return;
+        }
+        sessionTakeLater(s);
+        if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) {
+            sessionWantWrite(s); /* a nested turn: its reply is incomplete */
+        } else {
+            write(clientOf(s));
+        }
+    }
+}
+
+/* In the order that engine/session.h says. */
+static inline void writeAll(void (*write)(client *cl), bool threads) {
+    session *s;
+    while (unlikely((s = sessionNextPushed()) != NULL)) write(clientOf(s));
+    if (unlikely(threads)) ioThreadsBeginReplies();
+    while ((s = sessionNextPending())) write(clientOf(s));
+    if (unlikely(sessionLaterCount() > 0)) writeLater(write);
+}
+
 void writerRun(void) {
     hotCheck(threadIsMain());
-    session *s;
+    bool threads = ioThreadsInUse();
+    if (unlikely(threads)) ioThreadsBeginWrites();
     if (unlikely(hold != NULL)) {
-        if (ioThreadsInUse()) ioThreadsBeginWrites();
-        while ((s = sessionNextPending())) writerWriteReleased(clientOf(s));
-        if (sessionPushedCount() > 0) writePushes(writerWriteReleased);
-    } else if (unlikely(ioThreadsInUse())) {
-        ioThreadsBeginWrites();
-        while ((s = sessionNextPending())) ioThreadsWrite(clientOf(s));
-        if (sessionPushedCount() > 0) writePushes(ioThreadsWrite);
+        writeAll(writerWriteReleased, threads);
+    } else if (unlikely(threads)) {
+        writeAll(ioThreadsWrite, true);
     } else {
-        while ((s = sessionNextPending())) writerWrite(clientOf(s));
-        if (unlikely(sessionPushedCount() > 0)) writePushes(writerWrite);
+        writeAll(writerWrite, false);
     }
     (void)limitsEvict(); /* the number of bytes is not needed */
 }

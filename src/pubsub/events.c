@@ -36,7 +36,7 @@ static void publishOne(slice start, const db *d, slice of, slice message) {
     strAppendInt(&events.text, dbId(d));
     strAppendText(&events.text, "__:");
     strAppendSlice(&events.text, of);
-    (void)publishToChannel(strSlice(&events.text), message); /* how many got it is not needed */
+    publishEvent(strSlice(&events.text), message);
 }
 
 static void notify(db *d, slice key, const keyEvent *event) {

@@ -20,6 +20,7 @@
 
 enum {
     FANOUT_AT_ONCE = PUBSUB_CHOOSE(2048, 2),
+    SEND_AT_ONCE = 32, /* to more, messages that tell of no change are sent over several turns */
     FANOUT_STEP = PUBSUB_CHOOSE(2048, 1),
     QUEUE_MAX = PUBSUB_CHOOSE(256, 3),
     QUEUE_BYTES_MAX = 4 << 20,
@@ -40,6 +41,7 @@ typedef struct message {
     slice words[WORDS_MAX];
     int count;
     const pubsubChannel *to;
+    bool is_event;   /* tells of a change: all receivers are sent it in this turn */
     part encoded[2]; /* RESP2, RESP3; encoded when needed */
 } message;
 
@@ -170,7 +172,7 @@ static bool deliverSome(delivery *d, uint32_t most) {
         const subscriber *by = channelSubscriber(d->to, d->next);
         if (!by || !by->who) continue;
         const part *p = &d->encoded[by->who->proto == 3];
-        sessionDeliverShared(by->who, DELIVER_PUSH, p->in, p->at, p->len);
+        sessionDeliverShared(by->who, DELIVER_MANY, p->in, p->at, p->len);
     }
     return d->next < d->end;
 }
@@ -264,12 +266,13 @@ static inline void prefetchReceivers(const pubsubChannel *t, uint32_t at) {
 static void deliverToAll(const pubsubChannel *to, message *m) {
     hotCheck(to->count > 0);
     hotCheck(to->cap > 0);
+    deliverKind kind = m->is_event || to->count <= SEND_AT_ONCE ? DELIVER_PUSH : DELIVER_MANY;
     for (uint32_t i = 0; i < to->count; i++) {
         prefetchReceivers(to, i);
         session *s = to->of.many[i]->who;
         if (unlikely(!s)) continue;
         const part *p = encoded(m, s->proto == 3);
-        sessionDeliverShared(s, DELIVER_PUSH, p->in, p->at, p->len);
+        sessionDeliverShared(s, kind, p->in, p->at, p->len);
     }
 }
 
@@ -286,38 +289,50 @@ static uint64_t deliver(pubsubChannel *to, message *m) {
     return receivers;
 }
 
-static uint64_t publish(channelKind kind, slice word, slice channel, slice payload) {
-    pubsubChannel *t = channelFind(kind, channel);
+typedef struct publication {
+    slice channel, payload;
+    bool is_event;
+    uint64_t receivers;
+} publication;
+
+static uint64_t publish(channelKind kind, slice word, const publication *p) {
+    pubsubChannel *t = channelFind(kind, p->channel);
     if (!t) return 0;
-    message m = {.words = {word, channel, payload}, .count = 3};
+    message m = {.words = {word, p->channel, p->payload}, .count = 3, .is_event = p->is_event};
     uint64_t receivers = deliver(t, &m);
     messageClear(&m);
     return receivers;
 }
 
-typedef struct publication {
-    slice channel, payload;
-    uint64_t receivers;
-} publication;
-
 static void publishToPattern(void *arg, pubsubChannel *pattern) {
     publication *p = arg;
     message m = {.words = {SLICE("pmessage"), channelName(pattern), p->channel, p->payload},
-                 .count = 4};
+                 .count = 4,
+                 .is_event = p->is_event};
     p->receivers += deliver(pattern, &m);
     messageClear(&m);
 }
 
+static uint64_t publishToAll(publication *p) {
+    p->receivers = publish(CHANNEL_PLAIN, SLICE("message"), p);
+    if (channelsOfKind(CHANNEL_PATTERN)) patternIndexMatch(p->channel, publishToPattern, p);
+    boundQueue();
+    return p->receivers;
+}
+
 uint64_t publishToChannel(slice channel, slice payload) {
     publication p = {.channel = channel, .payload = payload};
-    p.receivers = publish(CHANNEL_PLAIN, SLICE("message"), channel, payload);
-    if (channelsOfKind(CHANNEL_PATTERN)) patternIndexMatch(channel, publishToPattern, &p);
-    boundQueue();
-    return p.receivers;
+    return publishToAll(&p);
+}
+
+void publishEvent(slice channel, slice payload) {
+    publication p = {.channel = channel, .payload = payload, .is_event = true};
+    (void)publishToAll(&p); /* how many get it is not needed */
 }
 
 uint64_t publishToShard(slice channel, slice payload) {
-    uint64_t receivers = publish(CHANNEL_SHARD, SLICE("smessage"), channel, payload);
+    publication p = {.channel = channel, .payload = payload};
+    uint64_t receivers = publish(CHANNEL_SHARD, SLICE("smessage"), &p);
     boundQueue();
     return receivers;
 }

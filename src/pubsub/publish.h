@@ -11,7 +11,10 @@
  * number of deliveries. If there are thousands of receivers, they get the message in this and the
  * following turns of the loop, in order with other messages. */
 uint64_t publishToChannel(slice channel, slice message);
-/* The same to the subscribers of a shard channel. */
+/* A message that tells of a change: sent before the reply to the command that has made it, to up to
+ * 2,048 receivers. */
+void publishEvent(slice channel, slice message);
+/* Like publishToChannel() to the subscribers of a shard channel. */
 uint64_t publishToShard(slice channel, slice message);
 
 /* Sends what was published before to those that have not received it yet, before subscriptions of a

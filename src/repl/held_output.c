@@ -25,6 +25,7 @@ typedef struct outputMark {
     uint64_t end;   /* output before this byte */
     int64_t offset; /* leaves when this one is confirmed */
     int64_t since_ms;
+    bool delivered; /* some of it is no reply: it leaves before replies */
 } outputMark;
 
 typedef struct heldOutput {
@@ -252,7 +253,7 @@ static void enlist(heldOutput *h) {
 }
 
 /* Output up to `end` was added, which depends on `offset`. */
-static void addOutput(heldOutput *h, uint64_t end, int64_t offset) {
+static void addOutput(heldOutput *h, uint64_t end, int64_t offset, bool delivered) {
     hotCheck(end > h->end);
     /* More was sent if the mode was off meanwhile. */
     uint64_t before = h->end > h->who->bytes_out ? h->end : h->who->bytes_out;
@@ -260,17 +261,19 @@ static void addOutput(heldOutput *h, uint64_t end, int64_t offset) {
     if (!h->mark_count) {
         if (offset <= output.quorum->confirmed) return;
         h->released = before;
-        h->marks[0] = (outputMark){end, offset, clockMonoMs()};
+        h->marks[0] = (outputMark){end, offset, clockMonoMs(), delivered};
         h->mark_count = 1;
         output.statistics.clients++;
         enlist(h);
     } else if (h->mark_count == 1 && offset <= h->marks[0].offset) {
         h->marks[0].end = end;
+        h->marks[0].delivered |= delivered;
     } else if (h->mark_count == 1) {
-        h->marks[1] = (outputMark){end, offset, clockMonoMs()};
+        h->marks[1] = (outputMark){end, offset, clockMonoMs(), delivered};
         h->mark_count = 2;
     } else {
         h->marks[1].end = end;
+        h->marks[1].delivered |= delivered;
         if (offset > h->marks[1].offset) h->marks[1].offset = offset;
     }
 }
@@ -286,7 +289,7 @@ static size_t mayLeave(session *s) {
         uint64_t telling_nothing = s->flags & (SESSION_REFUSED | SESSION_IN_MULTI); /* or QUEUED */
         bool known = (h->noted || h->refused || telling_nothing) &&
                      h->noted == s->commands - h->commands && !h->all;
-        addOutput(h, end, known ? h->need : output.quorum->written);
+        addOutput(h, end, known ? h->need : output.quorum->written, h->all);
         s->flags &= ~SESSION_REFUSED;
         h->refused = h->all = false;
         h->noted = 0;
@@ -305,6 +308,7 @@ static void releaseMark(heldOutput *h, int64_t now_ms) {
     listRemove(&output.held, &h->node);
     latencyNote("replication-quorum", now_ms - h->marks[0].since_ms);
     h->released = h->marks[0].end;
+    bool delivered = h->marks[0].delivered;
     h->mark_count--;
     if (h->mark_count) {
         h->marks[0] = h->marks[1];
@@ -314,6 +318,7 @@ static void releaseMark(heldOutput *h, int64_t now_ms) {
         countBytes(h, 0);
     }
     sessionWantWrite(h->who);
+    if (delivered) sessionWantPush(h->who);
 }
 
 static heldOutput *firstHeld(void) {

@@ -189,6 +189,8 @@ void quorumServerTick(int64_t budget_us) {
 
 bool quorumHas(int64_t offset) { return !mode.quorum.is_on || offset <= mode.quorum.confirmed; }
 
+int64_t quorumLastChange(void) { return mode.quorum.is_on ? mode.quorum.written : 0; }
+
 bool quorumIsBusy(void) { return mode.quorum.is_on; }
 
 void quorumNoteForwarded(void) {

@@ -33,6 +33,8 @@ bool quorumIsBehind(void);
 
 /* True if the stream up to `offset` is confirmed, or the mode is off. */
 bool quorumHas(int64_t offset);
+/* The end of the last change; 0: the mode is off. */
+int64_t quorumLastChange(void);
 
 /* Fields of INFO; nothing without the directive. */
 void quorumPrintInfo(str *out);

@@ -78,6 +78,10 @@ void replForward(int db_id, const slice *spans, int count, int db_after) {
 }
 
 bool replIsConfirmed(int64_t offset) { return quorumHas(offset); }
+bool replQuorumIsOn(void) { return quorumIsBusy(); }
+int64_t replLastChange(void) { return quorumLastChange(); }
+int64_t replQuorumTimeoutMs(void) { return replConf.replication_quorum_timeout; }
+size_t replQuorumOutputLimit(void) { return (size_t)replConf.replication_quorum_output_limit; }
 int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
 bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }

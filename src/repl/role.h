@@ -61,6 +61,12 @@ int64_t replTimeoutMs(void);
 int64_t replPingMs(void);
 /* True if the stream up to `offset` is confirmed as replication-quorum asks, or it is off. */
 bool replIsConfirmed(int64_t offset);
+/* True if this server is a primary with replication-quorum. */
+bool replQuorumIsOn(void);
+/* The end of the last change in the stream of such a primary; 0: it is none. */
+int64_t replLastChange(void);
+int64_t replQuorumTimeoutMs(void);
+size_t replQuorumOutputLimit(void);
 /* replication-quorum; replication-read-lease in ms. */
 int replQuorumSize(void);
 int64_t replReadLeaseMs(void);

@@ -2,10 +2,31 @@
 #
 # replication-quorum in a cluster: who may replace a primary.
 
+proc connect_to_node {i} {return [respConnect [srv -$i host] [srv -$i port] $::resp_version]}
+
 set settings {repl-diskless-sync-delay 0 replication-quorum 1 replication-quorum-timeout 600000 cluster-node-timeout 2000 save {}}
 
 # Three primaries; nodes 3 and 4 are replicas of node 0, node 5 one of node 1.
 start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
+    test {messages to other nodes wait for the replica, as those to own subscribers do} {
+        wait_for_condition 400 50 {[string match "*replication_quorum_reachable:1*" [r info replication]]}
+        set there [connect_to_node 1]
+        $there -send subscribe channel
+        $there -message
+        send_signal STOP [srv -3 pid]
+        set writer [connect]
+        $writer multi
+        $writer set "key:{06S}" value
+        $writer publish channel "of a change"
+        $writer -send exec
+        wait_for_condition 400 10 {[info_field replication_quorum_held_clients] == 1}
+        r -2 publish channel "of none"
+        assert_equal {message channel {of none}} [$there -message]
+        send_signal CONT [srv -3 pid]
+        assert_equal {message channel {of a change}} [$there -message]
+        assert_match {OK [0-9]*} [$writer -read]
+    }
+
     test {with replication-quorum a replica that is not heard by enough others does not replace its primary} {
         r -4 cluster replicate [cluster_id 0]
         cluster_wait_role 4 slave

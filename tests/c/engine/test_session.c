@@ -117,25 +117,52 @@ static void reset_keeps_the_state_of_the_connection(void **state) {
     sessionClear(&s);
 }
 
-static void a_session_is_in_the_list_of_replies_or_in_that_of_pushes(void **state) {
-    session s[2];
-    for (int i = 0; i < 2; i++) sessionOpen(&s[i]);
-    assert_null(sessionFirstPushed());
-    sessionWantPush(&s[0]);
+/* Takes the sessions in the order in which they are written: "0123" are their indexes. */
+static void assert_order(session *first, const char *expected) {
+    char order[16];
+    size_t count = 0;
+    session *s;
+    while ((s = sessionNextPushed())) order[count++] = (char)('0' + (s - first));
+    while ((s = sessionNextPending())) order[count++] = (char)('0' + (s - first));
+    while ((s = sessionFirstLater())) {
+        sessionTakeLater(s);
+        order[count++] = (char)('0' + (s - first));
+    }
+    order[count] = 0;
+    assert_string_equal(order, expected);
+}
+
+static void output_is_written_in_the_order_streams_deliveries_replies(void **state) {
+    session s[6];
+    for (int i = 0; i < 6; i++) sessionOpen(&s[i]);
+    sessionWantWrite(&s[0]); /* a reply */
+    sessionWantWrite(&s[1]); /* a reply, and then a delivery */
+    sessionWantLater(&s[5]); /* one of many */
+    sessionWantPush(&s[2]);
     sessionWantPush(&s[1]);
-    sessionWantPush(&s[0]);
-    assert_int_equal(sessionPushedCount(), 2);
+    sessionWantLater(&s[1]); /* stays where it is */
+    s[3].flags |= SESSION_SLOT_EXPORT;
+    sessionWantWrite(&s[3]);
+    sessionWantWrite(&s[4]);
+    s[4].flags |= SESSION_REPLICA; /* it has become one */
+    sessionWantPush(&s[4]);
+    sessionWantWrite(&s[4]);
+    assert_order(s, "432105");
+    sessionWantPush(&s[2]);
+    sessionWantWrite(&s[0]);
+    sessionWantWrite(&s[2]); /* a delivery, and then a reply */
+    sessionWantLater(&s[5]);
+    sessionWantPush(&s[5]);
+    assert_order(s, "520");
+    sessionWantLater(&s[0]);
+    sessionWantLater(&s[1]);
+    sessionWantWrite(&s[1]); /* its own reply must not wait */
+    sessionWantPush(&s[2]);
+    assert_int_equal(sessionLaterCount(), 1);
+    for (int i = 0; i < 6; i++) sessionClear(&s[i]);
+    assert_int_equal(sessionLaterCount(), 0);
+    assert_null(sessionNextPushed());
     assert_null(sessionNextPending());
-    sessionWantWrite(&s[0]); /* its own reply must not wait */
-    sessionWantPush(&s[0]);
-    assert_ptr_equal(sessionFirstPushed(), &s[1]);
-    assert_int_equal(sessionPushedCount(), 1);
-    assert_ptr_equal(sessionNextPending(), &s[0]);
-    sessionWantPush(&s[0]);
-    sessionTakePushed(&s[1]);
-    assert_ptr_equal(sessionFirstPushed(), &s[0]);
-    for (int i = 0; i < 2; i++) sessionClear(&s[i]);
-    assert_int_equal(sessionPushedCount(), 0);
 }
 
 static void reset_keeps_the_output(void **state) {
@@ -241,7 +268,7 @@ int test_session(void) {
         TEST(opening_reset_and_end_are_reported),
         TEST(the_end_is_reported_once),
         TEST(reset_keeps_the_state_of_the_connection),
-        TEST(a_session_is_in_the_list_of_replies_or_in_that_of_pushes),
+        TEST(output_is_written_in_the_order_streams_deliveries_replies),
         TEST(reset_keeps_the_output),
         TEST(databases_are_checked),
         TEST(a_name_can_be_set_and_removed),
