@@ -74,6 +74,7 @@ static void saveSoon(sentinelView *v) {
 }
 
 static void saveTurn(void) {
+    hotCheck(threadIsMain());
     if (is_unsaved) (void)serverSentinelSave(); /* a failure is logged */
 }
 
