@@ -268,9 +268,12 @@ class Run:
         primary = self.primary() if self.rng.random() < 0.5 else None
         return primary or self.rng.choice(self.running() or self.members)
 
+    def victim_of_kill(self):
+        return self.victim()
+
     def kill(self):
-        node = self.victim()
-        if not node.process or node in self.away:
+        node = self.victim_of_kill()
+        if not node or not node.process or node in self.away:
             return None
         if not self.has_files and not self.are_complete():
             return None
@@ -497,6 +500,11 @@ class GroupRun(Run):
             if node.address[0] != ip and (role[0] != "slave" or (role[1], role[3]) != (ip, "connected")):
                 return False
         return True
+
+    def victim_of_kill(self):
+        """Not a replica: one that is restarted forgets an order to hold its acknowledgements, which is a documented hole
+        (docs/durability.md, what is not covered)."""
+        return self.primary()
 
     def order(self):
         words = ["COORDINATED"] if self.rng.random() < 0.5 else []
