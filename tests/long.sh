@@ -9,6 +9,7 @@
 #   SIM_SEEDS=1000000   runs of the simulated cluster
 #   QUORUM_SEEDS=100000 the same with replication-quorum
 #   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
+#   QUORUM_KIND_RUNS=10 the same of each of: TLS, the disk, Sentinels, ...
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 . tests/phases.sh
@@ -25,6 +26,12 @@ quorum_proof() {
     made release build build/release/tests/proofs/clock.so &&
         tests/proofs/quorum.py --runs "${QUORUM_RUNS:-100}" --seconds 60 --jobs 2
 }
+quorum_kinds() {
+    for kind in "--tls" "--tls --disk --fsync always" "--disk --fsync everysec" "--sentinels 3" "--sentinels 3 --disk --fsync always"; do
+        # shellcheck disable=SC2086 # the options are words
+        tests/proofs/quorum.py --runs "${QUORUM_KIND_RUNS:-10}" --seconds 60 --jobs 2 $kind || return 1
+    done
+}
 arm64() { MAKE=$make tests/arm64.sh; }
 
 suite tsan --scale 0.1 --timeout 1800
@@ -38,6 +45,7 @@ phase "simulation of a cluster" sim cluster "${SIM_SEEDS:-1000000}"
 phase "simulation of slot migration" sim slots "${SIM_SEEDS:-1000000}"
 phase "simulation of replication-quorum" sim quorum "${QUORUM_SEEDS:-100000}"
 phase "replication-quorum in real clusters" quorum_proof
+phase "replication-quorum over TLS, on disk, with Sentinels" quorum_kinds
 phase fuzz fuzz
 phase "durability, long" durability
 phase "snapshots, hostile" snapshots hostile

@@ -347,6 +347,7 @@ static void endLargest(clusterBus *b) {
 /* After its input or its node may have changed. */
 static void accountInput(clusterBus *b, busLink *l) {
     if (l->is_closed) return;
+    check(b->held >= l->held);
     b->held -= l->held;
     l->held = isKnown(l) ? 0 : l->input.cap;
     b->held += l->held;

@@ -24,6 +24,7 @@ static bool hasRoomForHandshake(clusterBus *b) {
     int pending = 0;
     for (int i = 0; i < b->map->node_count; i++)
         pending += (b->map->nodes[i]->flags & NODE_HANDSHAKE) != 0;
+    check(pending < b->map->node_count);
     if (pending < PENDING_MAX) return true;
     if (logIsDue(&b->meets_complained_ms, b->now_ms, BUS_COMPLAINT_MS))
         logWarning("Ignoring MEET messages: %d handshakes are pending", pending);

@@ -503,6 +503,8 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
  * stream. */
 static bool mayLackConfirmed(const clusterMap *m, const clusterNode *candidate,
                              const messageHeader *h) {
+    check(candidate->primary);
+    check(candidate != m->myself);
     bool works = h->flags & MESSAGE_FORCE_ACK && !(h->node_flags & NODE_PRIMARY_FAILED) &&
                  !(candidate->primary->flags & NODE_FAILED);
     return !works && !h->stream && hasQuorum(m, candidate->primary);

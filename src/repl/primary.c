@@ -359,6 +359,8 @@ void primaryStartAcked(replPrimary *p, replPeer *peer) {
  * count. */
 static bool claimsTooMuch(const replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced) {
     int64_t end = p->stream->history.offset, claimed = offset > fsynced ? offset : fsynced;
+    hotCheck(peer->state != PEER_NONE);
+    hotCheck(end >= 0);
     if (likely(claimed <= end)) return false;
     str name = STR_EMPTY;
     logWarning("Replica %s acknowledges offset %lld, but the stream ends at %lld. The connection "

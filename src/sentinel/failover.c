@@ -174,6 +174,7 @@ bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
 /* A coordinated failover needs a replica whose link to the primary is up. */
 static bool hasCandidate(const sentinelView *v, sentinelInstance *primary, bool coordinated) {
     uint32_t flags = primary->flags;
+    hotCheck(!(flags & INSTANCE_FAILOVER));
     if (coordinated) primary->flags |= INSTANCE_COORDINATED;
     bool has = sentinelSelectReplica(v, primary) != NULL;
     primary->flags = flags;

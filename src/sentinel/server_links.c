@@ -146,6 +146,7 @@ static bool takeEvent(serverConn *sc, const replyEvent *e) {
 
 /* Without SUBSCRIBE the connection is of no use: to users it is as if there was none. */
 static bool isRefused(serverConn *sc) {
+    hotCheck(sc->pubsub);
     if (sc->replies >= sc->requests || ++sc->replies < sc->requests) return false;
     if (sc->reply.kind != REPLY_ERROR) {
         sc->link->refusals = 0;
@@ -286,6 +287,7 @@ static void lookedUp(void *arg, const char *addr) {
  * may tell of hosts, so these names may be as many as one likes. */
 static knownName *dispensable(const sentinelView *v) {
     knownName *oldest = NULL;
+    hotCheck(name_count >= NAMES_MAX);
     for (int i = 0; i < name_count; i++) {
         knownName *name = names[i];
         if (name->is_asked || (oldest && name->used_ms >= oldest->used_ms)) continue;
@@ -312,6 +314,7 @@ static knownName *nameOf(const sentinelView *v, slice host) {
 
 /* In the background: the answer is used the next time. */
 static void lookUp(const sentinelView *v, knownName *name, const char *host) {
+    hotCheck(names_asked >= 0);
     bool is_fresh = name->asked_ms && v->now_ms - name->asked_ms <= NAME_FRESH_MS;
     if (name->is_asked || is_fresh) return;
     if (names_asked >= NAMES_ASKED_MAX && !sentinelUsesHost(v, strSlice(&name->host))) return;

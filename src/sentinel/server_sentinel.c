@@ -79,6 +79,7 @@ static void saveSoon(sentinelView *v) {
 }
 
 static void saveTurn(void) {
+    hotCheck(threadIsMain());
     if (save_is_due) (void)serverSentinelSave(); /* a failure is logged */
 }
 

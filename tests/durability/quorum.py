@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that with replication-quorum no acknowledged write is lost, and that what clients see is linearizable.
 
-  quorum.py [--server PATH] [--members N] [--steps N] [--seed N] [--quorum N] [--lease MS] [--mistake WHICH]
+  quorum.py [--server PATH] [--members N] [--steps N] [--seed N] [--quorum N] [--lease MS] [--disk] [--fsync WHEN] [--tls]
+            [--mistake WHICH]
 
 Clients set, read and increment a few keys of a primary with replicas, one by one, in pipelines and in transactions, while
 members are killed, stopped, and cut off from each other: replicas are turned away from a primary that goes on serving its
-clients. Another one is promoted by the rule of docs/durability.md: enough replicas were turned away first, and the one
-with the greatest offset among them is taken, after the lease if the primary may be alive. Then the history of each key
+clients. With --disk what is confirmed is on disk, with --tls replication is encrypted. Another one is promoted by the rule
+of docs/durability.md: enough replicas were turned away first, and the one with the greatest offset among them is taken,
+after the lease if the primary may be alive. Then the history of each key
 must be linearizable (histories.py). With --quorum 0, or a --mistake in the promotions, it is not, at times: that shows
 what the check can find."""
 
@@ -15,11 +17,12 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
 
-from common import Client, Closed, Reply, Results, Server, encode, field, option_parser
+from common import Client, Closed, Reply, Results, Server, encode, field, option_parser, reserve_port
 from histories import UNKNOWN, Op, counter_fault, register_fault
 
 CLIENTS = 6
@@ -134,6 +137,7 @@ class Group:
     def __init__(self, options, folder, rng):
         self.options, self.folder, self.rng = options, folder, rng
         self.started = 0
+        self.tls_ports, self.guards = {}, []
         self.ended = False
         self.only_reads = self.only_reads_stay = False  # of all clients; of those at a primary that is being replaced
         self.closed = socket.socket()  # a port where nobody listens
@@ -149,7 +153,7 @@ class Group:
         self.started += 1
         folder = os.path.join(self.folder, str(self.started))
         os.mkdir(folder)
-        server = Server(self.options.server, folder, "--appendonly", "no", "--repl-diskless-sync-delay", "0",
+        server = Server(self.options.server, folder, *self.extra(folder), "--repl-diskless-sync-delay", "0",
                         "--repl-diskless-load", self.rng.choice(["disabled", "swapdb", "flush-before-load"]),
                         "--dual-channel-replication-enabled", self.rng.choice(["yes", "no"]),
                         "--replication-quorum", str(self.options.quorum), "--replication-quorum-timeout", "1000",
@@ -157,9 +161,29 @@ class Group:
         server.control = server.connect()
         return server
 
+    def extra(self, folder):
+        """Clients use the plain port, replicas that of TLS."""
+        words = ["--appendonly", "no"]
+        if self.options.disk:
+            words = ["--appendonly", "yes", "--appendfsync", self.options.fsync, "--replication-quorum-durability", "disk"]
+        if not self.options.tls:
+            return words
+        certificate = os.path.join(self.folder, "certificate")
+        if not os.path.exists(certificate):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=proof", "-keyout",
+                            certificate + ".key", "-out", certificate], check=True, capture_output=True)
+        self.tls_ports[folder], guard = reserve_port()
+        self.guards.append(guard)
+        return [*words, "--tls-port", str(self.tls_ports[folder]), "--tls-replication", "yes", "--tls-cert-file", certificate,
+                "--tls-key-file", certificate + ".key", "--tls-ca-cert-file", certificate]
+
+    def port_of(self, server):
+        """The one that replicas connect to."""
+        return self.tls_ports.get(server.folder, server.port)
+
     def add_replica(self):
         server = self.start()
-        server.control.ask("REPLICAOF", "127.0.0.1", self.primary.port)
+        server.control.ask("REPLICAOF", "127.0.0.1", self.port_of(self.primary))
         self.replicas.append(server)
 
     def stop(self):
@@ -203,7 +227,7 @@ class Group:
         self.id = field(best.control, "master_replid")
         self.replicas.remove(best)
         for server in self.replicas:
-            server.control.ask("REPLICAOF", "127.0.0.1", best.port)
+            server.control.ask("REPLICAOF", "127.0.0.1", self.port_of(best))
         old, self.primary = self.primary, best
         return old
 
@@ -241,7 +265,7 @@ class Group:
             self.pause()
         revive(old)
         self.pause()
-        old.control.ask("REPLICAOF", "127.0.0.1", self.primary.port)
+        old.control.ask("REPLICAOF", "127.0.0.1", self.port_of(self.primary))
         self.replicas.append(old)
         self.only_reads_stay = False
         return ""
@@ -294,6 +318,9 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--quorum", type=int, help="default: so many that they and the primary are a majority")
     parser.add_argument("--lease", type=int, default=300, help="replication-read-lease; 0: old values are read at times")
+    parser.add_argument("--disk", action="store_true", help="replication-quorum-durability disk")
+    parser.add_argument("--fsync", choices=("always", "everysec"), default="always", help="appendfsync with --disk")
+    parser.add_argument("--tls", action="store_true", help="tls-replication")
     parser.add_argument("--mistake", choices=("count", "offset", "lease"),
                         help="replicas that are turned away are too few; the one with the least offset is promoted; too early")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
