@@ -294,6 +294,8 @@ static void placeIncluded(const configOption *o, const configLines *lines, slice
         slice text = strSlice(&line->text);
         bool is_same = linesAgree(included, text) ||
                        (o->file_only->once_per_key && haveSameKey(o, included, text));
+        /* A default that the included line would change has to be written. */
+        if (!is_same && line->is_default && haveSameKey(o, included, text)) line->is_default = false;
         if (line->is_placed || !is_same) continue;
         line->is_placed = true;
         return;

@@ -230,7 +230,7 @@ status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flu
     bool is_old = st == OK && stat(strText(&real), &old) == 0;
     if (is_old) st = checkOld(strText(&real), &old);
     if (st != OK) {
-        st = failed(failure, FILE_CREATE);
+        st = failed(failure, is_old && !S_ISREG(old.st_mode) ? FILE_RENAME : FILE_CREATE);
     } else {
         st = replaceFile(strText(&real), content, is_old ? &old : NULL, mode, flush, failure);
     }

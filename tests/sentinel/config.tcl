@@ -90,6 +90,25 @@ start_server [list tags {sentinel tls:skip} overrides [list port [free_port]] ar
         r sentinel remove n
     }
 
+    test {what an included file says is not repeated, and what is changed overrides it, also to a default} {
+        set file [srv config]
+        set part [file dirname $file]/part.conf
+        set own [file_text $file]
+        write_bytes $part "sentinel monitor inc 127.0.0.1 1 1\nsentinel down-after-milliseconds inc 5000\nsentinel failover-timeout inc 9000\n"
+        write_bytes $file "$own\ninclude $part\n"
+        restart_server
+        assert_equal OK [r sentinel flushconfig]
+        assert {![regexp {down-after|monitor inc} [file_text $file]]}
+        r sentinel set inc quorum 2 down-after-milliseconds 30000
+        foreach round {1 2} {
+            restart_server
+            assert_equal {2 30000 9000} [list [dict get [r sentinel primary inc] quorum] \
+                [dict get [r sentinel primary inc] down-after-milliseconds] [dict get [r sentinel primary inc] failover-timeout]]
+        }
+        write_bytes $file $own
+        restart_server
+    }
+
     test {a link to the file stays one, and what it refers to keeps its mode} {
         set file [srv config]
         file rename $file $file.real
