@@ -22,11 +22,13 @@ static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
  * added for that, not even when it is not forbidden any more. Its MEET has extensions, as it knows
  * this node; the first one after an order of a user has none, and brings it back. */
 static void takeMeet(clusterBus *b, const busLink *l, const message *m) {
+    gossipRules gossip = busGossipRules(b);
     const messageHeader *h = &m->header;
     slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip), id = sliceMake(h->sender, NODE_ID_LEN);
     if (!validIsIp(ip) || !h->bus_port) return;
     if (clusterMapIsForbidden(b->map, id, b->now_ms)) return;
     if (m->extension_count && clusterMapWasForgotten(b->map, id)) return;
+    gossipReadMeet(b->map, m, &gossip, b->now_ms);
     if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
     clusterNode *added = b->map->nodes[b->map->node_count - 1];
     clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);

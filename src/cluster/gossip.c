@@ -182,6 +182,16 @@ void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const fail
     }
 }
 
+void gossipReadMeet(clusterMap *m, const message *msg, const gossipRules *rules, int64_t now_ms) {
+    char id[NODE_ID_LEN];
+    size_t at = 0;
+    for (int i = 0; i < msg->gossip_count; i++) {
+        gossipEntry entry = messageNextGossip(msg, &at, id);
+        if (!clusterMapFind(m, sliceMake(entry.id, NODE_ID_LEN)) && mayBeAdded(m, &entry, now_ms))
+            addNode(m, &entry, rules->tls, now_ms);
+    }
+}
+
 static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *f,
                    const failureRules *failure, int64_t now_ms) {
     enum { TTL_MAX_S = 1 << 30 };
