@@ -36,6 +36,7 @@ static bool hasRoomForHandshake(clusterBus *b) {
  * added for that, not even when it is not forbidden any more. Its MEET has extensions, as it knows
  * this node; the first one after an order of a user has none, and brings it back. */
 static void takeMeet(clusterBus *b, busLink *l, const message *m) {
+    gossipRules gossip = busGossipRules(b);
     const messageHeader *h = &m->header;
     slice ip = h->ip.len ? h->ip : sliceOf(l->peer_ip), id = sliceMake(h->sender, NODE_ID_LEN);
     if (!validIsIp(ip) || !h->bus_port) return;
@@ -43,7 +44,9 @@ static void takeMeet(clusterBus *b, busLink *l, const message *m) {
     if (m->extension_count && clusterMapWasForgotten(b->map, id)) return;
     /* A connection is that of one node. */
     if (l->met_ms && b->now_ms - l->met_ms <= busHandshakeMs(b)) return;
-    if (!hasRoomForHandshake(b) || !busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
+    if (!hasRoomForHandshake(b)) return;
+    gossipReadMeet(b->map, m, &gossip, b->now_ms);
+    if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
     l->met_ms = b->now_ms;
     clusterNode *added = b->map->nodes[b->map->node_count - 1];
     clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);

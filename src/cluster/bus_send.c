@@ -136,6 +136,9 @@ void busTellFailed(void *arg, clusterNode *failed) {
 }
 
 void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about) {
+    if (about != to)
+        logVerbose("Node %s has old slots configuration, sending an UPDATE message about %s",
+                   clusterNodeLabel(to).text, clusterNodeLabel(about).text);
     str bytes = STR_EMPTY;
     messageHeader h = busHeader(b);
     uint64_t slots[SLOT_WORDS]; /* not those that it has granted to another node */

@@ -70,6 +70,13 @@ static void saveBeforeExit(const serverEvent *e) {
     if (serverMapSave(&why) == OK) serverMap.changed = 0;
 }
 
+/* What a directive changes counts for the next request and message, not only from the next tick. */
+static void takeDirectives(const serverEvent *e) {
+    check(e->kind == SERVER_CONFIG);
+    serverMapAnnounce();
+    serverBusTakeRules();
+}
+
 static status init(reason *why) {
     if (!clusterIsEnabled()) return OK;
     status st = serverMapInit(why);
@@ -81,6 +88,7 @@ static status init(reason *why) {
     serverRoleInit();
     slotStatesSetKeeper(&slot_states);
     serverEventsListen(saveBeforeExit, 1u << SERVER_SHUTDOWN);
+    serverEventsListen(takeDirectives, 1u << SERVER_CONFIG);
     gateArm(&clusterRedirectGate, true);
     return slotStatsApply(why);
 }

@@ -182,6 +182,21 @@ void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const fail
     }
 }
 
+void gossipReadMeet(clusterMap *m, const message *msg, const gossipRules *rules, int64_t now_ms) {
+    enum { SILENT_MAX = 1000 };
+    char id[NODE_ID_LEN];
+    size_t at = 0;
+    int silent = 0;
+    for (int i = 0; i < m->node_count; i++) silent += !m->nodes[i]->pong_ms;
+    for (int i = 0; i < msg->gossip_count; i++) {
+        gossipEntry entry = messageNextGossip(msg, &at, id);
+        if (clusterMapFind(m, sliceMake(entry.id, NODE_ID_LEN))) continue;
+        if (silent >= SILENT_MAX || !mayBeAdded(m, &entry, now_ms)) continue;
+        addNode(m, &entry, rules->tls, now_ms);
+        silent++;
+    }
+}
+
 static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *f,
                    const failureRules *failure, int64_t now_ms) {
     enum { TTL_MAX_S = 1 << 30 };

@@ -39,6 +39,9 @@ void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messag
  * yet. */
 void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
                 const gossipRules *rules, int64_t now_ms);
+/* The same for a MEET of an unknown node: only nodes that are not known are taken, and none while
+ * 1,000 nodes of the map have never replied, as anybody can send a MEET. */
+void gossipReadMeet(clusterMap *m, const message *msg, const gossipRules *rules, int64_t now_ms);
 /* Takes what the sender tells about itself, and which nodes it was told to forget. Texts that could
  * not be in the configuration file are ignored. */
 void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg,

@@ -267,10 +267,9 @@ static status parseNumber(const configOption *o, const slice *words, int count, 
 
 static status assignString(const configOption *o, slice text, reason *why) {
     hotCheck(o->kind == CONFIG_KIND_STRING);
-    if (!isByteString(o) && memchr(text.ptr, 0, text.len)) {
-        return reasonSet(why, ERR_SYNTAX, "argument must not contain a NUL byte");
-    }
     status st = o->accept ? o->accept(text, 0, why) : OK;
+    if (st == OK && !isByteString(o) && memchr(text.ptr, 0, text.len))
+        return reasonSet(why, ERR_SYNTAX, "argument must not contain a NUL byte");
     if (st == OK) storeString(o, text);
     return st;
 }

@@ -256,10 +256,15 @@ void clientUnblockCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ HELP */
 static const char *const client_help[] = {
+    "CACHING (YES|NO)",
+    "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
     "CAPA <option> [options...]",
     "    The client claims its some capability options. Options are:",
     "    * REDIRECT",
-    "      The client can handle redirection during primary and replica failover in standalone mode.",
+    "      The client can handle redirection during primary and replica failover in "
+    "standalone mode.",
+    "GETREDIR",
+    "    Return the client ID we are redirecting to when tracking is enabled.",
     "GETNAME",
     "    Return the name of the current connection.",
     "ID",
@@ -346,6 +351,11 @@ static const char *const client_help[] = {
     "    * LIB-VER: the client lib version.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
     "    Unblock the specified blocked client.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Control server assisted client side caching.",
+    "TRACKINGINFO",
+    "    Report tracking status for the current connection.",
     "NO-EVICT (ON|OFF)",
     "    Protect current client connection from eviction.",
     "NO-TOUCH (ON|OFF)",

@@ -91,7 +91,8 @@ static void connectNow(replLink *link, int64_t now_ms) {
 /* Connects again after `delay_ms`. */
 static void retryIn(replLink *link, int64_t delay_ms, int64_t now_ms) {
     hotCheck(delay_ms >= 0);
-    if (link->state == LINK_CONNECTED) link->down_ms = now_ms;
+    /* The data are as old as the last byte heard, also if this server itself stood still. */
+    if (link->state == LINK_CONNECTED) link->down_ms = link->heard_ms;
     disconnect(link);
     linkEnter(link, LINK_CONNECT, now_ms);
     link->retry_ms = now_ms + delay_ms;

@@ -327,7 +327,27 @@ static bool isBusy(void) { return is_running; }
 
 static const tickJob ticks[] = {{"sentinel", 0, tick, isBusy}, {0}};
 static const stageJob stages[] = {{STAGE_LOG, saveTurn}, {0}};
+
+/* Exporters read the same fields from a Sentinel, where the subsystems that count them are absent. */
+static void printStats(str *out) {
+    hotCheck(threadIsMain());
+    static const char *const absent[] = {"sync_full",
+                                         "sync_partial_ok",
+                                         "sync_partial_err",
+                                         "evicted_scripts",
+                                         "migrate_cached_sockets",
+                                         "slave_expires_tracked_keys",
+                                         "active_defrag_hits",
+                                         "active_defrag_misses",
+                                         "active_defrag_key_hits",
+                                         "active_defrag_key_misses",
+                                         "total_active_defrag_time",
+                                         "current_active_defrag_time"};
+    for (size_t i = 0; i < COUNT_OF(absent); i++) strAppendFormat(out, "%s:0\r\n", absent[i]);
+}
+
 static const infoSection sections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {"sentinel", "# Sentinel", INFO_NORMAL, INFO_SENTINEL, printInfo},
     {"sentinel_watched", "# Sentinel", 0, INFO_SENTINEL, printWatched},
     {0}};

@@ -94,6 +94,30 @@ start_server {tags {cluster} overrides {cluster-enabled yes}} {
         assert_equal 2 [info_field cluster_connections]
     }
 
+    test {CONFIG SET of what a node tells about itself counts at once} {
+        r config set cluster-replica-no-failover yes
+        assert_match "* myself,master,nofailover *" [r cluster nodes]
+        assert_match "* myself,master,nofailover *" [file_text [srv dir]/nodes.conf]
+        r config set cluster-replica-no-failover no
+        assert_match "* myself,master - *" [r cluster nodes]
+        set port [free_port]
+        r config set port $port
+        set c [respConnect [srv host] $port $::resp_version]
+        lappend ::test_clients $c
+        assert_match "* 127.0.0.1:$port@[expr {[srv port] + 10000}] myself,*" [$c cluster nodes]
+        $c config set port [srv port]
+    }
+
+    test {names that are announced are refused with a NUL byte} {
+        foreach {name why} {
+            cluster-announce-human-nodename {Announced human node name contained invalid character}
+            cluster-announce-ip {cluster-announce-ip contains invalid character}
+        } {
+            assert_error "ERR CONFIG SET failed (possibly related to argument '$name') - $why" {r config set $name "a\0b"}
+        }
+        assert_error "*argument must not contain a NUL byte" {r config set proc-title-template "a\0b"}
+    }
+
     test {CLUSTER HELP has the words of a released server} {
         set words {}
         foreach line [lrange [r cluster help] 1 end-2] {

@@ -127,6 +127,9 @@ static void checkVote(const simNode *voter, const simNode *candidate, uint64_t e
     if (!by_owners && voterStampCompare(r->voters, voter->map.voters.stamp) < 0)
         simFail("node %d votes for a node with an earlier set of voters", voter->host);
     if (r->about_voters) return;
+    const clusterNode *primary = candidate->map.myself->primary;
+    bool forgotten = primary && clusterMapWasForgotten(&voter->map, clusterNodeId(primary));
+    if (!seen->primary && forgotten) return; /* FORGET before the election */
     if (!seen->primary) simFail("node %d votes for a node that is no replica", voter->host);
     if (!(seen->primary->flags & NODE_FAILED) && !r->force)
         simFail("node %d votes against a primary that has not failed", voter->host);

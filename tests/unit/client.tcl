@@ -479,7 +479,8 @@ start_server {tags {client}} {
         assert_equal {CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:} [lindex $lines 0]
         assert_equal {HELP {    Print this help.}} [lrange $lines end-1 end]
         foreach word {GETNAME ID INFO "KILL <ip:port>" "LIST \[options ...\]" "REPLY (ON|OFF|SKIP)"
-            "SETNAME <name>" "SETINFO <option> <value>" "NO-EVICT (ON|OFF)"
+            "SETNAME <name>" "SETINFO <option> <value>" "NO-EVICT (ON|OFF)" "CACHING (YES|NO)" GETREDIR TRACKINGINFO
+            "TRACKING (ON|OFF) \[REDIRECT <id>\] \[BCAST\] \[PREFIX <prefix> \[...\]\]"
         } {
             assert {$word in $lines} $word
         }

@@ -80,6 +80,11 @@ start_server {tags {sentinel needs:binary tls:skip}} {
             }
             assert_equal {Server Clients Stats CPU Sentinel} $titles
             assert_match "*server_mode:sentinel*" [$c info server]
+            # Exporters read them from a Sentinel as well.
+            foreach name {sync_full sync_partial_ok sync_partial_err evicted_scripts migrate_cached_sockets slave_expires_tracked_keys
+                active_defrag_hits active_defrag_key_misses total_active_defrag_time current_active_defrag_time} {
+                assert_match "*\r\n$name:0\r\n*" [$c info stats]
+            }
             assert_equal {} [$c info memory]
         }
         set text [read_bytes $log]

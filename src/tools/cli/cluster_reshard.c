@@ -237,7 +237,7 @@ int clusterReshard(clusterManager *m, int argc, char **argv) {
 
 /* ------------------------------------------------------------------ rebalance */
 
-/* The weights of --cluster-weight; false if one is not valid. */
+/* The weights of --cluster-weight; false if one is not valid. That of a replica has no effect. */
 static bool parseWeights(const clusterManager *m, double *weights) {
     const clusterOptions *o = m->options;
     for (int i = 0; i < m->nodes.count; i++) weights[i] = 1;
@@ -252,7 +252,7 @@ static bool parseWeights(const clusterManager *m, double *weights) {
         }
         str id = strNew(sliceMake(text, (size_t)(equal - text)));
         const clusterNode *node = clusterNodesFind(&m->nodes, strText(&id));
-        bool found = node && !node->is_replica;
+        bool found = node != NULL;
         if (!found) managerPrint(m, LEVEL_ERROR, "*** No such primary node %s\n", strText(&id));
         strFree(&id);
         if (!found) return false;

@@ -236,6 +236,29 @@ static void gossip_and_extensions_reach_another_map(void **state) {
     strFree(&bytes);
 }
 
+/* A MEET of an unknown node: the nodes that it tells of are taken at once, its reports are not. */
+static void gossip_of_a_node_to_be_met_adds_nodes(void **state) {
+    const gossipRules tells = {.percent = 100};
+    message m;
+    str bytes = STR_EMPTY;
+    clusterMap other;
+    clusterMapInit(&other, 0);
+    clusterNode *known = addNode(&other, 2);
+    clusterMapSetText(&map, &a->ip, SLICE("10.0.0.2"));
+    clusterMapSetPort(&map, &a->bus_port, 17001);
+    a->is_connected = true;
+    clusterMapSetFlags(&map, b, NODE_FAILED, 0);
+    gossipWrite(&bytes, &map, &tells, MESSAGE_MEET, NULL, false);
+    assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
+    gossipReadMeet(&other, &m, &tells, 0);
+    assert_non_null(clusterMapFind(&other, clusterNodeId(a)));
+    assert_int_equal(other.node_count, 3);
+    assert_int_equal(known->report_count, 0);
+    assert_map_valid(&other);
+    clusterMapClear(&other);
+    strFree(&bytes);
+}
+
 /* A text that would damage the configuration file of every other node. */
 static void invalid_texts_of_others_are_ignored(void **state) {
     message m;
@@ -321,6 +344,7 @@ int test_failure(void) {
         CASE(newer_pong_times_of_others_count_unless_they_are_in_the_future),
         CASE(all_suspected_nodes_are_told),
         CASE(gossip_and_extensions_reach_another_map),
+        CASE(gossip_of_a_node_to_be_met_adds_nodes),
         CASE(invalid_texts_of_others_are_ignored),
         CASE(forgotten_primary_fails_if_it_cannot_be_reached),
         CASE(silent_primary_is_in_the_shard_of_its_replica),
