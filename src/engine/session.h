@@ -69,6 +69,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by on_session */
 #define SESSION_SLOT_EXPORT SESSION_BIT(31)  /* sends slots to another node: no limits of clients */
 #define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */
+#define SESSION_EVER_AUTHENTICATED SESSION_BIT(34) /* since the connection began; for modules */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells
  * nothing of the keyspace. Cleared by who looks at it (repl/held_output.c). */
 #define SESSION_REFUSED SESSION_BIT(33)
