@@ -134,7 +134,7 @@ static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
         serverEventSignal(&(serverEvent){
             .kind = SERVER_ACL_REFUSAL,
             .acl_refusal = {.request = c, .what = kinds[verdict], .object = object}});
-    if (c->origin == ORIGIN_SCRIPT) {
+    if (c->origin == ORIGIN_SCRIPT && !(c->flags & CTX_BY_ENGINE)) {
         replyRefusedInScript(c, verdict);
     } else if (c->flags & CTX_IN_MULTI) {
         replyRefusedInExec(c, verdict);

@@ -62,7 +62,7 @@ void aclLogReset(void) {
 }
 
 static const char *contextOf(const ctx *c) {
-    if (c->origin == ORIGIN_SCRIPT) return "lua";
+    if (c->origin == ORIGIN_SCRIPT) return c->flags & CTX_BY_ENGINE ? "script" : "lua";
     if (c->origin == ORIGIN_MODULE) return "module";
     return c->flags & CTX_IN_MULTI || c->who->flags & SESSION_IN_MULTI ? "multi" : "toplevel";
 }

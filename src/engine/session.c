@@ -91,7 +91,8 @@ void sessionClear(session *s) {
 void sessionReset(session *s) {
     const uint64_t lasting = SESSION_PENDING | SESSION_UNIX_SOCKET | SESSION_LOCAL |
                              SESSION_IN_BATCH | SESSION_CLOSE_SOON | SESSION_CLOSE_NOW |
-                             SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT;
+                             SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT |
+                             SESSION_EVER_AUTHENTICATED;
     hooksSessionEvent(s, SESSION_WAS_RESET);
     transactionFree(s);
     s->flags &= lasting;
@@ -166,6 +167,7 @@ void sessionSetAuthenticated(session *s, user *user, bool yes) {
     userMoveSession(s, user);
     if (yes) {
         s->flags |= SESSION_AUTHENTICATED;
+        if (user && !(s->flags & SESSION_INTERNAL)) s->flags |= SESSION_EVER_AUTHENTICATED;
     } else {
         s->flags &= ~SESSION_AUTHENTICATED;
     }

@@ -70,6 +70,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_SLOT_EXPORT SESSION_BIT(31)  /* sends slots to another node: no limits of clients */
 #define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */
 #define SESSION_PENDING_LATER SESSION_BIT(34) /* is in the list of those that are written later */
+#define SESSION_EVER_AUTHENTICATED SESSION_BIT(35) /* since the connection began; for modules */
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells

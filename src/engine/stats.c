@@ -110,16 +110,27 @@ static void printStats(str *out) {
     strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
 }
 
+/* Appends a field of INFO that begins with a name of others, so that it remains one field. */
+static void appendName(str *out, const char *prefix, slice name) {
+    strAppendText(out, prefix);
+    size_t start = out->len;
+    strAppendSlice(out, name);
+    for (size_t i = start; i < out->len; i++) {
+        char ch = out->ptr[i];
+        if (ch == '#' || ch == ':' || ch == '\r' || ch == '\n') out->ptr[i] = '_';
+    }
+}
+
 static void printCommandstats(str *out) {
     for (int id = 0; id < commandIdCount(); id++) {
         const command *cmd = commandById(id);
         if (!cmd->calls && !cmd->rejected && !cmd->failed) continue;
         uint64_t usec = cmd->usec_ns / 1000;
+        appendName(out, "cmdstat_", cmd->name);
         strAppendFormat(
             out,
-            "cmdstat_%.*s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu\r\n",
-            (int)cmd->name.len, cmd->name.ptr, (unsigned long long)cmd->calls,
-            (unsigned long long)usec,
+            ":calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu\r\n",
+            (unsigned long long)cmd->calls, (unsigned long long)usec,
             cmd->calls ? (double)cmd->usec_ns / 1000.0 / (double)cmd->calls : 0.0,
             (unsigned long long)cmd->rejected, (unsigned long long)cmd->failed);
     }
@@ -133,8 +144,8 @@ static int compareCodes(const void *a, const void *b) {
 static void printErrorstats(str *out) {
     qsort(stats.errors, (size_t)stats.error_count, sizeof(errorCount), compareCodes);
     for (int i = 0; i < stats.error_count; i++) {
-        strAppendFormat(out, "errorstat_%s:count=%llu\r\n", stats.errors[i].code,
-                        (unsigned long long)stats.errors[i].count);
+        appendName(out, "errorstat_", sliceOf(stats.errors[i].code));
+        strAppendFormat(out, ":count=%llu\r\n", (unsigned long long)stats.errors[i].count);
     }
     if (stats.errors_overflow) {
         strAppendFormat(out, "errorstat_ERRORSTATS_OVERFLOW:count=%llu\r\n",
@@ -146,7 +157,8 @@ static void printLatencystats(str *out) {
     for (int id = 0; id < commandIdCount(); id++) {
         const command *cmd = commandById(id);
         if (!cmd->latency) continue;
-        strAppendFormat(out, "latency_percentiles_usec_%.*s:", (int)cmd->name.len, cmd->name.ptr);
+        appendName(out, "latency_percentiles_usec_", cmd->name);
+        strAppendByte(out, ':');
         for (int i = 0; i < engineConf.latency_percentile_count; i++) {
             double percent = engineConf.latency_percentiles[i];
             char name[NUMBER_TEXT_MAX];

@@ -86,6 +86,7 @@ static uint64_t clientFlags(const session *s) {
         {s->flags & SESSION_REPLICA, VALKEYMODULE_CLIENTINFO_FLAG_REPLICA},
         {s->flags & SESSION_MONITOR, VALKEYMODULE_CLIENTINFO_FLAG_MONITOR},
         {s->flags & SESSION_AUTHENTICATED, VALKEYMODULE_CLIENTINFO_FLAG_AUTHENTICATED},
+        {s->flags & SESSION_EVER_AUTHENTICATED, VALKEYMODULE_CLIENTINFO_FLAG_EVER_AUTHENTICATED},
     };
     uint64_t all = 0;
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {

@@ -93,7 +93,9 @@ static void compileCode(ValkeyModuleCtx *x, void *arg) {
 static bool compileAll(compilePart *p, str *error) {
     contextRun(p->vm->of->owner, 0, compileCode, p);
     if (p->functions && p->count) return true;
-    slice text = p->error ? moduleStringSlice(p->error) : SLICE("the engine has not said why");
+    slice text =
+        p->functions ? SLICE("No functions registered") : SLICE("the engine has not said why");
+    if (p->error) text = moduleStringSlice(p->error);
     strAppendSlice(error, text);
     if (p->error) moduleStringRelease(p->error);
     memFree(p->functions);

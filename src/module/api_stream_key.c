@@ -106,6 +106,13 @@ int apiStreamDelete(ValkeyModuleKey *key, ValkeyModuleStreamID *id) {
     return VALKEYMODULE_OK;
 }
 
+/* The work of one approximate trim is bounded, as for XTRIM: 100 full nodes. 0: nodes have no such
+ * limit. */
+static uint64_t approximateMax(void) {
+    uint64_t entries = rdbLimitsNow()->stream.node_entries;
+    return entries > INT64_MAX / 100 ? INT64_MAX : entries * 100;
+}
+
 static long long trim(ValkeyModuleKey *k, int flags, streamTrimRule rule) {
     stream *s = NULL;
     int error = streamForWrite(k, &s);
@@ -115,6 +122,7 @@ static long long trim(ValkeyModuleKey *k, int flags, streamTrimRule rule) {
         return -1;
     }
     rule.whole_nodes = flags & VALKEYMODULE_STREAM_TRIM_APPROX;
+    if (rule.whole_nodes) rule.max_removed = approximateMax();
     hotCheck(s);
     uint64_t removed = streamTrim(s, &rule);
     k->changed |= removed > 0;

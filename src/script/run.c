@@ -200,11 +200,19 @@ const gate scriptRulesGate = {
 
 /* Replies why the command may not run in any script; false if it may. */
 static bool isRefused(ctx *c) {
-    if (!commandArityFits(c->cmd, c->argc)) {
+    bool by_engine = c->flags & CTX_BY_ENGINE;
+    if (by_engine && !commandArityFits(c->cmd, c->argc)) {
+        replyErrorArity(c);
+    } else if (!commandArityFits(c->cmd, c->argc)) {
         scriptReplyError(c, SLICE("ERR Wrong number of args calling command from script"), false);
     } else if (c->cmd->flags & CMD_NOSCRIPT &&
                (engineDeniedInScripts() || c->cmd->spec->categories & 1u << CAT_SCRIPTING)) {
-        scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
+        if (by_engine) {
+            replyErrorFormat(c, "ERR command '%.*s' is not allowed on script mode",
+                             (int)c->cmd->name.len, c->cmd->name.ptr);
+        } else {
+            scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
+        }
     } else {
         return false;
     }
@@ -227,7 +235,7 @@ static void replyUnknown(ctx *c) {
 }
 
 /* Runs the command; false: it was refused. */
-static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out) {
+static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out, bool by_engine) {
     ctx c;
     ctxInitInner(&c, run->caller);
     c.db = c.who->db; /* the script may have selected another one */
@@ -241,8 +249,13 @@ static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out)
     c.out = out;
     bool rejected = true;
     filteredRequest *filtered = requestFilterInner(&c);
+    if (by_engine) c.flags |= CTX_BY_ENGINE;
     if (!executeResolveInner(&c)) {
-        replyUnknown(&c);
+        if (by_engine) {
+            executeInner(&c); /* replies what is unknown */
+        } else {
+            replyUnknown(&c);
+        }
     } else if (unlikely(isRefused(&c))) {
         executeCountRejected(&c);
     } else {
@@ -257,7 +270,7 @@ static bool runCommand(scriptRun *run, const slice *argv, int argc, outbuf *out)
 void scriptRunCommandTo(scriptRun *run, const slice *argv, int argc, outbuf *out) {
     hotCheck(threadIsMain());
     hotCheck(argc > 0);
-    (void)runCommand(run, argv, argc, out); /* the reply says whether it was refused */
+    (void)runCommand(run, argv, argc, out, true); /* the reply says whether it was refused */
 }
 
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
@@ -267,7 +280,7 @@ void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *si
     if (unlikely(debug != NULL)) sink = debugCommandBegins(debug, argv, argc, sink);
     outbuf out;
     outbufInitSink(&out, sink);
-    bool ran = runCommand(run, argv, argc, &out);
+    bool ran = runCommand(run, argv, argc, &out, false);
     outbufClear(&out);
     if (unlikely(debug != NULL)) debugCommandEnds(debug, !ran);
 }

@@ -66,5 +66,6 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     ValkeyModule_SubscribeToKeyspaceEvents(
         ctx, VALKEYMODULE_NOTIFY_EXPIRED | VALKEYMODULE_NOTIFY_EVICTED, onEvent);
     return ValkeyModule_CreateCommand(ctx, "calls.run", run, "allow-stale", 0, 0, 0) ||
-           ValkeyModule_CreateCommand(ctx, "calls.jobs", jobs, "", 0, 0, 0);
+           ValkeyModule_CreateCommand(ctx, "calls.jobs", jobs, "", 0, 0, 0) ||
+           ValkeyModule_CreateCommand(ctx, "calls:odd#name", jobs, "", 0, 0, 0);
 }

@@ -89,7 +89,8 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     if (ValkeyModule_Init(ctx, "clients", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "", 0, 0, 0))
+        const char *words = commands[i].func == me ? "no-auth" : "";
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, words, 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;

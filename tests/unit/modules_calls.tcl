@@ -52,6 +52,15 @@ start_server {overrides {enable-module-command yes enable-protected-configs yes}
         assert_equal {bob {}} [list [$c calls.run EC acl whoami] [$c calls.run E acl whoami]]
     }
 
+    test {names in fields of INFO have no character that ends the name of a field} {
+        r config resetstat
+        r calls:odd#name 0
+        catch {r eval {return server.error_reply("A#B:C text")} 0}
+        assert_match {calls=1,*} [info_field cmdstat_calls_odd_name]
+        assert_match {p50=*} [info_field latency_percentiles_usec_calls_odd_name]
+        assert_equal count=1 [info_field errorstat_A_B_C]
+    }
+
     test {a script that a script runs by a module is refused} {
         set nested {return server.pcall('calls.run', 'E', 'eval', 'return 1', 0).err}
         assert_equal {ERR This Valkey command is not allowed from script} [r eval $nested 0]

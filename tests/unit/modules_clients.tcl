@@ -37,6 +37,22 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         r select 0
     }
 
+    test {a client that was logged in once is flagged so, also after RESET} {
+        r acl setuser default resetpass >secret
+        set c [respConnect [srv host] [srv port] 2]
+        set logged_in {{c} {expr {[lindex [$c clients.me] 6] & (2048 | 4096)}}}
+        assert_equal 0 [apply $logged_in $c]
+        $c auth secret
+        assert_equal [expr {2048 | 4096}] [apply $logged_in $c]
+        $c reset
+        assert_equal 4096 [apply $logged_in $c]
+        r acl setuser default nopass
+        $c -close
+        set c [respConnect [srv host] [srv port] 2]
+        assert_equal [expr {2048 | 4096}] [apply $logged_in $c]
+        $c -close
+    }
+
     test {a name is set by id} {
         assert_equal OK [r clients.name [r client id] other]
         assert_equal other [r client getname]

@@ -16,6 +16,25 @@ start_server {overrides {enable-module-command yes}} {
         assert_error {ERR Could not find scripting engine 'other'} {r eval "#!other\nGET a" 0}
     }
 
+    test {commands of a script that are refused get the errors of commands, not those of Lua} {
+        r acl setuser bob on nopass ~x* +@all -append
+        r acl log reset
+        set c [connect]
+        $c auth bob x
+        foreach {line error} {
+            {ACL WHOAMI} {ERR command 'acl|whoami' is not allowed on script mode}
+            GET {ERR wrong number of arguments for 'get' command}
+            NOSUCH {ERR unknown command 'NOSUCH', with args beginning with: }
+            {ACL NOSUCH} {ERR unknown subcommand 'NOSUCH'. Try ACL HELP.}
+            {APPEND x a} {NOPERM User bob has no permissions to run the 'append' command}
+            {GET other} {NOPERM No permissions to access a key}
+        } {
+            catch {$c eval "#!steps\n$line" 0} got
+            assert_equal $error $got
+        }
+        assert_equal {script script} [lmap entry [r acl log] {dict get $entry context}]
+    }
+
     test {FUNCTION LOAD, FCALL, LIST, STATS, DUMP and RESTORE} {
         assert_equal lib [r function load "#!steps name=lib\nfunction put\nSET KEY1 ARG1\nfunction take\nGET KEY1"]
         assert_equal OK [r fcall put 1 key w]

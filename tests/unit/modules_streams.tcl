@@ -84,6 +84,16 @@ start_server {overrides {enable-module-command yes save {} appendonly no}} {
         assert_equal 1 [r xlen s]
     }
 
+    test {an approximate trim removes at most 100 full nodes} {
+        r config set stream-node-max-entries 1
+        for {set i 1} {$i <= 250} {incr i} {r xadd many $i-1 f v}
+        assert_equal {100 0} [r streams.trim many $both 1 length 10]
+        assert_equal {100 0} [r streams.trim many $both 1 id 240-1]
+        assert_equal {40 0} [r streams.trim many $both 0 length 10]
+        r config set stream-node-max-entries 100
+        r del many
+    }
+
     test {an iteration goes on when its entries are deleted, and meets what is added} {
         r del d
         for {set i 1} {$i <= 250} {incr i} {r xadd d $i-1 f $i g [expr {-$i}]}
