@@ -316,7 +316,7 @@ static void takeReply(migration *m, const replyEvent *e) {
         return;
     }
     migrateKey *k = &m->keys[m->next_reply];
-    if (--k->replies > 0) return; /* of ASKING */
+    if (--k->replies > 0) return;               /* of ASKING */
     if (k->there && e->kind == REPLY_INTEGER) { /* RESTORE has no such reply */
         fail(m);
         return;
