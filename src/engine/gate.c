@@ -13,7 +13,7 @@ static struct {
     const gate *list[GATES_MAX];
     int count;
     uint64_t again;
-    uint64_t waived_for_writers;
+    uint64_t waived_for_writers, of_writers;
     uint64_t of_stale_data;
     uint64_t of_origin[ORIGIN_COUNT];
 } gates;
@@ -22,12 +22,14 @@ void gateInstall(const gate *const *order, int count) {
     hotCheck(threadIsMain());
     check(count <= GATES_MAX);
     gates.again = 0;
-    gates.waived_for_writers = gates.of_stale_data = 0;
+    gates.waived_for_writers = gates.of_writers = gates.of_stale_data = 0;
     memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= UINT64_C(1) << i;
         if (order[i]->waived_for_writer) gates.waived_for_writers |= UINT64_C(1) << i;
+        if (order[i]->waived_for_writer || order[i]->asked_of_writers)
+            gates.of_writers |= UINT64_C(1) << i;
         if (order[i]->of_stale_data) gates.of_stale_data |= UINT64_C(1) << i;
         uint64_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
         for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
@@ -82,7 +84,7 @@ uint64_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
 
 gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt) {
     hotCheck(c->origin < ORIGIN_COUNT);
-    uint64_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
+    uint64_t applies = gates.of_origin[c->origin] & gates.of_writers;
     return gatesAdmit(c, engineHot.armed & applies & ~exempt);
 }
 

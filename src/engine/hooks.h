@@ -30,6 +30,7 @@ typedef struct gate {
     /* Evaluate it again for each command that EXEC runs, because the result may have changed. */
     bool again;
     bool waived_for_writer; /* does not stop a script between its writes: gatesWaivedForWriters() */
+    bool asked_of_writers;  /* asked at the start of a script that may write, and of its commands */
     bool of_stale_data;     /* refuses what lacks CMD_STALE: see gatesAdmitStale() */
     uint32_t origins;       /* origins it applies to; 0: GATE_FOR_USERS */
     void (*refuse_script)(ctx *c); /* replies the error of gatesAdmitScript(); NULL: not asked */

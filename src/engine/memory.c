@@ -210,7 +210,9 @@ const gate memoryGate = {.name = "memory",
                          /* A replica that does not ignore maxmemory; an import then fails. */
                          .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
-uint64_t memoryGateMask(void) {
+uint64_t memoryGateMask(void) { return gateMask(&memoryGate); }
+
+uint64_t memoryGatesOfStart(void) {
     return gateMask(&memoryGate) | (quotaCount() ? gateMask(&quotaGate) : 0);
 }
 

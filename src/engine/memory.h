@@ -15,8 +15,10 @@
 /* Refuses commands that may need memory, including those queued by MULTI, while no key can be
  * evicted. */
 extern const gate memoryGate;
-/* The bits of that gate and of quota.h's, for commands that may exceed limits. */
+/* The bit of that gate, for commands that may exceed maxmemory. */
 uint64_t memoryGateMask(void);
+/* With that of quota.h, too: for scripts with allow-oom, whose commands are asked one by one. */
+uint64_t memoryGatesOfStart(void);
 
 /* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms
  * the gate if no key is left to evict. Only if engineHot.memory_limited. */

@@ -23,7 +23,7 @@ struct quota {
     uint64_t limit; /* bytes, not 0 */
     account *account;
     uint64_t evicted, refused;
-    bool full; /* over the limit, and no key may be evicted */
+    bool full; /* before this batch: over the limit, and no key may be evicted */
 };
 
 static struct {
@@ -68,7 +68,7 @@ static void arm(bool on) {
 
 bool quotasKeep(int64_t length_us) {
     hotCheck(threadIsMain());
-    bool full = false, timed_out = false;
+    bool timed_out = false;
     int64_t deadline_us = -1;
     for (int i = 0; i < quotas.count; i++) {
         quota *q = quotas.list[i];
@@ -79,10 +79,9 @@ bool quotasKeep(int64_t length_us) {
             deadline_us = length_us < INT64_MAX - now_us ? now_us + length_us : INT64_MAX;
         }
         q->full = !evictFrom(q, deadline_us);
-        full |= q->full;
         timed_out |= !q->full && !fits(q);
     }
-    arm(full);
+    arm(quotas.count > 0);
     return timed_out;
 }
 
@@ -95,9 +94,86 @@ void quotasDisarm(void) {
 
 static bool isMove(const commandSpec *spec) { return !strcmp(spec->name, "move"); }
 
-/* MOVE needs no memory, but the database that it moves to does. */
+/* Commands that change keys and cannot make them larger, but for a time of 8 bytes in a key. All
+ * others that change keys are limited, whatever they are called by. */
+static bool onlyFrees(const commandSpec *spec) {
+    static const char *const names[] = {"blmpop",
+                                        "blpop",
+                                        "brpop",
+                                        "bzmpop",
+                                        "bzpopmax",
+                                        "bzpopmin",
+                                        "del",
+                                        "delconsumer",
+                                        "delete",
+                                        "delex",
+                                        "delifeq",
+                                        "delprefix",
+                                        "destroy",
+                                        "expire",
+                                        "expireat",
+                                        "flush",
+                                        "flushall",
+                                        "flushdb",
+                                        "flushslot",
+                                        "getdel",
+                                        "getex",
+                                        "hdel",
+                                        "hgetdel",
+                                        "hpersist",
+                                        "lmpop",
+                                        "lpop",
+                                        "lrem",
+                                        "ltrim",
+                                        "migrate",
+                                        "persist",
+                                        "pexpire",
+                                        "pexpireat",
+                                        "rpop",
+                                        "setid",
+                                        "spersist",
+                                        "spop",
+                                        "srem",
+                                        "swapdb",
+                                        "unlink",
+                                        "xack",
+                                        "xackdel",
+                                        "xdel",
+                                        "xdelex",
+                                        "xtrim",
+                                        "zmpop",
+                                        "zpersist",
+                                        "zpopmax",
+                                        "zpopmin",
+                                        "zrem",
+                                        "zremrangebylex",
+                                        "zremrangebyrank",
+                                        "zremrangebyscore"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!strcmp(spec->name, names[i])) return true;
+    }
+    return false;
+}
+
 static bool mayNeedMemory(const commandSpec *spec) {
-    return spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE) || isMove(spec);
+    if (spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE)) return true;
+    return spec->flags & CMD_WRITE && !onlyFrees(spec);
+}
+
+/* True if the keys take more than the request of `c` may meet. */
+static bool isFull(const quota *q, const ctx *c) {
+    const uint64_t bytes = accountBytes(q->account);
+    if (likely(bytes <= q->limit)) return false;
+    /* Eviction makes room before the next batch. What has begun within the limit goes on, so that a
+     * script or transaction is not half applied, but not without a bound. */
+    evictRule rule;
+    bool evicts = q->db_id >= 0 && !q->full && memoryEvictRule(&rule);
+    bool inner = c->flags & CTX_IN_MULTI || c->origin != ORIGIN_CLIENT;
+    if (evicts || (inner && !q->full)) return bytes / 2 > q->limit;
+    /* Those that Valkey never refuses for lack of memory get some more: without reading from a full
+     * stream, it would remain full. */
+    bool extra = (c->cmd->flags & (CMD_DENYOOM | CMD_WRITE)) == CMD_WRITE && !isMove(c->cmd->spec);
+    return !extra || bytes - q->limit > q->limit / 8;
 }
 
 /* The database in an argument; `otherwise` if there is none of that number. */
@@ -117,6 +193,7 @@ static int targetOf(const command *cmd, const slice *argv, int argc, int selecte
 }
 
 typedef struct queueLook {
+    const ctx *exec;
     int selected;
     quota *full; /* the first one that would be written to */
 } queueLook;
@@ -130,13 +207,13 @@ static bool lookAtQueued(void *arg, const command *cmd, const slice *argv, int a
     bool is_script = cmd->spec->categories & 1u << CAT_SCRIPTING;
     if (!(cmd->flags & CMD_DENYOOM) && !isMove(cmd->spec) && !is_script) return true;
     quota *q = quotaOf(targetOf(cmd, argv, argc, look->selected));
-    if (q && q->full) look->full = q;
+    if (q && isFull(q, look->exec)) look->full = q;
     return !look->full;
 }
 
 /* What EXEC would write to. A script counts if some queued request may need memory. */
 static quota *fullQuotaOfQueue(const ctx *c) {
-    queueLook look = {.selected = c->who->db_id};
+    queueLook look = {.exec = c, .selected = c->who->db_id};
     (void)transactionEach(c->who, lookAtQueued, &look); /* the result is in `look` */
     return look.full;
 }
@@ -149,17 +226,20 @@ static quota *fullDatabase(const ctx *c) {
                   !(c->flags & CTX_IN_MULTI);
     if (queued) return NULL;
     quota *q = quotaOf(targetOf(c->cmd, c->argv, c->argc, dbId(c->db)));
-    return q && q->full ? q : NULL;
+    return q && isFull(q, c) ? q : NULL;
 }
 
 static quota *fullUser(const ctx *c) {
     hotCheck(c->who);
     quota *q = c->who->user ? c->who->user->quota : NULL;
-    if (!q || !q->full || isMove(c->cmd->spec)) return NULL;
+    if (!q || isMove(c->cmd->spec) || !isFull(q, c)) return NULL;
     return c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_DENYOOM) ? NULL : q;
 }
 
+/* Measures what earlier commands of the batch, script or transaction have changed. */
 static gateVerdict admit(ctx *c) {
+    hotCheck(quotas.count > 0);
+    accountsSettle();
     quota *q = fullDatabase(c);
     if (q) {
         replyError(c, SLICE("OOM command not allowed when the database > 'db-maxmemory'."));
@@ -176,7 +256,8 @@ static gateVerdict admit(ctx *c) {
 const gate quotaGate = {.name = "db-memory",
                         .selects = mayNeedMemory,
                         .admit = admit,
-                        .waived_for_writer = true,
+                        .again = true,
+                        .asked_of_writers = true,
                         .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
 /* ------------------------------------------------------------------ users */

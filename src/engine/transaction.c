@@ -135,7 +135,7 @@ static gateVerdict queueForExec(ctx *c) {
     session *s = c->who;
     uint64_t flags = transactionFlagsOf(c);
     if (runsScript(c)) {
-        uint64_t exempt = flags & CMD_DENYOOM ? 0 : memoryGateMask();
+        uint64_t exempt = flags & CMD_DENYOOM ? 0 : memoryGatesOfStart();
         if (flags & CMD_WRITE && gatesAdmitWriter(c, exempt) != GATE_PASS) return GATE_REFUSED;
         bool needs_fresh = c->cmd->flags & CMD_STALE && !(flags & CMD_STALE);
         if (needs_fresh && gatesAdmitStale(c) != GATE_PASS) return GATE_REFUSED;

@@ -172,7 +172,7 @@ static uint64_t exemptGates(unsigned flags) {
     bool minds_memory = flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM;
     uint64_t memory = minds_memory ? 0 : memoryGateMask();
     if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return memory;
-    uint64_t asked = gateMask(&clusterRedirectGate) | (minds_memory ? memoryGateMask() : 0);
+    uint64_t asked = gateMask(&clusterRedirectGate) | (minds_memory ? memoryGatesOfStart() : 0);
     return ~asked;
 }
 

@@ -265,11 +265,18 @@ static void trackerFree(tracker *t) {
     memFree(t);
 }
 
+/* The session that receives the invalidations does not see this end: without a message it would go
+ * on using what it has cached, and hear nothing of changes. */
+static void tellTarget(tracker *t) {
+    if (t->flags & TRACK_ON && t->target && t->target != t->who) invalidate(t, NULL, -1);
+}
+
 void trackingOnSession(session *s, sessionEvent e) {
     hotCheck(threadIsMain());
     if (e == SESSION_ENDING) targetEnded(s);
     tracker *t = trackerOf(s);
     if (!t) return;
+    if (e == SESSION_ENDING || e == SESSION_WAS_RESET) tellTarget(t);
     if (e == SESSION_ENDING) {
         trackerFree(t);
     } else if (e == SESSION_WAS_RESET) {

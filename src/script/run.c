@@ -65,8 +65,8 @@ static bool isAdmitted(const scriptRun *run, ctx *c) {
     if (by_module && has_header && gatesAdmitScript(c, may_write, needs_fresh) != GATE_PASS)
         return false;
     bool is_misused = may_write && run->is_read_only;
-    if (may_write && !(by_module && is_misused) &&
-        gatesAdmitWriter(c, exemptFromMemory(run, c)) != GATE_PASS)
+    uint64_t exempt = exemptFromMemory(run, c) ? memoryGatesOfStart() : 0;
+    if (may_write && !(by_module && is_misused) && gatesAdmitWriter(c, exempt) != GATE_PASS)
         return false;
     if (needs_fresh && gatesAdmitStale(c) != GATE_PASS) return false;
     if (!is_misused) return true;

@@ -165,7 +165,8 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         assert_error "$db_full*" {r eval {return redis.call('set', 'a', 1)} 0}
         assert_error "*$db_full*" {r eval "#!lua\nreturn redis.call('get', 'a')" 0}
         assert_equal {} [r eval "#!lua flags=no-writes\nreturn redis.call('get', 'a')" 0]
-        assert_equal OK [r eval "#!lua flags=allow-oom\nreturn redis.call('set', 'oom', 1)" 0]
+        assert_error "$db_full*" {r eval "#!lua flags=allow-oom\nreturn redis.call('set', 'oom', 1)" 0}
+        assert_equal 1 [r eval "#!lua flags=allow-oom\nreturn redis.call('del', 'key:1')" 0]
         r config set db-maxmemory "3 1mb"
         assert_equal OK [r set a 1]
     }
@@ -309,6 +310,148 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         $alice -close
         $bob -close
         wait_for_condition 400 20 {![string match *user_maxmemory* [r info memory]]}
+    }
+
+    # Requests that are refused when the keys of the user are full, and those that are not because they only free.
+    proc requests_that_grow {} {
+        return {
+            append {append t:s x} bitfield {bitfield t:s set u8 0 1} bitop {bitop not t:d t:s} blmove {blmove t:l t:m left left 1}
+            brpoplpush {brpoplpush t:l t:m 1} copy {copy t:s t:n} decr {decr t:n} decrby {decrby t:n 1} geoadd {geoadd t:g 1 1 a}
+            georadius {georadius t:g 1 1 1 m store t:d} georadiusbymember {georadiusbymember t:g a 1 m store t:d}
+            geosearchstore {geosearchstore t:d t:g fromlonlat 1 1 byradius 1 m} getset {getset t:s x} hincrby {hincrby t:h n 1}
+            hincrbyfloat {hincrbyfloat t:h n 1} hmset {hmset t:h n 1} hset {hset t:h n 1} hsetex {hsetex t:h ex 10 fields 1 n 1}
+            hsetnx {hsetnx t:h n 1} incr {incr t:n} incrby {incrby t:n 1} incrbyfloat {incrbyfloat t:n 1} linsert {linsert t:l before a x}
+            lmove {lmove t:l t:m left left} lpush {lpush t:l x} lpushx {lpushx t:l x} lset {lset t:l 0 x} mset {mset t:n 1}
+            msetex {msetex 1 t:n 1} msetnx {msetnx t:n 1} pfadd {pfadd t:p x} pfdebug {pfdebug todense t:p} pfmerge {pfmerge t:p t:p}
+            psetex {psetex t:n 1000 x} restore {restore t:n 0 x} restore-asking {restore-asking t:n 0 x} rpoplpush {rpoplpush t:l t:m}
+            rpush {rpush t:l x} rpushx {rpushx t:l x} sadd {sadd t:e x} saddex {saddex t:e ex 10 members 1 x} sdiffstore {sdiffstore t:d t:e}
+            set {set t:n x} setbit {setbit t:s 1 1} setex {setex t:n 10 x} setnx {setnx t:n x} setrange {setrange t:s 10 x}
+            sexpire {sexpire t:e 10 members 1 a} sexpireat {sexpireat t:e 9999999999 members 1 a} sinterstore {sinterstore t:d t:e}
+            sort {sort t:l alpha store t:d} spexpire {spexpire t:e 10000 members 1 a} spexpireat {spexpireat t:e 9999999999999 members 1 a}
+            sunionstore {sunionstore t:d t:e} xadd {xadd t:x * a b} xgroup|create {xgroup create t:x new 0}
+            xgroup|createconsumer {xgroup createconsumer t:x g new} xsetid {xsetid t:x 99-0} zadd {zadd t:z 1 x} zaddex {zaddex t:z ex 10 members 1 1 x}
+            zdiffstore {zdiffstore t:d 1 t:z} zexpire {zexpire t:z 10 members 1 a} zexpireat {zexpireat t:z 9999999999 members 1 a}
+            zincrby {zincrby t:z 1 x} zinterstore {zinterstore t:d 1 t:z} zpexpire {zpexpire t:z 10000 members 1 a}
+            zpexpireat {zpexpireat t:z 9999999999999 members 1 a} zrangestore {zrangestore t:d t:z 0 -1} zunionstore {zunionstore t:d 1 t:z}
+            cl.throttle {cl.throttle t:n 1 1 1} function|load {function load x} function|restore {function restore x}
+            hexpire {hexpire t:h 10 fields 1 a} hexpireat {hexpireat t:h 9999999999 fields 1 a} hpexpire {hpexpire t:h 10000 fields 1 a}
+            hpexpireat {hpexpireat t:h 9999999999999 fields 1 a} hgetex {hgetex t:h ex 10 fields 1 a} rename {rename t:s t:n}
+            renamenx {renamenx t:s t:n} smove {smove t:e t:f a} xautoclaim {xautoclaim t:x g new 0 0} xclaim {xclaim t:x g new 0 1-1 force}
+            xreadgroup {xreadgroup group g new streams t:x >}
+        }
+    }
+    proc commands_that_free {} {
+        return {
+            blmpop blpop brpop bzmpop bzpopmax bzpopmin cluster|flushslot del delex delifeq delprefix expire expireat flushall flushdb
+            function|delete function|flush getdel getex hdel hgetdel hpersist lmpop lpop lrem ltrim migrate move persist pexpire pexpireat
+            rpop spersist spop srem swapdb unlink xack xackdel xdel xdelex xgroup|delconsumer xgroup|destroy xgroup|setid xtrim zmpop
+            zpersist zpopmax zpopmin zrem zremrangebylex zremrangebyrank zremrangebyscore
+        }
+    }
+    proc names_of_writers {commands} {
+        set names {}
+        foreach c $commands {
+            if {[llength [lindex $c 9]]} {
+                lappend names {*}[names_of_writers [lindex $c 9]]
+            } elseif {"write" in [lindex $c 2]} {
+                lappend names [lindex $c 0]
+            }
+        }
+        return $names
+    }
+    # A user without a selected database of her own, whose keys are full, and her client.
+    proc full_tenant {limit} {
+        fresh noeviction
+        r select 0
+        r acl setuser tenant reset on nopass ~t:* +@all maxmemory=$limit
+        r set t:s x
+        r rpush t:l a b
+        r hset t:h a 1 b 2
+        r sadd t:e a b
+        r zadd t:z 1 a 2 b
+        r geoadd t:g 1 1 a
+        r pfadd t:p a
+        r xgroup create t:x g 0 mkstream
+        r xadd t:x 1-1 a b
+        set tenant [connect]
+        $tenant auth tenant x
+        return $tenant
+    }
+
+    test {every write command is refused if the keys of its user are full, or only frees} {
+        set tenant [full_tenant 100kb]
+        set growing [requests_that_grow]
+        assert_equal [lsort [list {*}[dict keys $growing] {*}[commands_that_free]]] [lsort [names_of_writers [r command]]]
+        r set t:big [string repeat x 150000]
+        dict for {name request} $growing {
+            set ways [list $request]
+            if {[lindex $request 0] ni {function pfdebug restore-asking}} {
+                foreach text {"" "#!lua flags=allow-oom\n" "redis.call('del', 't:none') "} {
+                    lappend ways [list eval "${text}return redis.call(unpack(ARGV))" 0 {*}$request]
+                }
+            }
+            foreach way $ways {
+                if {![catch {$tenant {*}$way} error] || ![string match "OOM *" $error]} {fail "$way: $error"}
+            }
+            $tenant multi
+            catch {$tenant {*}$request}
+            catch {$tenant exec} error
+            if {![string match "*OOM *" $error] && ![string match EXECABORT* $error]} {fail "MULTI, $request: $error"}
+        }
+        assert_equal 0 [r exists t:n t:d t:m t:f]
+        foreach request {
+            {getex t:s ex 100} {expire t:s 100} {persist t:s} {hdel t:h b} {srem t:e b} {zrem t:z b} {lpop t:l} {xdel t:x 1-1} {xack t:x g 1-1}
+            {xtrim t:x maxlen 0} {xgroup destroy t:x g} {spop t:e} {unlink t:z} {getdel t:s} {del t:big}
+        } {$tenant {*}$request}
+        assert_equal OK [$tenant set t:n x]
+        r acl deluser tenant
+    }
+
+    test {what frees only later may go on a little, and what has begun within the limit to twice of it} {
+        set tenant [full_tenant 100kb]
+        # A full queue can be read and emptied.
+        for {set i 2} {![catch {$tenant xadd t:x $i-1 a [string repeat x 1000]}]} {incr i} {}
+        assert_error OOM* {$tenant xadd t:x * a b}
+        while {[set entries [$tenant xreadgroup group g c count 5 streams t:x >]] ne ""} {
+            foreach entry [lindex [expr {[resp3] ? $entries : [concat {*}$entries]}] 1] {
+                $tenant xack t:x g [lindex $entry 0]
+                $tenant xdel t:x [lindex $entry 0]
+            }
+        }
+        # Names of consumers need memory.
+        $tenant set t:fill [string repeat x 90000]
+        for {set i 0} {![catch {$tenant xreadgroup group g [string repeat c 2000]$i streams t:x >} error]} {incr i} {}
+        assert_match "OOM *" $error
+        assert_range $i 2 30
+        assert {[quota user_maxmemory_0 used] < 130000}
+        # One request with many writes.
+        foreach text {"" "#!lua flags=allow-oom\n" "redis.call('del', 't:fill') "} {
+            r del none {*}[r keys t:m*]
+            r set t:fill x
+            $tenant set t:few x
+            assert_error OOM* {$tenant eval "${text}for i = 1, 1000 do redis.call('set', 't:many' .. i, ARGV\[1\]) end" 0 [string repeat x 1000]}
+            assert_range [quota user_maxmemory_0 used] 150000 230000
+            assert_error OOM* {$tenant eval "${text}redis.call('set', 't:more', 1)" 0}
+        }
+        r del none {*}[r keys t:m*]
+        $tenant multi
+        for {set i 0} {$i < 1000} {incr i} {$tenant set t:many$i [string repeat x 1000]}
+        $tenant -send exec
+        assert_match "*OK*OOM *" [$tenant -readtyped]
+        assert_range [quota user_maxmemory_0 used] 150000 230000
+        # Pipelined copies of one value, in one batch.
+        r del none {*}[r keys t:m*]
+        r set t:fill [string repeat x 20000]
+        set copies {}
+        for {set i 0} {$i < 100} {incr i} {append copies "COPY t:fill t:many$i\r\n"}
+        set raw [raw_connect]
+        raw_send $raw "AUTH tenant x\r\n${copies}PING\r\n"
+        set oom 0
+        while {[set line [raw_line $raw]] ne "+PONG"} {incr oom [string match -OOM* $line]}
+        assert_range $oom 90 100
+        assert_range [quota user_maxmemory_0 used] 80000 130000
+        close $raw
+        r acl deluser tenant
     }
 
     test {a user limited to a database has its keys} {

@@ -427,3 +427,46 @@ start_server {tags {tracking}} {
         }
     }
 }
+
+start_server {tags {tracking}} {
+    test {the target of a redirection hears of the end of the session that reads: all it has cached is invalid} {
+        foreach mode {{} BCAST {BCAST NOLOOP} OPTIN} {
+            foreach end {-close kill reset quit} {
+                foreach proto {2 3} {
+                    set target [connect $proto]
+                    set id [$target client id]
+                    if {$proto == 2} {
+                        $target -send subscribe __redis__:invalidate
+                        $target -read
+                    }
+                    set other [connect 3]
+                    set c [respConnect [srv host] [srv port] 2]
+                    $c client tracking on REDIRECT $id {*}$mode
+                    $other client tracking on REDIRECT $id
+                    if {$mode eq "OPTIN"} {$c client caching yes}
+                    $c get cached
+                    switch $end {
+                        -close {$c -close}
+                        kill {
+                            r client kill id [$c client id]
+                            $c -close
+                        }
+                        default {$c $end}
+                    }
+                    set expected [expr {$proto == 2 ? {message __redis__:invalidate {}} : {invalidate {}}}]
+                    assert_equal $expected [if {$proto == 2} {$target -read} else {$target -push}]
+                    # One message for one session; off says that the program knows.
+                    $other get k
+                    $other client tracking off
+                    $other client tracking on REDIRECT $id
+                    $other get k
+                    r set k 1
+                    assert_equal [lreplace $expected end end k] [if {$proto == 2} {$target -read} else {$target -push}]
+                    $target -close
+                    $other -close
+                    if {$end in {reset quit}} {$c -close}
+                }
+            }
+        }
+    }
+}
