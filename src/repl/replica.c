@@ -636,9 +636,9 @@ void replicaAfterStart(void) {
     replHistory *history = &replThis()->history;
     if (!hasOrigin(&origin)) return;
     restoreHistory();
+    replica.db = origin.db; /* a node of a cluster follows its primary later */
     if (!replicaIsOn()) return;
     historyAdopt(history, sliceOf(origin.id), origin.offset);
-    replica.db = origin.db;
     linkSetContinuable(&replica.link, true);
 }
 
