@@ -52,7 +52,8 @@ typedef struct loading {
     uint64_t loaded, expired, empty, all_fields_expired;
     uint64_t items_expired; /* fields and members */
     droppedItems dropped;
-    bool merges; /* there were other keys before */
+    bool lacks_stream_db; /* the stream of the file goes on in a database that is not here */
+    bool merges;          /* there were other keys before */
     bool has_digest;
     char digest[DIGEST_HEX]; /* of the dataset that was saved */
     /* Keys are stored in batches, so that the cache misses of their lookups overlap. */
@@ -74,8 +75,15 @@ static struct {
 
 /* ------------------------------------------------------------------ records */
 
+static status failDatabases(loading *l, rdbReader *r) {
+    if (l->sync) l->sync->lacks_databases = true;
+    return rdbReaderFail(r,
+                         "FATAL: Data file was created with a Valkey server configured to handle "
+                         "more than %d databases. Exiting",
+                         storeDbCount());
+}
+
 static status onAux(void *arg, rdbReader *r, slice name, slice value) {
-    (void)r;
     loading *l = arg;
     int64_t number;
     if (sliceIs(name, "valkey-ver") || sliceIs(name, "redis-ver")) {
@@ -94,7 +102,9 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
     } else if (sliceIs(name, "repl-offset") && numberParseInt(value, &number)) {
         last_load.origin.offset = number;
     } else if (sliceIs(name, "repl-stream-db") && numberParseInt(value, &number)) {
-        last_load.origin.db = number >= 0 && number < storeDbCount() ? (int)number : -1;
+        if (number >= storeDbCount() && l->sync) return failDatabases(l, r);
+        l->lacks_stream_db = number >= storeDbCount();
+        last_load.origin.db = number >= 0 && !l->lacks_stream_db ? (int)number : -1;
     } else if (l->sync && sliceEqual(name, RDB_SLOT_STATES_FIELD)) {
         slotStatesLoaded(value);
     } else if (sliceEqual(name, RDB_DIGEST_FIELD) && value.len == DIGEST_HEX) {
@@ -108,12 +118,7 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
 
 static status onDb(void *arg, rdbReader *r, uint64_t id) {
     loading *l = arg;
-    if (id >= (uint64_t)storeDbCount())
-        return rdbReaderFail(
-            r,
-            "FATAL: Data file was created with a Valkey server configured to handle more than "
-            "%d databases. Exiting",
-            storeDbCount());
+    if (id >= (uint64_t)storeDbCount()) return failDatabases(l, r);
     l->db = keyspaceDb(l->into, (int)id);
     return OK;
 }
@@ -389,6 +394,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     if (st == OK) st = checkDigest(&l, &r);
     last_load.expired = l.expired;
     last_load.loaded = l.loaded;
+    if (l.lacks_stream_db) last_load.origin.id[0] = 0; /* nobody can continue from there */
     if (sync) sync->short_read = st != OK && r.short_read;
     if (st == OK && sync && sync->ended) st = sync->ended(sync->arg, &r);
     if (st == OK) {
