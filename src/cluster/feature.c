@@ -31,6 +31,10 @@ bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
 
 int clusterDatabases(void) { return clusterConf.cluster_databases; }
 
+bool clusterIsReplica(void) {
+    return clusterIsEnabled() && !(serverMap.myself->flags & NODE_PRIMARY);
+}
+
 void clusterAfterLoad(void) {
     if (!clusterIsEnabled()) return;
     slotMigrationAfterLoad();

@@ -173,11 +173,11 @@ typedef struct bitSources {
     size_t count, len; /* `len` is that of the longest */
 } bitSources;
 
-static bool parseOperation(slice word, bitOperation *out) {
+static bool parseOperation(const ctx *c, slice word, bitOperation *out) {
     for (size_t i = 0; i < COUNT_OF(operation_names); i++) {
         if (!sliceIs(word, operation_names[i])) continue;
         *out = (bitOperation)i;
-        return *out < BITOP_DIFF || commandHasExtensions();
+        return *out < BITOP_DIFF || ctxHasExtensions(c);
     }
     return false;
 }
@@ -332,7 +332,7 @@ static void storeResult(ctx *c, blob *result) {
 static bool argOperation(ctx *c, bitOperation *out) {
     hotCheck(c->argc >= 4);
     static const char *const upper[] = {"DIFF", "DIFF1", "ANDOR"};
-    if (!parseOperation(c->argv[1], out)) {
+    if (!parseOperation(c, c->argv[1], out)) {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }

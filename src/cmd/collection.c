@@ -4,6 +4,7 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
+#include "engine/keyspace.h"
 #include "store/member_expiry.h"
 #include "store/type.h"
 
@@ -12,8 +13,8 @@ bool collectionRefuse(ctx *c) {
     return false;
 }
 
-robj *collectionHideMembers(const ctx *c, uint64_t hash, robj *o) {
-    return membersToRead(c->db, hash, o, c->look);
+robj *collectionShowMembers(const ctx *c, slice key, uint64_t hash, robj *o) {
+    return keyspaceShow(c, c->db, key, hash, o, c->look);
 }
 
 robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) {

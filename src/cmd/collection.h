@@ -26,12 +26,12 @@ static inline uint64_t collectionHash(const ctx *c, int arg_index) {
 bool collectionRefuse(ctx *c) NO_INLINE;
 /* Parts of the functions below: the value as the command shall see it, after expired members of a
  * set or sorted set were hidden, or removed. */
-robj *collectionHideMembers(const ctx *c, uint64_t hash, robj *o) NO_INLINE;
+robj *collectionShowMembers(const ctx *c, slice key, uint64_t hash, robj *o) NO_INLINE;
 robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) NO_INLINE;
 /* Looks up a value of any type, for reading. */
 static inline robj *collectionFindAny(const ctx *c, slice key, uint64_t hash) {
     robj *o = dbFindRead(c->db, key, hash, c->look);
-    return unlikely(engineHot.member_ttls) ? collectionHideMembers(c, hash, o) : o;
+    return unlikely(engineHot.member_ttls) ? collectionShowMembers(c, key, hash, o) : o;
 }
 /* Looks up the value of the key at argument `arg_index` for reading. *out is NULL if the key is
  * missing. False: WRONGTYPE was replied. */

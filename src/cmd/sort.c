@@ -14,6 +14,7 @@
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
 #include "ds/key_sort.h"
+#include "engine/keyspace.h"
 #include "engine/user.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
@@ -145,9 +146,13 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
     strAppendSlice(&s->name, element);
     strAppendSlice(&s->name, suffix);
     slice name = strSlice(&s->name);
-    const robj *o = dbFindRead(c->db, name, storeHash(name), c->look);
+    uint64_t hash = storeHash(name);
+    robj *o = dbFindRead(c->db, name, hash, c->look);
     if (!o) return false;
-    if (field.ptr) return objectType(o) == TYPE_HASH && hashGet(o, field, c->look, digits, out);
+    if (field.ptr)
+        return objectType(o) == TYPE_HASH &&
+               !keyspaceFieldExpired(c, c->db, name, hash, o, field) &&
+               hashGet(o, field, c->look, digits, out);
     if (objectType(o) != TYPE_STRING) return false;
     *out = objectText(o, digits);
     return true;

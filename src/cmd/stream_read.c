@@ -81,7 +81,7 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
         } else if (ctxArgIs(c, i, "noack")) {
             if (!forGroups(c, "NOACK", out)) return false;
             out->noack = true;
-        } else if (more && ctxArgIs(c, i, "claim") && commandHasExtensions()) {
+        } else if (more && ctxArgIs(c, i, "claim") && ctxHasExtensions(c)) {
             if (!parseMinIdle(c, ++i, out)) return false;
         } else {
             break;

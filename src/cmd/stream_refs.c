@@ -53,7 +53,7 @@ bool streamArgRefs(const ctx *c, int i, streamRefs *out) {
     } else {
         return false;
     }
-    return commandHasExtensions();
+    return ctxHasExtensions(c);
 }
 
 uint64_t streamDropRefs(ctx *c, slice key, stream *s, const streamIds *ids) {

@@ -60,6 +60,8 @@ static struct {
     const commandSpec **displaced; /* extensions whose names are those of loaded commands */
     int displaced_count;
     bool hides_extensions;
+    command **hidden; /* extensions that only replayed requests find */
+    int hidden_count;
 } table = {.entries = &no_entry, .slots = no_slots, .slot_shift = 63};
 
 /* ---- folding names */
@@ -406,6 +408,24 @@ static void extensionRestore(slice name) {
 
 bool commandNameIsTaken(slice name) { return commandFind(name) && !extensionFind(name); }
 
+/* Takes the name from an extension, which commandFindHidden() still finds. */
+static void hide(command *cmd) {
+    hotCheck(cmd->flags & CMD_EXTENDED);
+    size_t count = (size_t)++table.hidden_count;
+    memFree((void *)table.lookup_names[cmd->id].ptr);
+    table.lookup_names[cmd->id] = (slice){NULL, 0};
+    table.hidden = memRealloc(table.hidden, count * sizeof(*table.hidden));
+    table.hidden[count - 1] = cmd;
+}
+
+const command *commandFindHidden(slice name) {
+    for (int i = 0; i < table.hidden_count; i++) {
+        const command *cmd = table.hidden[i];
+        if (name.len == cmd->name.len && sliceIs(name, cmd->spec->name)) return cmd;
+    }
+    return NULL;
+}
+
 bool commandHasExtensions(void) { return !table.hides_extensions; }
 
 void commandHideExtensions(void) {
@@ -416,7 +436,7 @@ void commandHideExtensions(void) {
         command *cmd = table.all[id];
         if (cmd->parent) continue;
         if (cmd->flags & CMD_EXTENDED) {
-            unload(cmd);
+            hide(cmd);
             continue;
         }
         /* They are the last ones of the specification. */
@@ -447,7 +467,10 @@ status commandLoad(const commandSpec *specs, int count) {
     return OK;
 }
 
-bool commandIsLoaded(const command *cmd) { return cmd->spec != &unloaded_spec; }
+bool commandIsLoaded(const command *cmd) {
+    bool is_hidden = table.hides_extensions && cmd->flags & CMD_EXTENDED;
+    return cmd->spec != &unloaded_spec && !is_hidden;
+}
 
 status commandUnload(slice name) {
     hotCheck(table.id_count > 0);
@@ -473,6 +496,9 @@ void commandUninstall(void) {
     memFree(table.sub_keys);
     memFree(table.lookup_names);
     memFree(table.displaced);
+    memFree(table.hidden);
+    table.hidden = NULL;
+    table.hidden_count = 0;
     table.displaced = NULL;
     table.displaced_count = 0;
     table.hides_extensions = false;

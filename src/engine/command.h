@@ -247,9 +247,10 @@ status commandUnload(slice name);
 bool commandNameIsTaken(slice name);
 /* Unloads all commands that Valkey does not have, for good. At startup: no session exists. */
 void commandHideExtensions(void);
-/* False once they are hidden: arguments marked as extensions are refused, too. The commands that
- * have them ask when they meet such an argument. ANY_THREAD. */
+/* False once they, and arguments marked so, are hidden: ctxHasExtensions(). ANY_THREAD. */
 bool commandHasExtensions(void);
+/* A hidden extension: files and streams may have it all the same. NULL: none has the name. */
+const command *commandFindHidden(slice name);
 /* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only
  * the bytes of the slice. ANY_THREAD (between changes). */
 const command *commandFind(slice name);
@@ -262,10 +263,9 @@ const command *commandResolve(const slice *argv, int argc, bool *unknown_sub);
 const command *commandFindByFullName(slice name);
 /* Changes whenever results of lookups may change; stored in parsed requests. */
 uint32_t commandEpoch(void);
-/* False for one that was unloaded, whose specification is empty. */
-bool commandIsLoaded(const command *cmd);
-int commandCount(void);   /* top-level commands without removed ones */
-int commandIdCount(void); /* all, including subcommands and removed ones */
+bool commandIsLoaded(const command *cmd); /* false: it was unloaded, or is hidden */
+int commandCount(void);                   /* top-level commands without removed ones */
+int commandIdCount(void);                 /* all, including subcommands and removed ones */
 const command *commandById(int id);
 /* Calls `proc` for each top-level command that was not removed, in the order of the table. */
 void commandEach(void (*proc)(const command *cmd, void *arg), void *arg);

@@ -85,6 +85,11 @@ static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMAR
 static inline bool ctxIsStream(const ctx *c) {
     return c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_IMPORT;
 }
+/* True if the arguments that Valkey does not have are known: unless `extended-commands no` hides
+ * them from clients. */
+static inline bool ctxHasExtensions(const ctx *c) {
+    return commandHasExtensions() || c->who->flags & SESSION_REPLAY;
+}
 /* HELLO: changes the protocol of the session and of its commands being executed. */
 void ctxSetProto(ctx *c, int proto);
 

@@ -117,6 +117,13 @@ void executeResolveAll(request *requests, int count) {
     }
 }
 
+void executeResolveReplay(request *r) {
+    executeResolve(r);
+    if (likely(r->command != &unknown_command)) return;
+    const command *hidden = commandFindHidden(r->argv[0]);
+    if (hidden) bindCommand(r, hidden);
+}
+
 static inline bool hasPreparedKey(const request *r) {
     return ((const command *)r->command)->first_key == 1 && r->argc >= 2;
 }
@@ -340,8 +347,22 @@ static NO_INLINE bool runUnusual(ctx *c, uint64_t armed, bool filtered) {
 }
 
 static void runFiltered(ctx *c, filteredRequest *f);
+static void runReplaced(ctx *c);
+
+/* Runs a request of a stream with the name of a hidden extension; false: it has another name. */
+static bool runHidden(ctx *c) {
+    if (c->cmd != &unknown_command || !(c->who->flags & SESSION_REPLAY)) return false;
+    const command *hidden = commandFindHidden(c->argv[0]);
+    if (!hidden) return false;
+    bindCommand(c->request, hidden);
+    c->cmd = hidden;
+    c->key_hash = c->request->key_hash;
+    runReplaced(c);
+    return true;
+}
 
 static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
+    if (unlikely(runHidden(c))) return false;
     filteredRequest *f = requestFilterRun(c);
     if (likely(!f)) return runUnusual(c, armed, false);
     runFiltered(c, f);
@@ -406,10 +427,9 @@ void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {
     }
 }
 
-/* Runs a request that filters have rewritten, and counts it: for executeRun() it was not run. */
-static void runFiltered(ctx *c, filteredRequest *f) {
+/* Runs a request whose command was replaced, and counts it: for executeRun() it was not run. */
+static void runReplaced(ctx *c) {
     session *s = c->who;
-    const request *sent = c->request;
     uint64_t started = clockTicks();
     bool passed = runUnusual(c, engineHot.armed | s->armed, true);
     check(!passed);
@@ -421,6 +441,12 @@ static void runFiltered(ctx *c, filteredRequest *f) {
     propagateUnitEnd(); /* what is propagated refers to the arguments */
     propagateUnitBegin();
     c->flags = (c->flags & ~(uint32_t)(CTX_REJECTED | CTX_FAILED)) | CTX_NOT_RUN | CTX_FILTERED;
+}
+
+/* Runs a request that filters have rewritten. */
+static void runFiltered(ctx *c, filteredRequest *f) {
+    const request *sent = c->request;
+    runReplaced(c);
     c->request = (request *)sent;
     filteredFree(f);
 }
@@ -565,6 +591,7 @@ bool executeResolveInner(ctx *c) {
     hotCheck(c->argc > 0);
     bool unknown_sub;
     const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);
+    if (unlikely(!cmd) && c->who->flags & SESSION_REPLAY) cmd = commandFindHidden(c->argv[0]);
     c->cmd = cmd && !unknown_sub ? cmd : &unknown_command;
     if (c->cmd->first_key == 1 && c->argc > 1) c->key_hash = storeHash(c->argv[1]);
     return c->cmd != &unknown_command;
@@ -674,6 +701,8 @@ static void bindAgain(request *r) {
     hotCheck(r->argc > 0);
     bool unknown_sub;
     const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
+    /* The transaction of a stream has queued a hidden extension. */
+    if (!cmd && r->command == commandFindHidden(r->argv[0])) cmd = r->command;
     bindCommand(r, cmd && !unknown_sub ? cmd : &unknown_command);
 }
 

@@ -10,6 +10,8 @@
 /* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a
  * command that refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
+/* The same for a request of a file or stream, which may name extensions that are hidden. */
+void executeResolveReplay(request *r);
 /* The same for requests of one session, of which most have the name of the one before.
  * ANY_THREAD. */
 void executeResolveAll(request *requests, int count);

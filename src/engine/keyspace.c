@@ -17,8 +17,10 @@
 #include "engine/memory.h"
 #include "engine/propagate.h"
 #include "io/bio.h"
+#include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/taken.h"
+#include "store/type_hash.h"
 
 static bool active_expire = true;
 static bool importing; /* import mode */
@@ -34,6 +36,11 @@ static slice expireWord(void) {
 
 slice keyspaceDeleteCommandName(void) {
     return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
+}
+
+slice keyspaceRemovalCommandName(valueType type) {
+    hotCheck(type == TYPE_HASH || type == TYPE_SET || type == TYPE_ZSET);
+    return type == TYPE_HASH ? SLICE("HDEL") : type == TYPE_SET ? SLICE("SREM") : SLICE("ZREM");
 }
 
 static bool removes_alone;
@@ -109,7 +116,7 @@ static void itemsExpired(db *d, slice key, valueType type, const slice *items, u
     hotCheck(count > 0);
     bool is_hash = type == TYPE_HASH, is_set = type == TYPE_SET;
     slice *words = memNewArray(slice, (size_t)count + 2);
-    words[0] = is_hash ? SLICE("HDEL") : is_set ? SLICE("SREM") : SLICE("ZREM");
+    words[0] = keyspaceRemovalCommandName(type);
     words[1] = key;
     memcpy(words + 2, items, count * sizeof(*items));
     propagateUnitBegin();
@@ -118,6 +125,26 @@ static void itemsExpired(db *d, slice key, valueType type, const slice *items, u
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     propagateUnitEnd();
     memFree(words);
+}
+
+/* ------------------------------------------------------------------ what commands read */
+
+static bool mayWrite(const ctx *c) { return c->cmd && c->cmd->flags & CMD_WRITE; }
+
+robj *keyspaceShow(const ctx *c, db *d, slice key, uint64_t hash, robj *o, storeLook look) {
+    hotCheck(threadIsMain());
+    if (o && mayWrite(c) && membersExpire(d, key, hash, o, look))
+        o = (robj *)(uintptr_t)dbPeek(d, key, hash);
+    return membersToRead(d, hash, o, look);
+}
+
+bool keyspaceFieldExpired(const ctx *c, db *d, slice key, uint64_t hash, robj *o, slice field) {
+    hotCheck(threadIsMain());
+    if (likely(hashTimedCount(o) == 0)) return false;
+    int64_t time_ms = hashTime(o, field, lookAtAll());
+    if (time_ms < 0 || !lookIsPast(c->look, time_ms)) return false;
+    if (mayWrite(c)) dbExpireField(d, key, hash, o, field);
+    return true;
 }
 
 static void memberTimed(void) {
@@ -229,6 +256,8 @@ void keyspaceSetReplica(bool on) {
     replica = on;
     setExpiry();
 }
+
+bool keyspaceKeepsExpired(void) { return importing || replica; }
 
 storeLook keyspaceSessionLook(const session *s, int64_t now_ms) {
     bool sees_expired =

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/ctx.h"
+#include "store/object.h"
 
 /* Deletes an existing key because a command has set an expiry time in the past. Only the deletion
  * is propagated and published. */
@@ -21,6 +22,17 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 bool keyspaceRemovesAlone(void);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
 slice keyspaceDeleteCommandName(void);
+/* The value found under `key` (NULL: none), as a command that reads it shall see it: without the
+ * members of a set or sorted set that have expired by `look`. This is the one place that decides
+ * how. A command that may write removes them, which is propagated before the command: on a replica
+ * and in the append only file nothing expires by itself, so what the command stores elsewhere would
+ * be another thing there. Other commands hide them. */
+robj *keyspaceShow(const ctx *c, db *d, slice key, uint64_t hash, robj *o, storeLook look);
+/* The same for a field of a hash: true if it has expired. A command that may write has removed it,
+ * and the key with its last field, so `o` must not be used any more. */
+bool keyspaceFieldExpired(const ctx *c, db *d, slice key, uint64_t hash, robj *o, slice field);
+/* The command propagated for the removal of expired fields or members of a value of this type. */
+slice keyspaceRemovalCommandName(valueType type);
 /* Deletes the keys of a slot of the main keyspace in all databases without a command. They are gone
  * at once; the AOF, replicas and observers are told of each key, by UNLINK, in the steps that
  * follow, before anything may be added to the slot again. There are no keyspace events. Not while
@@ -39,6 +51,9 @@ void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);
 /* A replica keeps expired keys, invisibly, until its primary deletes them. */
 void keyspaceSetReplica(bool on);
+/* True if nothing expires by itself here, on a replica or in import mode: a load keeps what has
+ * expired. */
+bool keyspaceKeepsExpired(void);
 /* While frozen, keys are neither deleted on expiry nor evicted; expired keys are not visible. */
 void keyspaceSetFrozen(bool on);
 /* How commands of a session with SESSION_OWN_LOOK see the keyspace. */

@@ -79,13 +79,13 @@ static status readZset(valueReader *v, bool binary) {
     return st;
 }
 
-/* True if the field has expired and must not be stored. */
-static bool dropField(valueReader *v, slice field, int64_t time_ms) {
+/* True if the field or member has expired and must not be stored. */
+static bool dropItem(valueReader *v, valueType type, slice item, int64_t time_ms) {
     hotCheck(time_ms >= 0 || time_ms == HASH_NO_TIME);
     const rdbReadOptions *options = v->options;
     if (time_ms == HASH_NO_TIME || !lookIsPast(options->look, time_ms)) return false;
     v->dropped = true;
-    if (options->field_dropped) options->field_dropped(options->arg, v->key, field);
+    if (options->item_dropped) options->item_dropped(options->arg, v->key, type, item);
     return true;
 }
 
@@ -120,6 +120,7 @@ static status addTimed(valueReader *v, slice member, double score, int64_t time_
 static status readTimed(valueReader *v, int type) {
     const packLimits table = {0, 0};
     bool scored = type == RDB_TYPE_ZSET_TIMED;
+    valueType value_type = scored ? TYPE_ZSET : TYPE_SET;
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
     if (st != OK) return st;
@@ -131,7 +132,7 @@ static status readTimed(valueReader *v, int type) {
         st = rdbReadStringInto(v->r, &member);
         if (st == OK && scored) st = rdbReadDouble(v->r, &score);
         if (st == OK) st = readFieldTime(v, &time_ms);
-        if (st != OK || dropField(v, strSlice(&member), time_ms)) continue;
+        if (st != OK || dropItem(v, value_type, strSlice(&member), time_ms)) continue;
         st = addTimed(v, strSlice(&member), score, time_ms, scored);
     }
     strFree(&member);
@@ -152,7 +153,7 @@ static status readHash(valueReader *v, bool timed) {
         st = rdbReadStringInto(v->r, &words[0]);
         if (st == OK) st = rdbReadStringInto(v->r, &words[1]);
         if (st == OK && timed) st = readFieldTime(v, &time_ms);
-        if (st != OK || dropField(v, strSlice(&words[0]), time_ms)) continue;
+        if (st != OK || dropItem(v, TYPE_HASH, strSlice(&words[0]), time_ms)) continue;
         slice pair[2] = {strSlice(&words[0]), strSlice(&words[1])};
         hashOutcome outcome;
         v->o = hashPrepare(v->o, pair, 2, limits);

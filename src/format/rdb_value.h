@@ -69,8 +69,8 @@ typedef struct rdbReadOptions {
     rdbLimits limits;
     int db_id;      /* of the key that a payload of DUMP is for */
     storeLook look; /* fields and members expired at its time are dropped; lookAtAll(): none */
-    /* Called for each dropped field or member; NULL: not needed. */
-    void (*field_dropped)(void *arg, slice key, slice field);
+    /* Called for each dropped field or member of a value of this type; NULL: not needed. */
+    void (*item_dropped)(void *arg, slice key, valueType type, slice item);
     void *arg;
 } rdbReadOptions;
 

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/block.h"
+#include "engine/keyspace.h"
 #include "module/generated/api.h"
 #include "module/handles.h"
 #include "store/member_expiry.h"
@@ -58,7 +59,9 @@ static robj *firstLookup(ValkeyModuleKey *k) {
     hotCheck(k->hash == storeHash(keyName(k)));
     if (k->mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) return peek(k);
     if (k->mode & VALKEYMODULE_WRITE) return findToWrite(k);
-    return visible(k, findToRead(k));
+    robj *o = findToRead(k);
+    if (likely(!engineHot.member_ttls)) return o;
+    return keyspaceShow(k->owner->run, k->db, keyName(k), k->hash, o, lookOf(k));
 }
 
 static uint64_t hashOf(const ctx *run, slice name) {

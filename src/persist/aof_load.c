@@ -13,12 +13,14 @@
 #include "config/config.h"
 #include "engine/command.h"
 #include "engine/execute.h"
+#include "engine/reply.h"
 #include "format/rdb_source.h"
 #include "io/append_file.h"
 #include "persist/aof_files.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
+#include "store/store.h"
 
 enum { SERVE_EVERY = 1024 }; /* commands between two looks at the progress */
 
@@ -50,8 +52,16 @@ static void logError(slice text, const request *r) {
 
 /* Reports the errors among the replies, also those within the reply to EXEC. */
 static void takeReply(void *state, const replyEvent *event) {
-    const aofReplay *p = state;
+    aofReplay *p = state;
     if (likely(event->kind != REPLY_ERROR)) return;
+    if (sliceEqual(event->text, ERR_DB_RANGE_TEXT)) {
+        p->refused = p->why;
+        (void)reasonSet(
+            p->why, ERR_SYNTAX,
+            "DB index is out of range: the file was written with more than %d databases",
+            storeDbCount());
+        return;
+    }
     if (!p->refused) {
         logError(event->text, p->current);
         return;
@@ -79,7 +89,8 @@ static bool canRun(const request *r) {
 static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
     hotCheck(reader->argc > 0);
     request r = {.argv = reader->argv, .argc = reader->argc, .raw = reader->raw};
-    executeResolve(&r);
+    executeResolveReplay(&r);
+    p->why = why;
     p->refused = canRun(&r) ? NULL : why;
     p->current = &r;
     executeReplay(&p->who, &r, &p->sink);

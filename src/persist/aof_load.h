@@ -23,7 +23,9 @@ typedef struct aofReplay {
     uint64_t commands;
     replySink sink;
     const request *current; /* whose reply is being made */
-    reason *refused;        /* takes the error of a command that cannot run; NULL: it can */
+    reason *why;            /* for `refused` */
+    reason *refused;        /* takes the error of a command that cannot run; or that needs another
+                             * database than there are; NULL: it has run */
 } aofReplay;
 void aofReplayInit(aofReplay *p);
 void aofReplayClear(aofReplay *p);

@@ -3,6 +3,7 @@
  * Persistence: registration with the engine, loading at start, INFO. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
+#include "engine/keyspace.h"
 #include "engine/hot.h"
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
@@ -36,9 +37,14 @@ uint64_t persistAofUs(void) { return aofWriteUs(); }
 
 /* ------------------------------------------------------------------ start */
 
+/* The primary of a replica decides what expires. */
+static unsigned loadFlags(bool is_replica) {
+    return is_replica || keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
+}
+
 static status loadSnapshot(bool is_replica, reason *why) {
     int64_t began_us = clockMonoUs();
-    status st = rdbLoadFile(persistConf.dbfilename, is_replica ? RDB_LOAD_KEEP_EXPIRED : 0, why);
+    status st = rdbLoadFile(persistConf.dbfilename, loadFlags(is_replica), why);
     if (st == ERR_NOT_FOUND) return OK;
     if (st == OK) {
         snapshotNoteLoaded();
@@ -124,7 +130,8 @@ static status reload(unsigned flags, reason *why) {
     if (st != OK) return st;
     logNotice("RDB signature and version check passed. Flushing old data");
     if (!(flags & RELOAD_NO_FLUSH)) emptyDatabases();
-    return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
+    unsigned over = flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0;
+    return rdbLoadFile(persistConf.dbfilename, loadFlags(false) | over, why);
 }
 
 /* ------------------------------------------------------------------ for modules */
@@ -150,7 +157,7 @@ status persistLoadInstead(const char *path, void (*empty)(void), reason *why) {
     persistSyncBegin();
     empty();
     librariesClear();
-    st = rdbLoadFile(path, 0, why);
+    st = rdbLoadFile(path, loadFlags(false), why);
     persistSyncEnd(NULL);
     return st;
 }

@@ -24,6 +24,7 @@ enum {
         1 << 24, /* limit of table slots reserved by announced sizes, which may be wrong */
     EMPTY_KEYS_LOGGED = 10,
     BATCH_KEYS = 32,
+    DROPPED_MAX = 64,
 };
 
 /* A value that was read and is not in its database yet. */
@@ -33,6 +34,15 @@ typedef struct loadedKey {
     uint64_t hash;
 } loadedKey;
 
+/* Expired fields or members of the key that is being read, which are not loaded and of which
+ * replicas are not told yet. */
+typedef struct droppedItems {
+    valueType type;
+    int count;
+    str bytes;
+    size_t ends[DROPPED_MAX]; /* in `bytes` */
+} droppedItems;
+
 typedef struct loading {
     keyspace *into;
     syncLoad *sync; /* NULL: a file of this server */
@@ -40,8 +50,10 @@ typedef struct loading {
     unsigned flags;
     storeLook look;
     uint64_t loaded, expired, empty, all_fields_expired;
-    uint64_t fields_expired;
-    bool merges; /* there were other keys before */
+    uint64_t items_expired; /* fields and members */
+    droppedItems dropped;
+    bool lacks_stream_db; /* the stream of the file goes on in a database that is not here */
+    bool merges;          /* there were other keys before */
     bool has_digest;
     char digest[DIGEST_HEX]; /* of the dataset that was saved */
     /* Keys are stored in batches, so that the cache misses of their lookups overlap. */
@@ -63,8 +75,15 @@ static struct {
 
 /* ------------------------------------------------------------------ records */
 
+static status failDatabases(loading *l, rdbReader *r) {
+    if (l->sync) l->sync->lacks_databases = true;
+    return rdbReaderFail(r,
+                         "FATAL: Data file was created with a Valkey server configured to handle "
+                         "more than %d databases. Exiting",
+                         storeDbCount());
+}
+
 static status onAux(void *arg, rdbReader *r, slice name, slice value) {
-    (void)r;
     loading *l = arg;
     int64_t number;
     if (sliceIs(name, "valkey-ver") || sliceIs(name, "redis-ver")) {
@@ -83,7 +102,9 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
     } else if (sliceIs(name, "repl-offset") && numberParseInt(value, &number)) {
         last_load.origin.offset = number;
     } else if (sliceIs(name, "repl-stream-db") && numberParseInt(value, &number)) {
-        last_load.origin.db = number >= 0 && number < storeDbCount() ? (int)number : -1;
+        if (number >= storeDbCount() && l->sync) return failDatabases(l, r);
+        l->lacks_stream_db = number >= storeDbCount();
+        last_load.origin.db = number >= 0 && !l->lacks_stream_db ? (int)number : -1;
     } else if (l->sync && sliceEqual(name, RDB_SLOT_STATES_FIELD)) {
         slotStatesLoaded(value);
     } else if (sliceEqual(name, RDB_DIGEST_FIELD) && value.len == DIGEST_HEX) {
@@ -97,12 +118,7 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
 
 static status onDb(void *arg, rdbReader *r, uint64_t id) {
     loading *l = arg;
-    if (id >= (uint64_t)storeDbCount())
-        return rdbReaderFail(
-            r,
-            "FATAL: Data file was created with a Valkey server configured to handle more than "
-            "%d databases. Exiting",
-            storeDbCount());
+    if (id >= (uint64_t)storeDbCount()) return failDatabases(l, r);
     l->db = keyspaceDb(l->into, (int)id);
     return OK;
 }
@@ -178,16 +194,53 @@ static void (*origin_found)(void);
 
 void rdbLoadSetOriginProc(void (*found)(void)) { origin_found = found; }
 
-/* Replicas that continue after a restart of their primary, without a full synchronisation, have the
- * key. */
+/* Replicas that continue after a restart of their primary, without a full synchronisation, have
+ * what the load drops, so a command tells them. */
+static void propagateDrop(const loading *l, slice key, int argc, const slice *words) {
+    hotCheck(!(l->flags & RDB_LOAD_KEEP_EXPIRED));
+    if (last_load.origin.id[0] && origin_found) origin_found();
+    propagateUnitBegin();
+    propagateCopy(propagateToKey(dbId(l->db), key), argc, words);
+    propagateUnitEnd();
+}
+
+static void propagateDelete(const loading *l, slice key) {
+    slice words[] = {keyspaceDeleteCommandName(), key};
+    propagateDrop(l, key, COUNT_OF(words), words);
+}
+
 static void dropExpired(loading *l, const rdbKey *key) {
     hotCheck(key->expire_ms != OBJECT_NO_EXPIRE);
-    slice words[] = {keyspaceDeleteCommandName(), key->name};
     objectFree(key->o);
-    if (l->expired++ == 0 && last_load.origin.id[0] && origin_found) origin_found();
-    propagateUnitBegin();
-    propagateCopy(propagateToKey(dbId(l->db), key->name), 2, words);
-    propagateUnitEnd();
+    l->expired++;
+    propagateDelete(l, key->name);
+}
+
+static void forgetItems(droppedItems *dropped) {
+    strClear(&dropped->bytes);
+    dropped->count = 0;
+}
+
+/* Removing the last item removes the key, too. */
+static void propagateItems(loading *l, slice key) {
+    droppedItems *dropped = &l->dropped;
+    if (likely(!dropped->count)) return;
+    slice words[2 + DROPPED_MAX] = {keyspaceRemovalCommandName(dropped->type), key};
+    size_t from = 0;
+    for (int i = 0; i < dropped->count; from = dropped->ends[i++])
+        words[2 + i] = sliceMake(dropped->bytes.ptr + from, dropped->ends[i] - from);
+    propagateDrop(l, key, 2 + dropped->count, words);
+    forgetItems(dropped);
+}
+
+static void itemDropped(void *arg, slice key, valueType type, slice item) {
+    loading *l = arg;
+    droppedItems *dropped = &l->dropped;
+    if (dropped->count == DROPPED_MAX) propagateItems(l, key);
+    l->items_expired++;
+    dropped->type = type;
+    strAppendSlice(&dropped->bytes, item);
+    dropped->ends[dropped->count++] = dropped->bytes.len;
 }
 
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
@@ -196,19 +249,23 @@ static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
         if (key->o) objectFree(key->o);
         return l->failed;
     }
-    if (!key->o && key->fields_dropped) {
+    bool keeps = l->flags & RDB_LOAD_KEEP_EXPIRED;
+    bool drop = !keeps && key->o && key->expire_ms != OBJECT_NO_EXPIRE &&
+                lookIsPast(l->look, key->expire_ms);
+    if (drop) {
+        forgetItems(&l->dropped);
+        dropExpired(l, key);
+        return OK;
+    }
+    propagateItems(l, key->name);
+    if (key->o) return addToBatch(l, r, key);
+    if (key->fields_dropped) {
         l->all_fields_expired++;
         return OK;
     }
-    if (!key->o) {
-        if (l->empty++ < EMPTY_KEYS_LOGGED)
-            logNotice("rdbLoadObject skipping empty key: %.*s", (int)key->name.len, key->name.ptr);
-        return OK;
-    }
-    bool drop = !(l->flags & RDB_LOAD_KEEP_EXPIRED) && key->expire_ms != OBJECT_NO_EXPIRE &&
-                lookIsPast(l->look, key->expire_ms);
-    if (!drop) return addToBatch(l, r, key);
-    dropExpired(l, key);
+    if (l->empty++ < EMPTY_KEYS_LOGGED)
+        logNotice("rdbLoadObject skipping empty key: %.*s", (int)key->name.len, key->name.ptr);
+    if (!keeps) propagateDelete(l, key->name);
     return OK;
 }
 
@@ -291,16 +348,11 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
     strFree(&empty);
 }
 
-static void countField(void *arg, slice key, slice field) {
-    (void)key, (void)field; /* only their number is wanted */
-    ((loading *)arg)->fields_expired++;
-}
-
 /* Builds with checks: the dataset is compared with the one that was saved, unless something was not
  * loaded. */
 static status checkDigest(const loading *l, rdbReader *r) {
 #ifdef HOT_CHECKS
-    if (!l->has_digest || l->merges || l->expired || l->fields_expired || l->empty) return OK;
+    if (!l->has_digest || l->merges || l->expired || l->items_expired || l->empty) return OK;
     digest all;
     char hex[DIGEST_HEX];
     storeDigestWithTimes(l->into, &all);
@@ -326,7 +378,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = l.look},
                               .relaxed = rdbVersionsRelaxed(),
                               .check_checksum = persistConf.rdbchecksum && !rdbChecksumSkipped()};
-    options.values.field_dropped = countField;
+    options.values.item_dropped = itemDropped;
     options.values.arg = &l;
     rdbReader r;
     rdbFileResult result;
@@ -338,9 +390,11 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     if (st == OK) st = l.failed == OK ? placeBatch(&l, &r) : l.failed;
     active.load = NULL;
     freeBatch(&l);
+    strFree(&l.dropped.bytes);
     if (st == OK) st = checkDigest(&l, &r);
     last_load.expired = l.expired;
     last_load.loaded = l.loaded;
+    if (l.lacks_stream_db) last_load.origin.id[0] = 0; /* nobody can continue from there */
     if (sync) sync->short_read = st != OK && r.short_read;
     if (st == OK && sync && sync->ended) st = sync->ended(sync->arg, &r);
     if (st == OK) {

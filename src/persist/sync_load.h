@@ -36,8 +36,9 @@ typedef struct syncLoad {
     /* All was loaded, and listeners are not told yet that the load has ended. May be NULL. */
     void (*loaded)(struct syncLoad *load);
     void *arg;
-    bool was_accepted; /* result: the header was accepted */
-    bool short_read;   /* result: it failed because the source ended */
+    bool lacks_databases; /* result: it has keys of databases that this server does not have */
+    bool was_accepted;    /* result: the header was accepted */
+    bool short_read;      /* result: it failed because the source ended */
 } syncLoad;
 /* Loads until the end of the file. Failures are logged; the data loaded so far remains. */
 status persistSyncLoad(syncLoad *load, reason *why) MUST_USE;

@@ -102,6 +102,7 @@ static void retryIn(replLink *link, int64_t delay_ms, int64_t now_ms) {
 static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
     linkSettings s = link->env->settings(link->arg);
     retryIn(link, 0, now_ms);
+    if (link->halted) return;
     logNotice("Reconnecting to PRIMARY %.*s:%d%s", (int)s.host.len, s.host.ptr, s.port,
               failed ? " after failure" : "");
     link->reconnects = true;
@@ -128,6 +129,7 @@ void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
         return;
     }
     retryIn(link, delay_ms, now_ms);
+    if (link->halted) return;
     logNotice("The synchronization has failed %d times in a row: next try in %lld seconds",
               link->failures, (long long)delay_ms / 1000);
 }
@@ -494,6 +496,7 @@ void linkStart(replLink *link, int64_t now_ms) {
     link->retry_ms = now_ms;
     link->down_ms = -1;
     link->failures = link->cuts = 0;
+    link->halted = false;
     hotCheck(link->state == LINK_CONNECT);
 }
 
@@ -506,7 +509,14 @@ void linkStop(replLink *link) {
 
 void linkRestart(replLink *link, bool continues, int64_t now_ms) {
     if (!continues) link->can_continue = false;
+    link->halted = false;
     retryAtOnce(link, false, now_ms);
+}
+
+void linkHalt(replLink *link) {
+    check(link->state != LINK_NONE);
+    link->can_continue = false;
+    link->halted = true;
 }
 
 void linkSetContinuable(replLink *link, bool yes) { link->can_continue = yes; }
@@ -613,7 +623,7 @@ static void onTimeout(replLink *link, int64_t now_ms) {
 void linkTick(replLink *link, int64_t now_ms) {
     if (link->state == LINK_NONE) return;
     if (link->state == LINK_CONNECT) {
-        if (now_ms >= link->retry_ms) connectNow(link, now_ms);
+        if (now_ms >= link->retry_ms && !link->halted) connectNow(link, now_ms);
         return;
     }
     linkSettings s = link->env->settings(link->arg);

@@ -124,6 +124,7 @@ typedef struct replLink {
      * */
     bool can_continue;
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
+    bool halted;     /* no further attempts until linkStart() or linkRestart(): they would fail */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
     bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
     bool sync_only;  /* the stream came by SYNC: no offsets are known, nothing is acknowledged */
@@ -156,6 +157,9 @@ void linkStop(replLink *link);
 /* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
  * if possible. */
 void linkRestart(replLink *link, bool continues, int64_t now_ms);
+/* When the connection is lost or the transfer has failed next, it is not tried again: this server
+ * has too few databases for the primary. */
+void linkHalt(replLink *link);
 /* Whether the dataset is at history->offset of a stream. */
 void linkSetContinuable(replLink *link, bool yes);
 

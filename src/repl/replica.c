@@ -32,6 +32,7 @@
 #include "repl/rules.h"
 #include "repl/server_state.h"
 #include "repl/transfer.h"
+#include "store/store.h"
 
 static struct {
     replLink link;
@@ -312,6 +313,8 @@ static void datasetGone(void *arg) {
     primaryDropAll(replicasThis());
 }
 
+static void haltLink(void *arg);
+
 static void transferHeard(void *arg) {
     (void)arg;
     linkHeard(&replica.link, clockMonoMs());
@@ -353,8 +356,11 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
     *from = NULL;
     check(connOnRead(c, NULL) == OK);
     check(connOnWrite(c, NULL) == OK);
-    const transferOwner owner = {
-        .dataset_gone = datasetGone, .heard = transferHeard, .ended = transferEnded, .arg = c};
+    const transferOwner owner = {.dataset_gone = datasetGone,
+                                 .heard = transferHeard,
+                                 .lacks_databases = haltLink,
+                                 .ended = transferEnded,
+                                 .arg = c};
     bool same = what->known && !memcmp(what->id, replThis()->history.id, REPL_ID_LEN);
     transferBegin(what, c, received, same, &owner);
 }
@@ -421,6 +427,10 @@ void replicaAcknowledgeTurns(const ctx *c, bool on) {
 /* A command of the stream has failed: this dataset may differ from the primary's. */
 static void commandFailed(ctx *c, slice error) {
     if (c->who != replica.stream) return;
+    if (sliceEqual(error, ERR_DB_RANGE_TEXT)) {
+        replicaHalt();
+        return;
+    }
     rulesStreamError(c->cmd ? c->cmd->name : SLICE(""), error);
 }
 
@@ -504,6 +514,21 @@ bool replicaHasCaughtUp(void) {
 
 void replicaHoldAcks(bool on) {
     linkHoldAcks(&replica.link, on, replicaHasCaughtUp() ? replThis()->history.offset : 0);
+}
+
+static void haltLink(void *arg) {
+    (void)arg;
+    if (replica.link.halted) return;
+    logWarning("The primary uses more than the %d databases that this server has: the link is "
+               "stopped. Set 'databases' to the primary's and restart, or use REPLICAOF to try "
+               "again",
+               storeDbCount());
+    linkHalt(&replica.link);
+}
+
+void replicaHalt(void) {
+    haltLink(NULL);
+    if (replica.stream) sessionCloseNow(replica.stream);
 }
 
 void replicaGiveUpStream(void) {
@@ -636,9 +661,9 @@ void replicaAfterStart(void) {
     replHistory *history = &replThis()->history;
     if (!hasOrigin(&origin)) return;
     restoreHistory();
+    replica.db = origin.db; /* a node of a cluster follows its primary later */
     if (!replicaIsOn()) return;
     historyAdopt(history, sliceOf(origin.id), origin.offset);
-    replica.db = origin.db;
     linkSetContinuable(&replica.link, true);
 }
 
@@ -699,6 +724,7 @@ void replicaPrintInfo(str *out) {
     if (!up)
         strAppendFormat(out, "master_link_down_since_seconds:%lld\r\n",
                         link->down_ms < 0 ? -1LL : (long long)secondsSince(link->down_ms));
+    if (link->halted) strAppendText(out, "master_link_stopped:too few databases\r\n");
     strAppendFormat(out, "slave_priority:%d\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
                     replConf.replica_priority, replConf.replica_read_only,
                     replConf.replica_announced);

@@ -28,6 +28,9 @@ void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
 
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
 void replicaGiveUpStream(void);
+/* The primary uses a database that this server does not have: the link ends, and is not tried again
+ * until the server is told to follow, or started, again. */
+void replicaHalt(void);
 /* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the
  * primary's. */
 void replicaAcknowledge(const ctx *c);

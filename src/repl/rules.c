@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
@@ -19,6 +20,7 @@
 #include "repl/replica.h"
 #include "repl/repl_priv.h"
 #include "repl/server_state.h"
+#include "store/store.h"
 
 static struct { bool is_replica, link_is_up; } role;
 
@@ -126,8 +128,11 @@ const gate replicaDiskGate = {.name = "replica disk",
 
 /* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a
  * cluster CLUSTER. */
+static bool isSelect(const commandSpec *spec) { return !strcmp(spec->name, "select"); }
+
 static bool isForeign(const commandSpec *spec) {
     static const char *const names[] = {"quit", "reset", "monitor", "wait", "waitaof"};
+    if (isSelect(spec)) return true;
     if (!strcmp(spec->name, "replconf") || !strcmp(spec->group, "cluster")) return false;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!strcmp(spec->name, names[i])) return true;
@@ -138,6 +143,12 @@ static bool isForeign(const commandSpec *spec) {
 
 static gateVerdict breakLink(ctx *c) {
     if (!replicaIsStream(c->who)) return GATE_PASS;
+    if (isSelect(c->cmd->spec)) {
+        int64_t id;
+        if (!numberParseInt(c->argv[1], &id) || id < storeDbCount()) return GATE_PASS;
+        replicaHalt(); /* before a transaction runs that has it */
+        return GATE_REFUSED;
+    }
     logWarning("The primary has sent '%.*s', which cannot be a part of its stream: the link is "
                "closed, and the whole dataset synchronized again",
                (int)c->cmd->name.len, c->cmd->name.ptr);

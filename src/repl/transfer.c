@@ -258,6 +258,7 @@ static bool loadFromConnection(transfer *t) {
     bool loaded = persistSyncLoad(&load, &why) == OK && (t->beside ? t->replaced : !t->cancelled);
     check(connOnRead(t->c, NULL) == OK);
     if (!loaded) {
+        if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
         reportSocketFailure(&load);
         if (t->beside) {
             logNotice("PRIMARY <-> REPLICA sync: Discarding temporary DB in background");
@@ -294,6 +295,7 @@ static bool loadFile(transfer *t) {
     bool loaded = persistSyncLoad(&load, &why) == OK && !t->cancelled;
     fileReaderClose(&from.file);
     if (loaded) return true;
+    if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
     if (t->replaced) {
         logNotice("PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
         emptyDataset();

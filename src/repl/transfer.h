@@ -20,6 +20,8 @@ typedef struct transferOwner {
     void (*dataset_gone)(void *arg);
     /* Bytes have arrived since the last call. */
     void (*heard)(void *arg);
+    /* The dataset needs more databases than there are; `ended` follows. */
+    void (*lacks_databases)(void *arg);
     /* The transfer has ended; the connection is the owner's again. `rest`: bytes after the
      * dataset. */
     void (*ended)(void *arg, linkResult result, slice rest);

@@ -178,7 +178,7 @@ static void loadUsers(void) {
 
 static void loadDataset(void) {
     reason why;
-    if (persistLoadAtStart(replIsReplica(), &why) == OK) {
+    if (persistLoadAtStart(replIsReplica() || clusterIsReplica(), &why) == OK) {
         replAfterLoad();
         clusterAfterLoad();
         netLogReady();

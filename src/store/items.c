@@ -139,6 +139,17 @@ static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired)
     return emptied;
 }
 
+void dbExpireField(db *d, slice key, uint64_t hash, robj *o, slice field) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    hotCheck(hash == storeHash(key));
+    bool emptied = hashLength(o) == 1;
+    d->in->stats.expired_fields++;
+    beforeChange(d, hash, o);
+    if (d->in->listener) d->in->listener->items_expired(d, key, TYPE_HASH, &field, 1, emptied);
+    check(hashDelete(&o, field, lookAtAll())); /* a table, which stays where it is */
+    if (emptied) dbRemoveEmptied(d, key, hash);
+}
+
 /* Removes expired members of a set or sorted set. False if the time is up. */
 static bool expireMembers(db *d, itemKey *k, robj *o, walk *w) {
     hotCheck(membersTimes(o));

@@ -95,6 +95,10 @@ uint64_t hashVisibleCount(const robj *o, storeLook look);
 /* Counts fields that a command has removed because they had expired, or got a time in the past. */
 void dbCountExpiredFields(db *d, uint64_t count);
 
+/* Removes an expired field, and the key with the last one, before a command reads it; the listener
+ * is told. */
+void dbExpireField(db *d, slice key, uint64_t hash, robj *o, slice field);
+
 /* A batch of expired fields of a table. */
 enum { HASH_EXPIRED_MAX = 64 };
 typedef struct hashExpired {

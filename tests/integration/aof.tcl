@@ -473,3 +473,41 @@ start_server {tags {aof} overrides {appendonly no}} {
         assert_match "file appendonly.aof.2.base.rdb seq 2 type b\n*" [manifest]
     }
 }
+
+start_server {overrides {appendonly yes appendfsync always save {}}} {
+    test {replay knows the commands and arguments that extended-commands no hides} {
+        r saddex s ex 10000 members 1 m
+        r zaddex z ex 10000 members 1 1 m
+        r set a x
+        r set b y
+        r bitop one dest a b
+        r multi
+        r spersist s members 1 m
+        r sadd s other
+        r exec
+        set digest [r debug digest]
+        stop_server
+        upvar #0 [lindex $::servers 0] server
+        dict set server(settings) extended-commands no
+        continue_server
+        assert_equal $digest [r debug digest]
+        assert_error "*unknown command*" {r spersist s members 1 m}
+        assert_error "*syntax*" {r bitop one dest a b}
+    }
+}
+
+start_server {overrides {appendonly yes appendfsync always save {} databases 16}} {
+    test {a file with databases that the server does not have is refused} {
+        r select 9
+        r set nine 1
+        set digest [r debug digest]
+        stop_server
+        upvar #0 [lindex $::servers 0] server
+        dict set server(settings) databases 4
+        catch continue_server message
+        assert_match "*DB index is out of range: the file was written with more than 4 databases*" $message
+        dict set server(settings) databases 16
+        continue_server
+        assert_equal $digest [r debug digest]
+    }
+}

@@ -92,3 +92,93 @@ start_server [list tags {repl tls:skip} overrides $settings] {
         }
     }
 }
+
+# Without an access or active expiry, all that expires below is still there when the server saves and stops.
+proc write_expiring {level} {
+    r $level debug set-active-expire 0
+    r $level hset some a 1 b 2
+    r $level sadd set a b
+    r $level zadd zset 1 a 2 b
+    for {set i 0} {$i < 150} {incr i} {lappend fields f$i $i}
+    r $level hset whole {*}$fields
+    r $level sadd wholeset a
+    r $level zadd wholezset 1 a
+    r $level set key v
+    r $level hset hashkey a 1 b 1
+    r $level select 3
+    r $level sadd set a b
+    r $level spexpire set 1 members 1 a
+    r $level select 0
+    r $level hpexpire some 1 fields 1 a
+    r $level hpexpire hashkey 1 fields 1 a
+    r $level spexpire set 1 members 1 a
+    r $level zpexpire zset 1 members 1 a
+    r $level hpexpire whole 1 fields 150 {*}[dict keys $fields]
+    r $level spexpire wholeset 1 members 1 a
+    r $level zpexpire wholezset 1 members 1 a
+    r $level pexpire hashkey 1
+    r $level pexpire key 1
+}
+
+set saving [dict merge $settings {save {3600 1} repl-ping-replica-period 3600}]
+
+start_server [list tags {repl tls:skip} overrides $settings] {
+    start_server [list tags {repl tls:skip} overrides $saving] {
+        test {a load of a primary removes expired fields, members and keys from its replicas, too} {
+            r -1 replicaof [srv host] [srv port]
+            link_is up -1
+            write_expiring -0
+            same_offset -0 -1
+            stop_server
+            mark_logs
+            continue_server
+            r debug set-active-expire 0
+            r -1 replicaof [srv host] [srv port] ;# it has another port now
+            link_is up -1
+            assert_match "*Successful partial resynchronization*" [said_since_mark]
+            # Types, times and elements: what was dropped here is gone there.
+            foreach {command reply} {{rpush whole new} 1 {rpush wholeset new} 1 {set wholezset new} OK {sadd set a} 1
+                {zadd zset 5 a} 1 {hset some a new} 1 {exists hashkey key} 0} {assert_equal $reply [r {*}$command]}
+            same_data -0 -1
+            assert_equal {new {-1 -1} {-1 -1}} [list [r -1 lindex whole 0] [r -1 spexpiretime set members 2 a b] \
+                [r -1 zpexpiretime zset members 2 a b]]
+            r -1 select 3
+            assert_equal b [r -1 smembers set]
+            r -1 select 0
+        }
+
+        test {DEBUG RELOAD removes them as well, also from the append only file} {
+            r config set appendonly yes
+            wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+            r flushall
+            write_expiring -0
+            r debug reload
+            same_data -0 -1
+            set digest [r debug digest]
+            r debug loadaof
+            assert_equal $digest [r debug digest]
+            r config set appendonly no
+        }
+    }
+}
+
+start_server [list tags {repl tls:skip} overrides $saving] {
+    start_server [list tags {repl tls:skip} overrides [dict merge $saving [list replicaof "127.0.0.1 [srv port]"]]] {
+        test {a load of a replica keeps what has expired until its primary removes it} {
+            link_is up
+            write_expiring -1
+            same_data -1 -0
+            set before [offset_of -0]
+            r debug reload
+            assert_equal [r -1 debug digest] [r debug digest]
+            restart_server
+            link_is up
+            same_offset -1 -0
+            assert_equal $before [offset_of -0]
+            assert_equal [list [r -1 debug digest] [r -1 hlen whole]] [list [r debug digest] [r hlen whole]]
+            r -1 debug set-active-expire 1
+            wait_for_condition 500 20 {[r dbsize] == 3}
+            same_data -1 -0
+        }
+    }
+}

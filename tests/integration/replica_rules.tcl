@@ -2,6 +2,7 @@
 #
 # What a replica answers to clients, and what it makes of commands of its primary. The primary is scripted.
 
+source $::tests_dir/support/replication.tcl
 source $::tests_dir/support/primary.tcl
 
 set ::id [string repeat d 40]
@@ -219,3 +220,49 @@ start_server {tags {repl tls:skip}} {
 }
 
 primary_close
+
+start_server {tags {repl tls:skip} overrides {repl-diskless-sync-delay 0 databases 16}} {
+    foreach {what commands} {"a write" {{select 9} {set nine 1}} "a transaction" {multi {set a 1} {select 9} {set nine 1} exec} MOVE {{move mine 9}}} {
+        start_server {tags {repl tls:skip} overrides {repl-diskless-sync-delay 0 databases 4 save {}}} {
+            test "$what in a database that the replica does not have stops its link, and is in no other database" {
+                r -1 flushall
+                r -1 select 2
+                r -1 set two 1
+                r -1 select 0
+                r -1 set mine 1
+                r replicaof [srv -1 host] [srv -1 port]
+                link_is up
+                same_offset -1 -0
+                mark_logs
+                foreach command $commands {r -1 {*}$command}
+                r -1 select 0
+                link_is down
+                assert_match "*master_link_stopped:too few databases*" [r info replication]
+                assert_match "*The primary uses more than the 4 databases that this server has: the link is stopped*" [said_since_mark]
+                assert_equal {0 0} [list [r exists nine] [r exists a]]
+                r select 2
+                assert_equal 1 [r get two]
+                r select 0
+            }
+        }
+    }
+
+    start_server {tags {repl tls:skip} overrides {repl-diskless-sync-delay 0 databases 4 save {}}} {
+        foreach load {disabled swapdb on-empty-db} {
+            test "a dataset with databases that the replica does not have is refused, and not asked for again ($load)" {
+                r -1 select 9
+                r -1 set nine 1
+                r -1 select 0
+                r -1 config resetstat
+                r config set repl-diskless-load $load
+                r replicaof [srv -1 host] [srv -1 port]
+                wait_for_condition 500 20 {[string match "*master_link_stopped*" [r info replication]]}
+                wait_for_condition 500 20 {[string match "*master_link_status:down*" [r info replication]]}
+                assert_equal 0 [r dbsize]
+                assert_match "*sync_full:1\r*" [r -1 info stats]
+                r replicaof no one
+                assert {![string match "*master_link_stopped*" [r info replication]]}
+            }
+        }
+    }
+}

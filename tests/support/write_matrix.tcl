@@ -9,7 +9,8 @@
 # The second form runs WAITING on a client of its own, which blocks; the request that serves it is run in each way.
 # Words are those of Tcl lists. Keys have names k1, k2, ...; %db and %other are two databases of the cell, %s+100 and
 # %ms+100 times a hundred seconds from now, %dump:k2 the DUMP of a key, %functions that of the functions, %port that of the
-# server at level -2, which is emptied before each cell. In a setup `DIE k1` and `HDIE k1 f` let a key or field expire;
+# server at level -2, which is emptied before each cell. In a setup `DIE k1`, `HDIE k1 f`, `SDIE k1 m` and `ZDIE k1 m`
+# let a key, a field, or a member of a set or sorted set expire;
 # nothing meets it before the request.
 #
 # Lines below a row are expectations, "STATE ?/WAY? field value ...":
@@ -153,6 +154,8 @@ proc matrix_setup {row state} {
     foreach command [dict get $row setup] {
         switch [lindex $command 0] {
             DIE {lappend ending [list pexpire [lindex $command 1] 1]}
+            SDIE {lappend ending [list spexpire [lindex $command 1] 1 members 1 [lindex $command 2]]}
+            ZDIE {lappend ending [list zpexpire [lindex $command 1] 1 members 1 [lindex $command 2]]}
             HDIE {lappend ending [list hpexpire [lindex $command 1] 1 fields 1 [lindex $command 2]]}
             default {lappend commands [matrix_request $command]}
         }
@@ -553,6 +556,31 @@ proc matrix_commands_covered {} {
         }
     }
     return [dict keys $names]
+}
+
+# Names of the commands of a reply of COMMAND that read a key and write to another one.
+proc matrix_commands_between_keys {table} {
+    set names {}
+    foreach entry $table {
+        set specs [lindex $entry 8]
+        if {"write" ni [lindex $entry 2] || [llength $specs] < 2} continue
+        foreach spec $specs {
+            set flags [dict get $spec flags]
+            if {"RO" ni $flags && "access" ni $flags} continue
+            lappend names [lindex $entry 0]
+            break
+        }
+    }
+    return $names
+}
+
+# Those of them that the family has a row for, in which something of a source has expired.
+proc matrix_commands_with_expired {family} {
+    set names {}
+    foreach row [matrix_rows $family] {
+        if {[lsearch -glob [dict get $row setup] {*DIE *}] >= 0}             {lappend names [string tolower [lindex [dict get $row command] 0]]}
+    }
+    return [lsort -unique $names]
 }
 
 # Names of the commands of a reply of COMMAND that write, with subcommands.

@@ -8,7 +8,7 @@ source $::tests_dir/support/replication.tcl
 source $::tests_dir/support/write_matrix.tcl
 
 set families {strings keys hashes lists sets sorted_sets streams server blocked}
-if {![info exists ::env(WRITE_MATRIX_RECORD)] && ![info exists ::env(WRITE_MATRIX_VALKEY)]} {lappend families extended newer_redis}
+if {![info exists ::env(WRITE_MATRIX_RECORD)] && ![info exists ::env(WRITE_MATRIX_VALKEY)]} {lappend families extended newer_redis expired_members}
 
 start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
     start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
@@ -20,6 +20,20 @@ start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
                 if {$name ni $covered && $name ne "cluster|flushslot"} {lappend missing $name}
             }
             assert_equal {} $missing
+        }
+
+        if {"expired_members" in $families} {
+            test "every command that reads one key and writes another has a row with an expired part of the source" {
+                # Elements of lists do not expire; MIGRATE has rows of its own.
+                set covered [concat [matrix_commands_with_expired expired_members] \
+                    lmove rpoplpush blmove brpoplpush migrate]
+                set missing {}
+                foreach name [matrix_commands_between_keys [r command]] {
+                    if {$name ni $covered} {lappend missing $name}
+                }
+                assert_equal {} $missing
+                assert {[llength $covered] > 20}
+            }
         }
 
         r -1 debug set-active-expire 0

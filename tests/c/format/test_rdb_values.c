@@ -224,9 +224,10 @@ static void every_cut_is_refused_and_no_change_of_a_byte_crashes(void **state) {
 }
 
 static unsigned dropped_fields;
-static void countDropped(void *arg, slice key, slice field) {
+static void countDropped(void *arg, slice key, valueType type, slice field) {
     assert_ptr_equal(arg, &dropped_fields);
     assert_true(sliceIs(key, "key"));
+    assert_int_equal(type, TYPE_HASH);
     assert_true(sliceIs(field, "f"));
     dropped_fields++;
 }
@@ -236,7 +237,7 @@ static void expired_fields_are_dropped_on_request(void **state) {
     str bytes = testBytes("16 02 0166 0176 0100000000000000 0167 0177 ffffffffffffffff");
     rdbReadOptions options = testOptions();
     options.look = lookAt(1000);
-    options.field_dropped = countDropped;
+    options.item_dropped = countDropped;
     options.arg = &dropped_fields;
     robj *o;
     assert_int_equal(testRead(strSlice(&bytes), &options, &o, NULL), OK);
