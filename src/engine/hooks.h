@@ -19,9 +19,8 @@
 
 typedef struct robj robj; /* store/object.h */
 
-/* Gates: can refuse a command (after replying the error), or hold it back. GATE_HELD: the request
- * remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
- * GATE_DONE: the gate has queued the request or replied. */
+/* Gates: can refuse a command (after replying the error), or hold it back. GATE_HELD: the carrier
+ * keeps the request, and SESSION_STOPS has a bit set by the gate. GATE_DONE: queued or replied. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
 typedef struct gate {
     const char *name;
@@ -47,8 +46,7 @@ bool gateIsArmed(const gate *g);
  * commands of a script that has changed something. */
 uint64_t gateMask(const gate *g);
 uint64_t gatesWaivedForWriters(void);
-/* Evaluates the gates for changes, other than `exempt`, for a command that is going to change
- * something. */
+/* Evaluates the gates for changes, but `exempt`, for a command that is going to change data. */
 gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt);
 /* Evaluates the gates that protect stale data, for a command that is going to read it although it
  * has CMD_STALE: a script. */
