@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "cluster/bus_priv.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/open_slots.h"
 
 enum {

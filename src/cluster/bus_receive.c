@@ -3,6 +3,7 @@
  * What a node does with messages. */
 #include "base/base.h"
 #include "cluster/bus_priv.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/valid.h"
 
 /* ------------------------------------------------------------------ handshakes */

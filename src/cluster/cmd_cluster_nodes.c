@@ -5,6 +5,7 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/cmd_cluster.h"
 #include "cluster/failure.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/procs.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/topology.h"
 #include "cluster/voters.h"
 
@@ -420,11 +421,11 @@ int electionCountUnsynced(const clusterMap *m) {
 
 /* ------------------------------------------------------------------ members without quorum */
 
-/* Since its start this node may not have heard the primary: then the others of the shard, and its
- * own directive, are what is known. */
+/* Since its start this node may not have heard the primary, or the primary was forgotten (NULL):
+ * then the others of the shard, and this node's own directive, are what is known. */
 static bool hasQuorum(const clusterMap *m, const clusterNode *primary) {
-    if (primary == m->myself || primary->heard_ms) return primary->stream != 0;
-    for (int i = 0; i < primary->replica_count; i++) {
+    if (primary && (primary == m->myself || primary->heard_ms)) return primary->stream != 0;
+    for (int i = 0; primary && i < primary->replica_count; i++) {
         if (primary->replicas[i]->stream) return true;
     }
     return m->myself->stream != 0;
@@ -503,10 +504,9 @@ static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
  * stream. */
 static bool mayLackConfirmed(const clusterMap *m, const clusterNode *candidate,
                              const messageHeader *h) {
-    check(candidate->primary);
     check(candidate != m->myself);
     bool works = h->flags & MESSAGE_FORCE_ACK && !(h->node_flags & NODE_PRIMARY_FAILED) &&
-                 !(candidate->primary->flags & NODE_FAILED);
+                 candidate->primary && !(candidate->primary->flags & NODE_FAILED);
     return !works && !h->stream && hasQuorum(m, candidate->primary);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/valid.h"
 #include "cluster/voters.h"
 

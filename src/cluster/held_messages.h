@@ -2,7 +2,8 @@
  *
  * Messages of clients and modules to other nodes (PUBLISH, SPUBLISH,
  * ValkeyModule_SendClusterMessage) that wait for replicas: with replication-quorum they may tell of
- * a change that is not confirmed. They leave in the order in which they were given. Main thread only. */
+ * a change that is not confirmed. They leave in the order in which they were given. Main thread
+ * only. */
 #ifndef CLUSTER_HELD_MESSAGES_H
 #define CLUSTER_HELD_MESSAGES_H
 

@@ -45,7 +45,7 @@ struct clusterNode {
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     bool unclaims;      /* it does not claim slots that it has granted */
     bool has_told;      /* which slots it claims, since this node has started */
-    bool has_told_shard; /* its shard_id is what it has told itself since this node has started */
+    bool has_told_shard; /* its shard_id is what it has told itself since this node started */
     int stale_count;     /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
@@ -256,18 +256,6 @@ bool clusterNodeUnreport(clusterNode *about, const clusterNode *from);
 bool clusterNodeHasReport(const clusterNode *about, const clusterNode *from);
 /* Removes reports older than `max_age_ms` and returns the number of others. */
 int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_ms);
-
-/* ---- map_blacklist.c: ids that were forgotten, and must not be added again for some time ---- */
-
-void clusterMapForbid(clusterMap *m, slice id, int64_t until_ms);
-bool clusterMapIsForbidden(clusterMap *m, slice id, int64_t now_ms);
-/* True also after that time, until the node is known again: it is not added because it asks. */
-bool clusterMapWasForgotten(const clusterMap *m, slice id);
-/* The node has been added again. */
-void clusterMapTakeBack(clusterMap *m, slice id, int64_t now_ms);
-/* The id with that index, and for how long it is still forbidden; 0 or less: not any more. */
-const char *clusterMapForbidden(const clusterMap *m, int index, int64_t now_ms, int64_t *left_ms);
-void clusterMapForbidNone(clusterMap *m);
 
 /* ---- map_file.c ---- */
 

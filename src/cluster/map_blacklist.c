@@ -6,6 +6,7 @@
  * Each id is in it once, the oldest first. */
 #include "base/base.h"
 #include "cluster/map.h"
+#include "cluster/map_blacklist.h"
 
 enum { FORGOTTEN_MAX = 200 }; /* of those that are not forbidden any more */
 

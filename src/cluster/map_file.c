@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "cluster/map.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/valid.h"
 #include "cluster/voters.h"
 

@@ -140,8 +140,8 @@ typedef struct replLink {
     bool holds_acks;     /* only what precedes held_from is acknowledged: linkHoldAcks() */
     int64_t held_from;
     int64_t primary_end; /* of its stream when it continued; 0: not told, or there is a dataset */
-    int64_t
-        down_ms;  /* the last byte from the primary before the link was lost; -1: it was never up */
+    /* The last byte from the primary before the link was lost; -1: it was never up. */
+    int64_t down_ms;
     int failures; /* full synchronisations that failed in a row, without those that were cut */
     int cuts;     /* full synchronisations in a row whose connection was lost */
 } replLink;

@@ -328,7 +328,7 @@ static bool isBusy(void) { return is_running; }
 static const tickJob ticks[] = {{"sentinel", 0, tick, isBusy}, {0}};
 static const stageJob stages[] = {{STAGE_LOG, saveTurn}, {0}};
 
-/* Exporters read the same fields from a Sentinel, where the subsystems that count them are absent. */
+/* Exporters read the same fields from a Sentinel, which lacks the subsystems that count them. */
 static void printStats(str *out) {
     hotCheck(threadIsMain());
     static const char *const absent[] = {"sync_full",

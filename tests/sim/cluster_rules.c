@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cluster_data.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/voters.h"
 #include "cluster_voter_rules.h"
 #include "sim.h"

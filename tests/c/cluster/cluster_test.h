@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cluster/map.h"
+#include "cluster/map_blacklist.h"
 
 /* An id that consists of one digit; 0 to 15. */
 typedef struct testId {
