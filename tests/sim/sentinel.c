@@ -977,10 +977,10 @@ static void writeFile(simSentinel *s, int primary) {
     str monitor = STR_EMPTY;
     strAppendFormat(&monitor, "monitor mym 10.0.0.%d 6379 %d", primary + 1, sentinel_count / 2 + 1);
     forgetFile(s);
-    keepLine(s, strSlice(&monitor));
-    keepLine(s, SLICE("down-after-milliseconds mym 2000"));
-    keepLine(s, SLICE("failover-timeout mym 10000"));
-    if (s->is_fast) keepLine(s, SLICE("refused-after-milliseconds mym 200"));
+    keepLine(s, strSlice(&monitor), false);
+    keepLine(s, SLICE("down-after-milliseconds mym 2000"), false);
+    keepLine(s, SLICE("failover-timeout mym 10000"), false);
+    if (s->is_fast) keepLine(s, SLICE("refused-after-milliseconds mym 200"), false);
     strFree(&monitor);
 }
 
