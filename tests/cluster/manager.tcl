@@ -30,7 +30,6 @@ start_server {tags {cluster tools tls:skip}} {
     test {cluster manager: wrong use} {
         fake_cluster 3 0
         foreach {arguments text} {
-            nosuch {Unknown --cluster subcommand}
             check {[ERR] Wrong number of arguments for specified --cluster sub command}
             {call h:1} {[ERR] Wrong number of arguments for specified --cluster sub command}
             {check 127.0.0.1} {[ERR] Invalid arguments: you need to pass either a valid address (ie. 120.0.0.1:7000) or space separated IP and port (ie. 120.0.0.1 7000)}
@@ -53,10 +52,12 @@ start_server {tags {cluster tools tls:skip}} {
         assert_equal {} [fake_requests]
     }
 
-    test {cluster manager: --cluster without a subcommand prints the usage} {
-        lassign [run_tool valkey-cli "" --cluster] status output
-        assert_equal 1 $status
-        assert_equal [lindex [run_tool valkey-cli "" --help] 1] $output
+    test {cluster manager: --cluster without a subcommand that it knows lists them} {
+        foreach {arguments text} {nosuch "Unknown --cluster subcommand" "" "--cluster needs a subcommand."} {
+            lassign [run_tool valkey-cli "" --cluster {*}$arguments] status output
+            assert_equal 1 $status
+            assert_match "$text\nCluster Manager Commands:\n  create *" $output
+        }
     }
 
     test {cluster manager: check of a healthy cluster} {
