@@ -524,10 +524,14 @@ int apiLoadConfigs(ValkeyModuleCtx *ctx) {
     for (setting *s = settings; s; s = s->next) {
         if (s->owner != ctx->module || s->is_listed) continue;
         str text = STR_EMPTY;
-        if (!takeQueued(s, &text)) strAppendSlice(&text, strSlice(&s->standard));
+        bool is_given = takeQueued(s, &text);
+        if (!is_given) strAppendSlice(&text, strSlice(&s->standard));
         reason why;
         settingValue v;
         status st = parse(s, strSlice(&text), &v, &why);
+        /* A default may be negative, which a text for bytes may not. */
+        if (!is_given && s->kind == SETTING_NUMBER && numberParseInt(strSlice(&text), &v.number))
+            st = OK;
         if (st == OK) st = give(s, &v, &why);
         strFree(&text);
         if (st == OK && configAdd(s->rows) != OK)

@@ -18,6 +18,7 @@
 static ValkeyModuleString *greeting;
 static int is_on, colour, bits, fixed;
 static long long number, memory;
+static long long unlimited;
 static unsigned long long large;
 static long long sets, applies;
 
@@ -150,6 +151,8 @@ static int registerAll(ValkeyModuleCtx *ctx) {
                                               apply, &number) ||
            ValkeyModule_RegisterNumericConfig(ctx, "memory", 1024, VALKEYMODULE_CONFIG_MEMORY, 0,
                                               1 << 30, getNumber, setNumber, NULL, &memory) ||
+           ValkeyModule_RegisterNumericConfig(ctx, "unlimited", -1, VALKEYMODULE_CONFIG_MEMORY, -1,
+                                              1 << 30, getNumber, setNumber, NULL, &unlimited) ||
            ValkeyModule_RegisterUnsignedNumericConfig(ctx, "large", 1, VALKEYMODULE_CONFIG_UNSIGNED,
                                                       0, UINT64_MAX, getLarge, setLarge, NULL,
                                                       &large) ||

@@ -10,10 +10,10 @@ proc setting {name} {lindex [r config get settings.$name] 1}
 start_server {overrides {enable-module-command yes}} {
     test {defaults, and CONFIG GET by name and pattern} {
         r module load $path
-        foreach {name value} {greeting hello on yes colour green bits none number 5 memory 1024 large 1 fixed no} {
+        foreach {name value} {greeting hello on yes colour green bits none number 5 memory 1024 unlimited -1 large 1 fixed no} {
             assert_equal $value [setting $name] $name
         }
-        assert_equal 16 [llength [r config get settings.*]]
+        assert_equal 18 [llength [r config get settings.*]]
         assert_equal {SETTINGS.Number 5} [r config get SETTINGS.Number]
     }
 
