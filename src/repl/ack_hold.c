@@ -4,6 +4,7 @@
 #include "repl/ack_hold.h"
 
 #include "base/base.h"
+#include "repl/ack_hold_file.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
 
@@ -14,31 +15,46 @@ static struct {
     int64_t promotes_until_ms; /* `by` may promote until then */
 } hold;
 
-void ackHoldForget(void) {
+static void forget(void) {
     if (!hold.until_ms) return;
     hold.by = 0;
     hold.until_ms = hold.others_until_ms = hold.promotes_until_ms = 0;
     replicaHoldAcks(false);
 }
 
+/* A configuration that was not rewritten names the former primary: for that one the order lasts
+ * over a restart. */
+void ackHoldForget(void) {
+    forget();
+    ackHoldFileExcept();
+}
+
 static void release(void) {
     int64_t others_ms = hold.others_until_ms;
     if (others_ms <= clockMonoMs()) {
-        ackHoldForget();
+        forget();
+        ackHoldFileRemove();
         return;
     }
     hold.by = 0;
     hold.until_ms = others_ms;
 }
 
-void ackHoldOrder(session *by, int64_t ms) {
+static void end(session *by) {
+    replicasPeer(by)->ordered_hold = false;
+    if (hold.by == by->id) release();
+}
+
+status ackHoldOrder(session *by, int64_t ms, reason *why) {
     check(ms >= 0);
     check(ms <= ACK_HOLD_MAX_MS);
-    replicasPeer(by)->ordered_hold = ms > 0;
     if (!ms) {
-        if (hold.by == by->id) release();
-        return;
+        end(by);
+        return OK;
     }
+    status st = ackHoldFileKeep(ms, why);
+    if (st != OK) return st;
+    replicasPeer(by)->ordered_hold = true;
     int64_t now_ms = clockMonoMs();
     if (!hold.until_ms)
         logNotice("Nothing more is acknowledged to the primary for %lld ms, by order of a client "
@@ -48,6 +64,17 @@ void ackHoldOrder(session *by, int64_t ms) {
     hold.by = by->id;
     if (hold.until_ms < now_ms + ms) hold.until_ms = now_ms + ms;
     hold.promotes_until_ms = now_ms + ms / 2;
+    replicaHoldAcks(true);
+    return OK;
+}
+
+void ackHoldResume(void) {
+    int64_t ms = ackHoldFileRead();
+    if (!ms || !replicaIsOn()) return;
+    logNotice("Nothing is acknowledged to the primary for %lld ms: a client that may promote a "
+              "replica has ordered it before this server was restarted.",
+              (long long)ms);
+    hold.until_ms = clockMonoMs() + ms;
     replicaHoldAcks(true);
 }
 
@@ -69,5 +96,6 @@ int64_t ackHoldRestMs(void) {
 }
 
 void ackHoldTick(void) {
-    if (hold.until_ms && !ackHoldRestMs()) ackHoldForget();
+    if (hold.until_ms && !ackHoldRestMs()) forget();
+    ackHoldFileTick();
 }

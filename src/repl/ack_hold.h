@@ -14,14 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "engine/session.h"
 
 enum { ACK_HOLD_MAX_MS = 3600 * 1000 };
 
 /* This replica acknowledges nothing more than what it has now for `ms` from now on, at most
  * ACK_HOLD_MAX_MS; 0 ends what `by` has ordered last. What other connections have ordered is
- * never shortened. */
-void ackHoldOrder(session *by, int64_t ms);
+ * never shortened. Fails, and changes nothing, if the order cannot be kept on disk: it lasts over a
+ * restart (ack_hold_file.h). */
+status ackHoldOrder(session *by, int64_t ms, reason *why) MUST_USE;
+/* At the start, before the link to the primary: an order to the former process is in force again,
+ * for its whole time. Who has ordered it may promote this replica only after a new order. */
+void ackHoldResume(void);
 /* False: `by` has ordered it, but the time in which it may promote has passed, or another
  * connection has ordered it since. */
 bool ackHoldAllowsPromotion(const session *by);
@@ -30,7 +35,7 @@ bool ackHoldAllowsPromotion(const session *by);
 bool ackHoldAllowsFollowing(const session *by);
 /* How long acknowledgements are held, in ms from now; 0: they are not. */
 int64_t ackHoldRestMs(void);
-/* This replica follows another primary, or is one. */
+/* This replica follows another primary, replConf has it already, or is one. */
 void ackHoldForget(void);
 void ackHoldTick(void);
 

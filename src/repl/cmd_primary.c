@@ -175,8 +175,10 @@ static bool setHold(ctx *c, replPeer *peer, slice value) {
         replyError(c, ERR_NOT_INTEGER_TEXT);
         return false;
     }
-    ackHoldOrder(c->who, ms);
-    return true;
+    reason why;
+    if (ackHoldOrder(c->who, ms, &why) == OK) return true;
+    replyErrorFormat(c, "ERR The order cannot be kept for a restart: %s", why.text);
+    return false;
 }
 
 static const struct {

@@ -24,6 +24,7 @@
 #include "net/net.h"
 #include "persist/sync_load.h"
 #include "repl/ack_hold.h"
+#include "repl/ack_hold_file.h"
 #include "repl/durable_offset.h"
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
@@ -558,9 +559,9 @@ static void follow(slice host, int port, bool related) {
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
+    setAddress(host, port);
     ackHoldForget();
     replica.has_caught_up = false;
-    setAddress(host, port);
     if (!related) {
         linkSetContinuable(&replica.link, false);
     } else if (was_primary) {
@@ -594,8 +595,8 @@ void replicaPromote(void) {
     if (!replicaIsOn()) return;
     replHistory *history = &replThis()->history;
     linkStop(&replica.link);
-    ackHoldForget();
     setAddress(SLICE(""), 0);
+    ackHoldForget();
     if (replica.link.can_continue) {
         historyBranch(history);
         logNotice("Setting secondary replication ID to %s, valid up to offset: %lld. New "
@@ -656,6 +657,7 @@ void replicaFollowAtStart(slice host, int port) {
 
 void replicaAfterStart(void) {
     hotCheck(threadIsMain());
+    if (!storeIsSlotted()) ackHoldResume();
     persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
     persistOrigin origin = persistLoadedOrigin();
     replHistory *history = &replThis()->history;
@@ -671,11 +673,11 @@ void replicaTick(int64_t budget_us) {
     hotCheck(threadIsMain());
     (void)budget_us; /* takes little time */
     if (keyspaceExpiresActively()) localExpiryTick();
+    ackHoldTick();
     if (!replicaIsOn()) return;
     int64_t now_ms = clockMonoMs();
     sendUnsent();
     rulesTick();
-    ackHoldTick();
     durableOffsetMark();
     if (replica.stream) {
         /* Bytes of an incomplete command count, too. */
@@ -689,7 +691,7 @@ void replicaTick(int64_t budget_us) {
     noteLink();
 }
 
-bool replicaIsBusy(void) { return replicaIsOn() || localExpiryCount(); }
+bool replicaIsBusy(void) { return replicaIsOn() || localExpiryCount() || ackHoldFileIsThere(); }
 
 /* ------------------------------------------------------------------ INFO and ROLE */
 

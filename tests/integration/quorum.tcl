@@ -466,6 +466,85 @@ start_server [list tags {repl quorum tls:skip} overrides {save {} repl-diskless-
 set settings {save {} repl-diskless-sync-delay 0 replication-quorum 1 replication-quorum-timeout 60000 enable-debug-command yes}
 start_server [list tags {repl quorum tls:skip} overrides $settings] {
     start_server [list tags {repl quorum tls:skip} overrides $settings] {
+        # As after kill -9: nothing is told to anybody.
+        proc restart_replica {} {
+            catch {r debug restart}
+            drop_clients
+            wait_for_condition 800 25 {![catch {r info replication} info] && [string match "*role:slave*master_link_status:up*" $info]}
+        }
+        # The replica has the write, and the primary does not answer it.
+        proc write_is_held {value} {
+            set c [connect_to [srv -1 host] [srv -1 port] $::resp_version {}]
+            lappend ::test_clients $c
+            $c -send set key $value
+            wait_for_condition 400 20 {[r get key] eq $value}
+            wait_for_condition 400 20 {[string match "*replication_quorum_held_clients:1*" [r -1 info replication]]}
+        }
+        set file [file join [lindex [r config get dir] 1] replica-hold-[srv port].conf]
+        r replicaof [srv -1 host] [srv -1 port]
+        link_is up
+        r config rewrite
+
+        test {REPLCONF HOLD-ACKS: the order lasts over a restart of the replica} {
+            assert_equal OK [r replconf hold-acks 600000]
+            assert_equal "hold-acks 600000\n" [file_text $file]
+            restart_replica
+            assert_range [info_field replication_quorum_acks_held_ms] 1 600000
+            log_has "a client that may promote a replica has ordered it before this server was restarted"
+            write_is_held first
+            restart_replica
+            assert {[info_field replication_quorum_acks_held_ms] > 0}
+            write_is_held second
+            # It was ordered by another connection.
+            assert_equal OK [r replconf hold-acks 0]
+            assert {[info_field replication_quorum_acks_held_ms] > 0}
+        }
+
+        test {REPLCONF HOLD-ACKS: a replica that was told to follow another primary holds nothing for that one after a restart} {
+            r replicaof 127.0.0.1 1
+            assert_equal 0 [info_field replication_quorum_acks_held_ms]
+            assert_equal "hold-acks 600000 except 127.0.0.1 1\n" [file_text $file]
+            # The configuration names the former primary still.
+            restart_replica
+            assert {[info_field replication_quorum_acks_held_ms] > 0}
+            write_is_held third
+            r replicaof no one
+            r replicaof [srv -1 host] [srv -1 port]
+            link_is up
+            restart_replica
+            assert_equal 0 [info_field replication_quorum_acks_held_ms]
+            assert_equal OK [r -1 set key confirmed]
+        }
+
+        test {REPLCONF HOLD-ACKS: the file goes with the order, and one that cannot be read is an order} {
+            assert {[file exists $file]}
+            assert_equal OK [r replconf hold-acks 600000]
+            assert_equal "hold-acks 600000\n" [file_text $file]
+            assert_equal OK [r replconf hold-acks 0]
+            assert {![file exists $file]}
+            assert_equal OK [r replconf hold-acks 1]
+            wait_for_condition 400 20 {![file exists $file]}
+            write_bytes $file "hold-"
+            restart_replica
+            assert_range [info_field replication_quorum_acks_held_ms] 1 60000
+            log_has "cannot be read: it counts as an order of 60000 ms"
+        }
+
+        test {REPLCONF HOLD-ACKS: an order that cannot be kept is refused} {
+            r replicaof no one
+            r replicaof [srv -1 host] [srv -1 port]
+            link_is up
+            file delete $file
+            file mkdir $file
+            assert_error "ERR The order cannot be kept for a restart*" {r replconf hold-acks 3600000}
+            assert_equal 0 [info_field replication_quorum_acks_held_ms]
+            file delete $file
+        }
+    }
+}
+
+start_server [list tags {repl quorum tls:skip} overrides $settings] {
+    start_server [list tags {repl quorum tls:skip} overrides $settings] {
         r replicaof [srv -1 host] [srv -1 port]
         link_is up
 

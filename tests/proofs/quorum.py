@@ -501,11 +501,6 @@ class GroupRun(Run):
                 return False
         return True
 
-    def victim_of_kill(self):
-        """Not a replica: one that is restarted forgets an order to hold its acknowledgements, which is a documented hole
-        (docs/durability.md, what is not covered)."""
-        return self.primary()
-
     def order(self):
         words = ["COORDINATED"] if self.rng.random() < 0.5 else []
         self.rng.choice(self.sentinels).call("SENTINEL", "FAILOVER", "mym", *words, timeout=0.3)

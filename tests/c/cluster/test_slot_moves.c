@@ -364,6 +364,50 @@ static void grant_ends_without_a_quorum(void **state) {
     assert_ptr_equal(clusterMapOwner(&map, 10), other);
 }
 
+/* This node is a replica of `third`, which has taken slots 10-14 and was lost, and is promoted.
+ * `is_told`: it has heard the claim of `third` on the bus. */
+static slotJob *promoteAfterTaking(bool is_told) {
+    slotJob *job = import();
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, third);
+    clusterMapSetPrimary(&map, map.myself, third);
+    slotMovesStep(&moves);
+    assert_int_equal(job->state, JOB_ON_PRIMARY);
+    for (int slot = 10; slot < 15; slot++) {
+        clusterMapSetClaimed(&map, slot, false); /* by `other`, since the grant */
+        if (is_told) clusterMapSetOwner(&map, slot, third);
+    }
+    clusterMapMakePrimary(&map, map.myself);
+    for (int slot = 0; slot < 20; slot++)
+        if (clusterMapOwner(&map, slot) == third) clusterMapSetOwner(&map, slot, map.myself);
+    slotMovesStep(&moves);
+    return job;
+}
+
+/* The documented hole of replication-quorum: docs/durability.md, what is not covered. */
+static void successor_keeps_moved_keys_only_if_it_was_told_of_the_new_owner(void **state) {
+    slotJob *job = promoteAfterTaking(false);
+    assert_int_equal(job->state, JOB_CLEANING);
+    assert_ptr_equal(clusterMapOwner(&map, 10), other);
+}
+
+static void message_of_the_new_owner_to_its_successor_is_enough(void **state) {
+    slotJob *job = promoteAfterTaking(true);
+    assert_int_equal(job->state, JOB_SUCCESS);
+    assert_ptr_equal(clusterMapOwner(&map, 10), map.myself);
+}
+
+/* The way out: this node has taken the slots, was lost, and comes back with its files. */
+static void new_owner_that_comes_back_keeps_slots_that_its_successor_was_not_told_of(void **state) {
+    slotJob *job = getGrant(true);
+    slotMovesStep(&moves);
+    assert_int_equal(job->state, JOB_SUCCESS);
+    receive(third, map.current_epoch + 1, 0, 9);
+    assert_ptr_equal(clusterMapOwner(&map, 0), third);
+    for (int slot = 10; slot < 15; slot++)
+        assert_ptr_equal(clusterMapOwner(&map, slot), map.myself);
+    assert_true(map.myself->flags & NODE_PRIMARY);
+}
+
 static void new_replica_ends_a_job_with_its_primary(void **state) {
     slotJob *job = import();
     is_still = true; /* it was paused for the failover */
@@ -411,6 +455,9 @@ int test_slot_moves(void) {
         T(import_fails_without_a_quorum_before_writes_wait),
         T(target_takes_slots_only_with_a_quorum),
         T(grant_ends_without_a_quorum),
+        T(successor_keeps_moved_keys_only_if_it_was_told_of_the_new_owner),
+        T(message_of_the_new_owner_to_its_successor_is_enough),
+        T(new_owner_that_comes_back_keeps_slots_that_its_successor_was_not_told_of),
         T(new_replica_ends_a_job_with_its_primary),
         T(end_of_a_job_reaches_a_replica_before_it_knows_its_role),
         T(slots_of_this_node_are_shown_while_a_failed_job_is_cleaned_up),
