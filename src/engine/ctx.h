@@ -78,6 +78,12 @@ void ctxInitInner(ctx *c, ctx *outer);
  * top-level command, with all that executeRun() gives one. The arguments and the command are those
  * of `r`. */
 void ctxInitLater(ctx *c, session *s, request *r, outbuf *out);
+/* The session for which the outermost command runs: the client, also in calls of modules, which
+ * have sessions of their own. */
+static inline session *ctxClient(const ctx *c) {
+    while (c->outer) c = c->outer;
+    return c->who;
+}
 /* True for commands that were accepted before elsewhere: limits that protect the server from
  * clients do not apply. */
 static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }

@@ -194,9 +194,9 @@ void hooksForgetSession(session *s) {
     s->observed = false;
 }
 
-/* The observers of the session alone; NULL if there are none. */
+/* The observers of the client alone; NULL if there are none. */
 static armedList *ownObservers(const ctx *c) {
-    return c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
+    return c->who->observed ? sessionSlotGet(ctxClient(c), observersSlot()) : NULL;
 }
 
 static void callBefore(armedList *l, ctx *c) {

@@ -35,6 +35,7 @@ static void takeState(session *s, const ctx *outer) {
     sessionSetOrigin(s, outer->origin == ORIGIN_CLIENT ? ORIGIN_MODULE : (ctxOrigin)outer->origin);
     aclSessionRunsAs(s, NULL);
     check(sessionSelect(s, dbId(outer->db)) == OK);
+    s->observed = outer->who->observed; /* who observes the client sees its calls */
 }
 
 static void initSession(session *s, int depth) {

@@ -163,7 +163,7 @@ static void endCaching(tracker *t, const ctx *c) {
 
 static void afterCommand(ctx *c, int64_t duration_ns) {
     (void)duration_ns;
-    tracker *t = trackerOf(c->who);
+    tracker *t = trackerOf(ctxClient(c));
     if (!t) return;
     bool reads = c->cmd->flags & CMD_READONLY && !(c->cmd->spec->categories & 1u << CAT_SCRIPTING);
     if (reads && remembers(t)) rememberKeys(t, c);
@@ -181,9 +181,10 @@ static const commandObserver command_observer = {
 
 /* ------------------------------------------------------------------ changes */
 
+/* The client that makes the change: also with what a module calls for it. */
 static const tracker *changer(void) {
     if (!engineHot.current || keyspaceRemovesAlone()) return NULL;
-    return trackerOf(engineHot.current->who);
+    return trackerOf(ctxClient(engineHot.current));
 }
 
 static void keyChanged(db *d, slice key, const keyEvent *event) {

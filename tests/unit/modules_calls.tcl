@@ -52,6 +52,66 @@ start_server {overrides {enable-module-command yes enable-protected-configs yes}
         assert_equal {bob {}} [list [$c calls.run EC acl whoami] [$c calls.run E acl whoami]]
     }
 
+    # The keys that a client that tracks was told of, when others have changed both.
+    proc toldOf {c} {
+        r mset k1 2 k2 2
+        $c ping
+        return [lsort [lmap push [$c -pushes] {lindex $push 1}]]
+    }
+
+    test {client tracking remembers what calls read for the client, also in scripts and in calls of calls} {
+        set c [connect 3]
+        $c client tracking on
+        foreach call {{get k1} {eval {return server.call('get', 'k1')} 0} {calls.run E get k1} {eval {return server.call('calls.run', 'E', 'get', 'k1')} 0}} {
+            $c calls.run E {*}$call
+            assert_equal k1 [toldOf $c]
+        }
+        $c calls.run E set k1 1
+        $c ping
+        $c -pushes
+        assert_equal {} [toldOf $c]
+        $c multi
+        $c calls.run E get k2
+        $c exec
+        assert_equal k2 [toldOf $c]
+        $c client tracking off
+        $c calls.run E get k1
+        assert_equal {} [toldOf $c]
+        assert_equal {} [toldOf [connect 3]]
+    }
+
+    test {CLIENT CACHING applies to the calls of the next command} {
+        set c [connect 3]
+        $c client tracking on optin
+        $c client caching yes
+        $c calls.run E eval {server.call('get', 'k1')} 0
+        $c calls.run E get k2
+        assert_equal k1 [toldOf $c]
+        $c client tracking off
+        $c client tracking on optout
+        $c client caching no
+        $c calls.run E eval {server.call('get', 'k1')} 0
+        $c calls.run E get k2
+        assert_equal k2 [toldOf $c]
+    }
+
+    test {with NOLOOP, what calls change for a client is its own change, in default and broadcast mode} {
+        foreach mode {{} bcast} {
+            set c [connect 3]
+            $c client tracking on noloop {*}$mode
+            foreach call {{set k1 1} {eval {return server.call('set', 'k1', 1)} 0} {calls.run E set k1 1}} {
+                $c get k1
+                $c calls.run E {*}$call
+                $c ping
+                assert_equal {} [$c -pushes]
+            }
+            $c get k1
+            r calls.run E set k1 2
+            $c ping
+            assert_equal 1 [llength [$c -pushes]]
+        }
+    }
+
     test {names in fields of INFO have no character that ends the name of a field} {
         r config resetstat
         r calls:odd#name 0
