@@ -58,15 +58,15 @@ enum { CMD_PRINTED_BITS = 32 };
 #define CMD_ONLY_SENTINEL CMD_INTERNAL_BIT(6)
 /* DEBUG, MODULE: requires an enable-... directive. */
 #define CMD_PROTECTED CMD_INTERNAL_BIT(7)
-/* Documented as internal ("doc_flags: syscmd"). */
-#define CMD_INTERNAL CMD_INTERNAL_BIT(8)
+#define CMD_INTERNAL CMD_INTERNAL_BIT(8) /* documented so ("doc_flags: syscmd") */
 #define CMD_DEPRECATED CMD_INTERNAL_BIT(9)
 /* The rest of the batch is parsed again after it. */
 #define CMD_STOPS_BATCH CMD_INTERNAL_BIT(10)
 /* Bounded work: consecutive identical ones share one time stamp. */
 #define CMD_QUICK CMD_INTERNAL_BIT(11)
-/* Not in Valkey: hidden with `extended-commands no`. */
-#define CMD_EXTENDED CMD_INTERNAL_BIT(12)
+#define CMD_EXTENDED CMD_INTERNAL_BIT(12) /* not in Valkey: `extended-commands no` */
+/* Its reply tells nothing of the dataset: it needs no replica's confirmation. */
+#define CMD_TELLS_NOTHING CMD_INTERNAL_BIT(13)
 
 /* Bit numbers of ACL categories, in the order of ACL CAT. */
 enum commandCategory {

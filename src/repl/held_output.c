@@ -15,6 +15,7 @@
 #include "engine/latency.h"
 #include "engine/session_slot.h"
 #include "engine/transaction.h"
+#include "engine/watch.h"
 #include "net/net.h"
 #include "repl/replicas.h"
 #include "repl/server_state.h"
@@ -128,16 +129,14 @@ static inline bool readsOneKey(const command *cmd) {
            !(cmd->flags & (CMD_MOVABLEKEYS | CMD_BLOCKING | CMD_MODULE));
 }
 
-static const uint64_t telling =
-    CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS;
+static inline bool tellsNothing(const command *cmd) { return cmd->flags & CMD_TELLS_NOTHING; }
 
-static inline bool tellsOfKeys(const command *cmd) {
-    return cmd->flags & (telling | CMD_RUNS_QUEUE) || cmd->first_key;
-}
-
-/* EXEC alone: the orders of Sentinel are transactions without commands about keys. */
+/* EXEC tells what its commands tell, and whether watched keys have changed. The orders of Sentinel
+ * are transactions that tell nothing. */
 bool heldOutputTellsNothing(const ctx *c) {
-    return c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, telling);
+    if (likely(!(c->cmd->flags & CMD_RUNS_QUEUE))) return tellsNothing(c->cmd);
+    if (c->who->flags & SESSION_WATCH_DIRTY || watchCount(c->who)) return false;
+    return !transactionLacks(c->who, CMD_TELLS_NOTHING);
 }
 
 static inline int64_t lastChange(uint64_t key_hash) {
@@ -149,23 +148,23 @@ static inline int64_t lastChange(uint64_t key_hash) {
 
 int64_t heldOutputNeed(const ctx *c) {
     if (readsOneKey(c->cmd)) return lastChange(c->key_hash);
-    return tellsOfKeys(c->cmd) && !heldOutputTellsNothing(c) ? output.quorum->written : 0;
+    return heldOutputTellsNothing(c) ? 0 : output.quorum->written;
 }
 
 /* Its reply, a number of receivers, tells nothing of keys; what receivers get waits. Sentinels send
  * it to a primary that has no replicas yet, and must get the replies that follow. */
 static bool isPublish(slice name) { return sliceEqualFold(name, SLICE("publish")); }
 
+/* A command that is not selected tells of the dataset: its reply waits. */
 static bool selectsNoted(const commandSpec *spec) {
-    /* Whether they tell of keys is known when they are admitted. */
     if (isPublish(sliceOf(spec->name))) return true;
-    return !(spec->flags &
-             (CMD_WRITE | CMD_MAY_REPLICATE | CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS));
+    if (spec->flags & (CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS)) return false;
+    return spec->flags & (CMD_READONLY | CMD_TELLS_NOTHING | CMD_RUNS_QUEUE);
 }
 
 static gateVerdict note(ctx *c) {
     bool reads_one = readsOneKey(c->cmd);
-    bool tells = !reads_one && tellsOfKeys(c->cmd) && !heldOutputTellsNothing(c);
+    bool tells = !reads_one && !heldOutputTellsNothing(c);
     if (tells && !(c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name))) return GATE_PASS;
     heldOutput *h = heldOf(c->who);
     h->noted++;
@@ -363,10 +362,11 @@ void heldOutputExpire(int64_t now_ms) {
 /* ------------------------------------------------------------------ the mode */
 
 /* The running command and those around it, which are not counted yet, and the rest of a transaction
- * without commands about keys. */
+ * that tells nothing. */
 static void noteOrder(const ctx *current) {
     heldOutput *h = heldOf(current->who);
-    h->noted = transactionHas(current->who, telling) ? 0 : (uint64_t)transactionRest(current);
+    bool tells = transactionLacks(current->who, CMD_TELLS_NOTHING);
+    h->noted = tells ? 0 : (uint64_t)transactionRest(current);
     for (const ctx *c = current; c && c->who == h->who; c = c->below) h->noted++;
     h->commands = h->who->commands;
     h->all = false;

@@ -8,7 +8,8 @@
  * - A session whose requests since its last output have only read single keys waits for the last
  *   changes of these keys' slots alone (in any mode a slot is 1 of 16384 by the hash of the key),
  *   or for some of the next ones (slot_offsets.h).
- * - Requests about the server (PING, INFO, CONFIG, CLIENT, ...) do not wait.
+ * - Commands that are known to tell nothing of the dataset (CMD_TELLS_NOTHING: PING, INFO, CONFIG,
+ *   CLIENT, ...) do not wait. All others do, those of modules, too.
  *
  * Order is kept: nothing leaves before what precedes it on the same connection. Not held: streams
  * to replicas and from a primary, and slots that are exported. Main thread only. */
@@ -44,7 +45,8 @@ void heldOutputNoteAll(void);
 void heldOutputNoteRefusal(session *s);
 /* The offset on which the reply to the request depends; 0: it tells nothing of the keyspace. */
 int64_t heldOutputNeed(const ctx *c);
-/* True for EXEC of a transaction without commands about keys. */
+/* True if the reply tells nothing of the dataset: the command has CMD_TELLS_NOTHING; of EXEC: all
+ * commands of the transaction have it, and no key is watched. */
 bool heldOutputTellsNothing(const ctx *c);
 
 typedef struct heldOutputStats {

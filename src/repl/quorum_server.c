@@ -45,11 +45,12 @@ static bool mayChange(const ctx *c) {
     return c->cmd->flags & CMD_WRITE;
 }
 
-/* Of a client, and about the keyspace. What scripts read is a part of their replies. */
+/* Of a client, and about the dataset. What scripts read is a part of their replies. Orders of
+ * administrators and WAIT, which has no key, are not refused; what they reply waits. */
 static bool needsData(const ctx *c) {
-    return c->origin == ORIGIN_CLIENT &&
-           c->cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE) &&
-           !heldOutputTellsNothing(c);
+    const uint64_t data = CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE;
+    if (c->origin != ORIGIN_CLIENT || heldOutputTellsNothing(c)) return false;
+    return c->cmd->flags & data || !(c->cmd->flags & (CMD_ADMIN | CMD_BLOCKING));
 }
 
 static bool outputIsFull(void) {

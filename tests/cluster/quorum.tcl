@@ -27,6 +27,27 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
         assert_match {OK [0-9]*} [$writer -read]
     }
 
+    test {CLUSTER COUNTKEYSINSLOT, GETKEYSINSLOT and SLOT-STATS wait, questions about nodes do not} {
+        set slot [r cluster keyslot "counted:{06S}"]
+        set before [r cluster countkeysinslot $slot]
+        send_signal STOP [srv -3 pid]
+        set writer [connect]
+        $writer -send set "counted:{06S}" value
+        wait_for_condition 400 10 {[info_field replication_quorum_held_clients] == 1}
+        set readers {}
+        foreach request [list [list countkeysinslot $slot] [list getkeysinslot $slot 10] [list slot-stats slotsrange $slot $slot]] {
+            lappend readers [connect]
+            [lindex $readers end] -send cluster {*}$request
+        }
+        wait_for_condition 400 10 {[info_field replication_quorum_held_clients] == 4}
+        foreach request {nodes slots shards myid info links} {r cluster $request}
+        send_signal CONT [srv -3 pid]
+        assert_equal OK [$writer -read]
+        assert_equal [expr {$before + 1}] [[lindex $readers 0] -read]
+        assert_match "*counted:{06S}*" [[lindex $readers 1] -read]
+        assert_match "*key-count*" [[lindex $readers 2] -read]
+    }
+
     test {with replication-quorum a replica that is not heard by enough others does not replace its primary} {
         r -4 cluster replicate [cluster_id 0]
         cluster_wait_role 4 slave

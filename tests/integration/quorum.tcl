@@ -23,7 +23,7 @@ proc confirmed {s c reply} {
     assert_equal $reply [$c -read]
 }
 
-start_server [list tags {repl quorum tls:skip} overrides [concat $long {replication-quorum 1 notify-keyspace-events KEA}]] {
+start_server [list tags {repl quorum tls:skip} overrides [concat $long {replication-quorum 1 notify-keyspace-events KEA enable-debug-command yes}]] {
     test {a reply to a write waits until a replica has acknowledged it} {
         set s [dict get [replica_sync $capable] socket]
         ack_all $s
@@ -181,6 +181,86 @@ start_server [list tags {repl quorum tls:skip} overrides [concat $long {replicat
         $c -send eval {redis.call('set', KEYS[1], 'by script') return redis.call('get', KEYS[1])} 1 key
         held_is 1
         confirmed $s $c {by script}
+    }
+
+    test {what is not known to tell nothing waits: functions, DEBUG, the slow log, memory, commands without flags} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        r config set slowlog-log-slower-than 0
+        set c [connect]
+        $c -send set key value
+        held_is 1
+        confirmed $s $c OK
+        foreach {request reply} {
+            {function list} *library_name*lib*
+            {function dump} *server.register_function*
+            {function stats} *libraries_count*1*
+            {debug object key} *encoding*
+            {debug digest} ????????????????????????????????????????
+            {slowlog get 1} *
+            {commandlog get -1 slow} *lib*
+            {memory stats} *
+            {object encoding key} embstr
+            {watch other} OK
+        } {
+            set c [connect]
+            set d [connect]
+            $c -send function load replace "#!lua name=lib\nserver.register_function('f', function() end)"
+            held_is 1
+            $d -send {*}$request
+            held_is 2
+            confirmed $s $c lib
+            assert_match $reply [$d -read]
+        }
+        r config set slowlog-log-slower-than -1
+        r slowlog reset
+    }
+
+    test {EXEC after WATCH waits: null tells that the key has changed, and a reply that it has not} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        foreach {key reply} {watched {} unchanged 1} {
+            set c [connect]
+            set d [connect]
+            assert_equal OK [$d watch $key]
+            $c -send set watched [incr value]
+            held_is 1
+            assert_equal OK [$d multi]
+            assert_equal QUEUED [$d client id]
+            $d -send exec
+            held_is 2
+            confirmed $s $c OK
+            assert_equal [expr {$reply ne ""}] [llength [$d -read]]
+        }
+        # Without WATCH, and after UNWATCH, this transaction tells nothing.
+        assert_equal OK [$d watch watched]
+        assert_equal OK [$d unwatch]
+        $c -send set watched 0
+        held_is 1
+        assert_equal OK [$d multi]
+        assert_equal QUEUED [$d client id]
+        assert_equal 1 [llength [$d exec]]
+        confirmed $s $c OK
+    }
+
+    test {what Sentinel and clients ask of a server without its replicas does not wait} {
+        set s [dict get [replica_sync $capable] socket]
+        ack_all $s
+        set c [connect]
+        set d [connect]
+        $c -send set key value
+        held_is 1
+        foreach request {
+            ping info {client setname one} {client list} {config get port} role {acl whoami} {hello} {select 0} {echo text}
+            {command count} {latency latest} {pubsub channels} {script exists a} {function kill} {slowlog reset} {module list} time
+            lastsave {subscribe channel} {unsubscribe channel} unwatch {client kill type pubsub} {config resetstat}
+        } {catch {$d {*}$request} text}
+        assert_equal PONG [$d ping]
+        $d multi
+        foreach request {{replicaof no one} {client kill type pubsub} {config resetstat}} {assert_equal QUEUED [$d {*}$request]}
+        assert_equal 3 [llength [$d exec]]
+        held_is 1
+        confirmed $s $c OK
     }
 
     test {the order of a connection is kept: what needs no replica waits behind what does} {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests of utils/gen_commands.py: the syntax line, what follows from a block, and what is refused."""
 
+import glob
 import json
 import os
 import sys
@@ -12,6 +13,40 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from command_spec import SpecError, load_specs  # noqa: E402
 from command_syntax import SyntaxLineError, parse_syntax  # noqa: E402
 from gen_commands import generated_files, quote  # noqa: E402
+
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+# All commands with tells_nothing: with replication-quorum their replies do not wait until replicas have confirmed what
+# precedes them. Each was read for what it can say of the dataset; a new command waits until it is added here.
+TELLS_NOTHING = """
+asking auth bgrewriteaof bgsave discard echo failover hello info lastsave lolwut monitor multi ping psubscribe
+psync punsubscribe quit readonly readwrite replconf replicaof reset role save select shutdown slaveof
+ssubscribe subscribe sunsubscribe sync time unsubscribe unwatch
+"""
+TELLS_NOTHING_OF = {
+    "acl": "cat deluser dryrun genpass getuser help list load log save setuser users whoami",
+    "changes": "help",
+    "client": "caching capa getname getredir help id import-source info kill list no-evict no-touch "
+              "pause reply setinfo setname tracking trackinginfo unblock unpause",
+    "cluster": "addslots addslotsrange bumpepoch cancelslotmigrations count-failure-reports delslots "
+               "delslotsrange failover forget getslotmigrations help info keyslot links meet "
+               "migrateslots myid myshardid nodes replicas replicate reset saveconfig "
+               "set-config-epoch shards slaves slots syncslots",
+    "commandlog": "help reset",
+    "command": "count docs getkeys getkeysandflags help info list",
+    "config": "get help resetstat rewrite set",
+    "function": "help kill",
+    "hotkeys": "help reset start stop",
+    "latency": "doctor graph help histogram history latest reset",
+    "memory": "help malloc-stats purge",
+    "module": "help list",
+    "object": "help",
+    "pubsub": "channels help numpat numsub shardchannels shardnumsub",
+    "script": "debug exists flush help kill load show",
+    "slowlog": "help reset",
+    "xgroup": "help",
+    "xinfo": "help",
+}
 
 
 def load(blocks, group="string"):
@@ -124,6 +159,23 @@ class Block(unittest.TestCase):
         for blocks in ({"Y": {}, "X": {}}, {"X A": {}}, {"x": {}}):
             with self.assertRaises(SpecError, msg=str(blocks)):
                 load(blocks)
+
+
+class TellsNothing(unittest.TestCase):
+    def test_the_commands_of_the_server(self):
+        commands = []
+        for command in load_specs(sorted(glob.glob(os.path.join(ROOT, "src/*/spec/*.json")))):
+            commands += [command, *command.subs]
+        known = set(TELLS_NOTHING.split())
+        for container, words in TELLS_NOTHING_OF.items():
+            known |= {f"{container}|{word}" for word in words.split()}
+        self.assertEqual({c.name for c in commands if "tells_nothing" in c.flags}, known)
+        self.assertGreater(len(commands), 400)
+        for command in commands:
+            if command.name not in known:
+                continue
+            for flag in ("write", "may_replicate", "blocking", "movablekeys"):
+                self.assertNotIn(flag, command.flags, command.name)
 
 
 class Output(unittest.TestCase):
