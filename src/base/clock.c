@@ -52,6 +52,14 @@ void clockSleepUs(int64_t us) {
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
+bool clockRateFrom(int64_t ticks, int64_t elapsed_ns, uint64_t *rate) {
+    if (ticks <= 0 || elapsed_ns <= 0) return false;
+    __uint128_t exact = ((__uint128_t)elapsed_ns << 32) / (uint64_t)ticks;
+    if (exact == 0 || exact > UINT64_MAX) return false;
+    *rate = (uint64_t)exact;
+    return true;
+}
+
 #if defined(__x86_64__) || defined(__aarch64__)
 #if defined(__x86_64__)
 #define COUNTER_NAME "X86 TSC"
@@ -59,18 +67,27 @@ void clockSleepUs(int64_t us) {
 #define COUNTER_NAME "ARM CNTVCT"
 #endif
 
-void clockInit(void) {
+/* Measures for 2 ms. Returns false if the counter's rate cannot be known from that. */
+static bool measure(void) {
     const int64_t measure_ns = 2000000;
     int64_t begin_ns = kernelMonoNs();
     uint64_t begin_ticks = clockTicks();
     int64_t end_ns;
     do { end_ns = kernelMonoNs(); } while (end_ns - begin_ns < measure_ns);
-    uint64_t ticks = clockTicks() - begin_ticks;
-    check(ticks > 0);
-    uint64_t elapsed = (uint64_t)(end_ns - begin_ns);
-    ns_per_tick = (uint64_t)(((__uint128_t)elapsed << 32) / ticks);
+    int64_t ticks = (int64_t)(clockTicks() - begin_ticks);
+    if (!clockRateFrom(ticks, end_ns - begin_ns, &ns_per_tick)) return false;
     snprintf(source_name, sizeof(source_name), COUNTER_NAME " @ %.2f ticks/us",
-             (double)ticks * 1000.0 / (double)elapsed);
+             (double)ticks * 1000.0 / (double)(end_ns - begin_ns));
+    return true;
+}
+
+void clockInit(void) {
+    /* A virtual machine that moves to other hardware, or a thread that moves to a processor whose
+     * counter is behind, spoils one sample, not each. */
+    for (int tries = 0; tries < 10; tries++) {
+        if (measure()) return;
+    }
+    panic("The processor's tick counter goes backwards or stands still");
 }
 #else
 void clockInit(void) { /* Ticks are already nanoseconds of the monotonic clock. */

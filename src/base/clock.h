@@ -5,6 +5,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t clockMonoNs(void);
@@ -19,6 +20,9 @@ void clockSleepUs(int64_t us);
 
 /* Measures the tick rate once (takes about 2 ms). Call at startup, before clockTicksToNs(). */
 void clockInit(void);
+/* The rate for clockTicksToNs(), 32.32 fixed point: `ticks` passed in `elapsed_ns`. Returns false,
+ * and leaves `rate` alone, if one of them did not grow. */
+bool clockRateFrom(int64_t ticks, int64_t elapsed_ns, uint64_t *rate);
 /* "X86 TSC @ 2800 ticks/us", "ARM ..." or "POSIX clock_gettime": INFO monotonic_clock. */
 const char *clockSourceName(void);
 

@@ -74,7 +74,7 @@ struct migration {
     size_t out_at, in_at;
     replyReader reader;
     uint64_t timer;      /* its id + 1; 0: none */
-    int64_t progress_ms; /* time of the last progress */
+    int64_t progress_ms; /* time of the last progress, monotonic */
     str error;
     migration *next;
 };
@@ -177,7 +177,7 @@ static void end(migration *m) {
     if (m->timer) loopRemoveTimer(m->loop, m->timer - 1);
     m->timer = 0;
     if (m->link && healthy && m->loop == engineLoop()) {
-        migrateLinkKeep(m->link, clockWallMs());
+        migrateLinkKeep(m->link, clockMonoMs());
     } else if (m->link) {
         migrateLinkClose(m->link);
     }
@@ -429,7 +429,7 @@ static void sendMore(migration *m) {
         }
         if (n > 0) {
             m->out_at += (size_t)n;
-            m->progress_ms = clockWallMs();
+            m->progress_ms = clockMonoMs();
         }
     }
     proceed(m);
@@ -452,7 +452,7 @@ static void receive(migration *m) {
     }
     strGrow(&m->in, (size_t)n);
     m->replied = true;
-    m->progress_ms = clockWallMs();
+    m->progress_ms = clockMonoMs();
     parseReplies(m);
     proceed(m);
 }
@@ -468,7 +468,7 @@ static int64_t checkTimeout(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id;
     migration *m = arg;
     if (roundIsComplete(m)) return m->timeout_ms; /* a command that runs for long delays the end */
-    int64_t left_ms = m->progress_ms + m->timeout_ms - clockWallMs();
+    int64_t left_ms = m->progress_ms + m->timeout_ms - clockMonoMs();
     if (left_ms > 0) return left_ms;
     m->timer = 0;
     m->busy = true;
@@ -548,7 +548,7 @@ static int64_t begin(loop *l, uint64_t id, void *arg) {
     (void)id;
     migration *m = arg;
     m->busy = true;
-    m->progress_ms = clockWallMs();
+    m->progress_ms = clockMonoMs();
     m->timer = 1 + loopAddTimer(l, m->timeout_ms, checkTimeout, m);
     migrateLink *link = migrateLinkTake(m->host, m->port);
     if (link) {
@@ -578,7 +578,7 @@ void migrateRun(migration *m) {
     } else if (!resolveHostNow(m->host, addr)) {
         failUnresolved(m);
     } else {
-        m->progress_ms = clockWallMs();
+        m->progress_ms = clockMonoMs();
         m->timer = 1 + loopAddTimer(m->loop, m->timeout_ms, checkTimeout, m);
         connectTo(m, addr);
         while (m->phase != PHASE_ENDED) (void)loopTurn(m->loop, true);
@@ -633,7 +633,7 @@ void migrateFree(migration *m) {
 
 void migrateCloseIdle(int64_t budget_us) {
     (void)budget_us; /* takes no time */
-    migrateLinksCloseIdle(clockWallMs());
+    migrateLinksCloseIdle(clockMonoMs());
 }
 
 int migrateIdleConnections(void) { return migrateLinkCount(); }

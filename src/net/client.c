@@ -100,6 +100,23 @@ void clientCloseLater(client *cl) {
     loopLimitSleep(netLoop(), 0); /* FREE must not wait for the next event */
 }
 
+static netReplicaEndProc *replicaEnd;
+
+void netSetReplicaEnd(netReplicaEndProc *proc) { replicaEnd = proc; }
+
+void clientFailed(client *cl, const char *what, const char *error) {
+    char why[100] = "It has closed the connection";
+    if (error) {
+        snprintf(why, sizeof(why), "%s failed: %s", what, error);
+        logVerbose("%s of client id=%llu failed: %s", what, (unsigned long long)cl->session.id,
+                   error);
+    } else {
+        logVerbose("Client closed connection id=%llu", (unsigned long long)cl->session.id);
+    }
+    if (unlikely(cl->session.flags & SESSION_REPLICA) && replicaEnd) replicaEnd(&cl->session, why);
+    clientCloseLater(cl);
+}
+
 static void clientFree(client *cl) {
     hotCheck(listHas(&cl->closing));
     listRemove(&clients.closing, &cl->closing);

@@ -45,6 +45,9 @@ loop *netLoop(void);
 client *clientNew(int fd, const connType *type, bool local, bool priority);
 /* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
+/* The same, because reading from it, or writing to it (`what`: "Reading" or "Writing"), has failed:
+ * `error` says why; NULL: the other end has closed the connection. Logs it. */
+void clientFailed(client *cl, const char *what, const char *error);
 /* Stage FREE: frees closed clients. */
 void clientFreeClosed(void);
 /* All clients, oldest first. */

@@ -513,8 +513,7 @@ static void wroteBack(const spscItem *result) {
     if (unlikely(takeNotes(cl, NOTE_OUTPUT))) sessionWantWrite(s);
     if (s->flags & SESSION_CLOSE_NOW) return; /* it is coming back */
     if (result->number < 0 && result->code != EAGAIN) {
-        logVerbose("Error writing to client: %s", strerror(result->code));
-        clientCloseLater(cl);
+        clientFailed(cl, "Writing", strerror(result->code));
         return;
     }
     if (result->number > 0) {

@@ -116,6 +116,10 @@ void netOutgoingStart(session *s, slice received);
  * not asked about sessions that execute a command. NULL: all output leaves at once. */
 typedef size_t netHoldProc(session *s);
 void netSetHold(netHoldProc *proc);
+/* Called when the connection of a session with SESSION_REPLICA has ended or failed. `why`: a
+ * sentence without its point. NULL: of no interest. */
+typedef void netReplicaEndProc(session *s, const char *why);
+void netSetReplicaEnd(netReplicaEndProc *proc);
 /* Counts bytes received from a primary by a connection that is not a client (yet). */
 void netCountDataset(size_t received);
 /* The hard output limit of replicas in bytes; 0: none. */

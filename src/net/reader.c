@@ -468,13 +468,7 @@ static void addRun(client *cl, char *buf, size_t len) {
 void readerFailed(client *cl, ssize_t n, int error) {
     hotCheck(threadIsMain());
     if (n < 0 && error == EAGAIN) return;
-    if (n == 0) {
-        logVerbose("Client closed connection id=%llu", (unsigned long long)cl->session.id);
-    } else {
-        logVerbose("Reading from client id=%llu: %s", (unsigned long long)cl->session.id,
-                   connErrorText(&cl->conn));
-    }
-    clientCloseLater(cl);
+    clientFailed(cl, "Reading", n == 0 ? NULL : connErrorText(&cl->conn));
 }
 
 void readerCount(client *cl, ssize_t n) {

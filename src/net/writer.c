@@ -88,8 +88,7 @@ void writerWrite(client *cl) {
         counted->writes++;
         if (written < 0) {
             if (errno == EAGAIN) break;
-            logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
-            clientCloseLater(cl);
+            clientFailed(cl, "Writing", connErrorText(&cl->conn));
             return;
         }
         writerSent(cl, (size_t)written);
@@ -123,8 +122,7 @@ static void writePart(client *cl, size_t most) {
             if (errno == EAGAIN) {
                 endWrite(cl);
             } else {
-                logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
-                clientCloseLater(cl);
+                clientFailed(cl, "Writing", connErrorText(&cl->conn));
             }
             return;
         }

@@ -442,6 +442,10 @@ size_t peerHeld(const replPrimary *p, const replPeer *peer, int64_t *blocks) {
 
 /* ------------------------------------------------------------------ the end of a replica */
 
+void primaryPeerEnds(replPeer *peer, const char *why) {
+    if (!peer->end_why[0]) snprintf(peer->end_why, sizeof(peer->end_why), "%s.", why);
+}
+
 void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
     if (peer->state == PEER_NONE) return;
     str name = STR_EMPTY;
@@ -449,7 +453,8 @@ void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
     if (peer->is_dataset_channel) {
         logNotice("Dual channel replication: Replica %s rdb channel disconnected.", strText(&name));
     } else {
-        logNotice("Connection with replica %s lost.", strText(&name));
+        logNotice("Connection with replica %s lost.%s%s", strText(&name),
+                  peer->end_why[0] ? " " : "", peer->end_why);
     }
     strFree(&name);
     bool was_saved_for = peer->state == PEER_WAITING_END, was_online = peer->state == PEER_ONLINE;

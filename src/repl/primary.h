@@ -110,6 +110,7 @@ struct replPeer {
     bool is_former;         /* the replica has connected again: this connection will end */
     bool is_outsider_told;  /* the log says that it confirms nothing */
     int64_t heard_ms;       /* when something was received from it last */
+    char end_why[100];      /* a sentence: why its connection ends; "" if it is not known */
 };
 
 /* Kinds of full synchronisation; what one child writes. */
@@ -243,6 +244,9 @@ void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms);
 void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms);
 /* REPLCONF set-rdb-client-id: false if no such dataset channel waits. */
 bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id);
+/* Its connection is about to end for this reason (a sentence without its point): the log will say
+ * it. The first reason counts. */
+void primaryPeerEnds(replPeer *peer, const char *why);
 /* The connection was closed. */
 void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms);
 

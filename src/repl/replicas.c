@@ -481,6 +481,12 @@ static void report(const session *s, sessionReport *out) {
     out->stream_bytes = peerHeld(&replicas.primary, peer, &out->stream_blocks);
 }
 
+/* Implements netSetReplicaEnd(). */
+static void connectionEnds(session *s, const char *why) {
+    replPeer *peer = replicasFind(s);
+    if (peer) primaryPeerEnds(peer, why);
+}
+
 void replicasInit(void) {
     hotCheck(threadIsMain());
     reason why;
@@ -489,5 +495,6 @@ void replicasInit(void) {
     replicas.primary.settings.dataset_grace_s = DATASET_GRACE_S;
     (void)replicasApplySettings(&why); /* cannot fail */
     sessionReportAddProc(report);
+    netSetReplicaEnd(connectionEnds);
     engineSetReplicationProcs(&debug_procs);
 }

@@ -2,11 +2,12 @@
  *
  * DEBUG RESTART and CRASH-AND-RECOVER: executes the program again with its original arguments, in
  * the same process. Main thread only. */
+#include <dirent.h>
 #include <errno.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/number.h"
 #include "config/config.h"
 #include "engine/hooks.h"
 #include "metrics/metrics.h"
@@ -17,11 +18,20 @@
 
 extern char **environ;
 
-/* Closes descriptors that were opened without close-on-exec (by a library). */
+/* Closes descriptors that were opened without close-on-exec (by a library, or before this program
+ * began). The limit of descriptors says little: it may be unlimited, and it may have been lowered
+ * while descriptors above it were open. */
 static void closeDescriptors(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-    for (int fd = STDERR_FILENO + 1; fd < (int)limit.rlim_cur; fd++) close(fd);
+    DIR *folder = opendir("/dev/fd");
+    if (!folder) return;
+    int own = dirfd(folder);
+    const struct dirent *entry;
+    while ((entry = readdir(folder))) {
+        int64_t fd;
+        if (!numberParseInt(sliceOf(entry->d_name), &fd)) continue; /* "." and ".." */
+        if (fd > STDERR_FILENO && fd != own) close((int)fd);
+    }
+    closedir(folder);
 }
 
 status restartRequest(bool graceful, int64_t delay_ms, reason *why) {

@@ -32,6 +32,9 @@ enum {
      * not: programs that set fields one by one use shapes of the first fields again and again. */
     IDLE_SWEEPS = 60,
     IDLE_SWEEPS_CROWDED = 2,
+    /* A call of shapesSweep() looks at so many shapes, and frees so many, at most. */
+    SWEEP_LOOKS = 8192,
+    SWEEP_REMOVALS = 256,
     DROPS_STEP = 256,
 };
 
@@ -57,7 +60,9 @@ static struct {
     shape **buckets; /* by chain */
     size_t bucket_count;
     shapeCounts *counts; /* of the keyspace in use; NULL: nothing was counted */
-    int64_t swept_ms;
+    int64_t swept_ms;    /* begin of the last sweep */
+    size_t sweep_next;   /* the number that the sweep continues with, 0 if none is under way */
+    bool sweep_crowded;  /* there was little room when it began */
     uint64_t made, refused;
     shape *recent[RECENT];
     candidate candidates[CANDIDATES];
@@ -470,14 +475,23 @@ void shapeDropsSettle(shapeDrops *drops, shapeCounts *held) {
 
 void shapesSweep(int64_t now_ms) {
     hotCheck(threadIsMain());
-    if (likely(shapes.count == 0) || now_ms - shapes.swept_ms < SWEEP_MS) return;
-    shapes.swept_ms = now_ms;
-    bool crowded = shapes.count > shapeLimitsNow.shapes / 2;
-    for (size_t id = 1; id < shapes.id_after; id++) {
-        shape *s = shapesById[id];
-        if (!s || s->users) continue;
-        if (++s->idle >= (crowded ? IDLE_SWEEPS_CROWDED : IDLE_SWEEPS)) removeShape(s);
+    if (likely(shapes.sweep_next == 0)) {
+        if (likely(shapes.count == 0) || now_ms - shapes.swept_ms < SWEEP_MS) return;
+        shapes.swept_ms = now_ms;
+        shapes.sweep_next = 1;
+        shapes.sweep_crowded = shapes.count > shapeLimitsNow.shapes / 2;
     }
+    size_t id = shapes.sweep_next;
+    size_t looked = 0, removed = 0;
+    for (; id < shapes.id_after && looked < SWEEP_LOOKS && removed < SWEEP_REMOVALS; id++) {
+        shape *s = shapesById[id];
+        looked++;
+        if (!s || s->users) continue;
+        if (++s->idle < (shapes.sweep_crowded ? IDLE_SWEEPS_CROWDED : IDLE_SWEEPS)) continue;
+        removeShape(s);
+        removed++;
+    }
+    shapes.sweep_next = id < shapes.id_after ? id : 0;
 }
 
 void shapesFree(void) {

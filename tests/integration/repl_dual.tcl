@@ -229,6 +229,14 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0
         assert_equal $offset [info_field master_repl_offset]
     }
 
+    test {the log says why the connection of a replica has ended} {
+        set s [dict get [replica_sync] socket]
+        close $s
+        wait_for_condition 100 50 {[string match "*Connection with replica 127.0.0.1:7777 lost. It has closed the connection.*" [server_log]]} else {
+            fail "no reason in the log"
+        }
+    }
+
     test {a replica that is not heard of for repl-timeout is closed} {
         r config set repl-timeout 1
         set s [dict get [replica_sync] socket]

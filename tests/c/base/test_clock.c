@@ -81,6 +81,19 @@ static void test_ticks_agree_with_the_clock(void **state) {
 #endif
 }
 
+static void test_a_backward_sample_gives_no_rate(void **state) {
+    (void)state;
+    uint64_t rate = 5;
+    assert_false(clockRateFrom(-1, 2000000, &rate)); /* the counter was behind at the end */
+    assert_false(clockRateFrom(INT64_MIN, 2000000, &rate));
+    assert_false(clockRateFrom(0, 2000000, &rate));
+    assert_false(clockRateFrom(1000, 0, &rate));
+    assert_false(clockRateFrom(INT64_MAX, 1, &rate)); /* its rate would be 0 */
+    assert_int_equal(rate, 5);
+    assert_true(clockRateFrom(4000000, 2000000, &rate));
+    assert_int_equal(rate, (uint64_t)1 << 31);
+}
+
 static void test_sleep_lasts_for_the_given_time(void **state) {
     (void)state;
     int64_t begin_us = clockMonoUs();
@@ -96,6 +109,7 @@ int test_clock(void) {
         cmocka_unit_test(test_wall_clock_is_the_kernels),
         cmocka_unit_test(test_clocks_never_go_back),
         cmocka_unit_test(test_ticks_agree_with_the_clock),
+        cmocka_unit_test(test_a_backward_sample_gives_no_rate),
         cmocka_unit_test(test_sleep_lasts_for_the_given_time),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

@@ -198,6 +198,45 @@ static void test_shapes_without_users_are_freed_after_some_time(void **state) {
     shapeRelease(kept);
 }
 
+static size_t shapeCount(void) {
+    shapesReport r;
+    shapesGetReport(&r);
+    return r.shapes;
+}
+
+static void test_many_shapes_are_freed_in_steps(void **state) {
+    (void)state;
+    enum { SHAPES = 3000, MOST = 256, SWEEP_MS = 10000 };
+    const shapeLimits many = {.shapes = 4000, .fields = 9, .names_bytes = SHAPE_NAMES_MAX};
+    shapeSetLimits(&many);
+    for (int i = 0; i < SHAPES; i++) {
+        char text[WIDTH];
+        slice name = nameOf(i, text);
+        const shape *s = make(&name, 1);
+        assert_non_null(s);
+        shapeRetain(s);
+        shapeRelease(s);
+    }
+    int64_t now_ms = 1000000;
+    size_t before = shapeCount();
+    assert_int_equal(before, SHAPES);
+    for (int i = 0; before == SHAPES; i++) {
+        assert_in_range(i, 0, 100);
+        shapesSweep(now_ms += SWEEP_MS);
+        size_t now = shapeCount();
+        assert_in_range(before - now, 0, MOST);
+        before = now;
+    }
+    /* The sweep goes on at each tick, and does not begin anew. */
+    for (int i = 0; before > 1750; i++) {
+        assert_in_range(i, 0, 100);
+        shapesSweep(++now_ms);
+        size_t now = shapeCount();
+        assert_in_range(before - now, 1, MOST);
+        before = now;
+    }
+}
+
 static void test_each_keyspace_has_counts_of_its_own(void **state) {
     slice names[1] = {SLICE("a")};
     const shape *s = make(names, 1);
@@ -273,6 +312,7 @@ int test_shape(void) {
         TEST(test_limits_refuse_new_shapes_only),
         TEST(test_rare_names_do_not_hide_frequent_ones),
         TEST(test_shapes_without_users_are_freed_after_some_time),
+        TEST(test_many_shapes_are_freed_in_steps),
         TEST(test_each_keyspace_has_counts_of_its_own),
         TEST(test_hashes_freed_by_another_thread_are_subtracted_once),
         TEST(test_the_largest_savings_are_reported_first),
