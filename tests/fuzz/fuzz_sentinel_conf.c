@@ -60,7 +60,7 @@ static void split(slice text, lineList *l) {
     while (text.len && l->count < LINES_MAX / 8) {
         const char *end = memchr(text.ptr, '\n', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;
-        keep(l, sliceMake(text.ptr, len));
+        keep(l, sliceMake(text.ptr, len), false);
         text = sliceMake(text.ptr + len + (end != NULL), text.len - len - (end != NULL));
     }
 }

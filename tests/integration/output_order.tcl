@@ -65,7 +65,7 @@ foreach shape $shapes {
                 assert_equal 0 [late $rounds [listeners $n {client tracking on}] {set key VALUE} {{get key}}] "tracking, $n"
                 assert_equal 0 [late $rounds [listeners $n monitor] {set key VALUE}] "MONITOR, $n"
                 r config set notify-keyspace-events K$
-                assert_equal 0 [late $rounds [listeners $n {psubscribe __keyspace@0__:*}] {set key VALUE}] "events, $n"
+                assert_equal 0 [late $rounds [listeners 1 {psubscribe __keyspace@0__:*}] {set key VALUE}] "events"
                 r config set notify-keyspace-events {}
             }
             assert_equal 0 [late [scaled 200] [listeners 20 {subscribe channel}] {publish channel VALUE}] "messages"

@@ -128,6 +128,7 @@ start_server [list tags {repl tls:skip} overrides $settings] {
             r -1 replicaof [srv host] [srv port]
             link_is up -1
             write_expiring -0
+            r debug sleep 0.01 ;# all has expired
             same_offset -0 -1
             stop_server
             mark_logs
@@ -152,6 +153,7 @@ start_server [list tags {repl tls:skip} overrides $settings] {
             wait_for_condition 500 20 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
             r flushall
             write_expiring -0
+            r debug sleep 0.01 ;# all has expired
             r debug reload
             same_data -0 -1
             set digest [r debug digest]
@@ -167,6 +169,7 @@ start_server [list tags {repl tls:skip} overrides $saving] {
         test {a load of a replica keeps what has expired until its primary removes it} {
             link_is up
             write_expiring -1
+            r -1 debug sleep 0.01 ;# all has expired
             same_data -1 -0
             set before [offset_of -0]
             r debug reload

@@ -136,7 +136,7 @@ CLUSTER = [
     Fault("a forgotten node comes back by MEET", "bus_receive.c",
           "if (clusterMapIsForbidden(b->map,", "if (!FAULT && clusterMapIsForbidden(b->map,"),
     Fault("FORGET without a blacklist", "map_blacklist.c",
-          "return findForbidden(m, id) != NULL;", "return !FAULT && findForbidden(m, id) != NULL;"),
+          "return f && f->until_ms > now_ms;", "return !FAULT && f && f->until_ms > now_ms;"),
     Fault("FORGET is not passed on", "gossip.c",
           "for (int i = 0; i < e.forgotten_count; i++) forget",
           "for (int i = 0; i < e.forgotten_count && !FAULT; i++) forget"),

@@ -6,7 +6,7 @@
 
 source $::tests_dir/support/write_matrix.tcl
 
-start_server {tags {tls:skip} overrides {enable-module-command yes enable-debug-command yes databases 16 save {}}} {
+start_server {tags {tls:skip resp:2} overrides {enable-module-command yes enable-debug-command yes databases 16 save {}}} {
     r module load [file normalize build/modules/intruder.so]
     r debug set-active-expire 0
     array set ::matrix [list db 0 other 1 payload {}]
