@@ -288,7 +288,10 @@ static int denialsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int a
 
 static int endMeasure(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
-    ValkeyModule_BlockedClientMeasureTimeEnd(ValkeyModule_GetBlockedClientHandle(ctx));
+    ValkeyModuleBlockedClient *bc = ValkeyModule_GetBlockedClientHandle(ctx);
+    ValkeyModule_BlockedClientMeasureTimeEnd(bc);
+    /* The handle of a client whose time is over remains the module's. */
+    if (ValkeyModule_IsBlockedTimeoutRequest(ctx)) ValkeyModule_UnblockClient(bc, NULL);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
