@@ -68,7 +68,7 @@ foreach shape $shapes {
                 assert_equal 0 [late $rounds [listeners 1 {psubscribe __keyspace@0__:*}] {set key VALUE}] "events"
                 r config set notify-keyspace-events {}
             }
-            assert_equal 0 [late [scaled 200] [listeners 20 {subscribe channel}] {publish channel VALUE}] "messages"
+            assert_equal 0 [late [scaled 200] [listeners 2 {subscribe channel}] {publish channel VALUE}] "messages"
         }
     }
 }
