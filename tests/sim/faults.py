@@ -134,7 +134,10 @@ CLUSTER = [
           "    if (f->step != MANUAL_ASKED || !reply.ping)"),
     # ---- nodes
     Fault("a forgotten node comes back by MEET", "bus_receive.c",
-          "if (clusterMapIsForbidden(b->map,", "if (!FAULT && clusterMapIsForbidden(b->map,"),
+          "if (clusterMapIsForbidden(b->map, id, b->now_ms)) return;\n"
+          "    if (m->extension_count &&",
+          "if (!FAULT && clusterMapIsForbidden(b->map, id, b->now_ms)) return;\n"
+          "    if (!FAULT && m->extension_count &&"),
     Fault("FORGET without a blacklist", "map_blacklist.c",
           "return f && f->until_ms > now_ms;", "return !FAULT && f && f->until_ms > now_ms;"),
     Fault("FORGET is not passed on", "gossip.c",
