@@ -6,7 +6,7 @@
 
 source $::tests_dir/support/write_matrix.tcl
 
-start_server {tags {tls:skip resp:2} overrides {enable-module-command yes enable-debug-command yes databases 16 save {}}} {
+start_server {tags {tls:skip} overrides {enable-module-command yes enable-debug-command yes databases 16 save {}}} {
     r module load [file normalize build/modules/intruder.so]
     r debug set-active-expire 0
     array set ::matrix [list db 0 other 1 payload {}]
@@ -33,7 +33,10 @@ start_server {tags {tls:skip resp:2} overrides {enable-module-command yes enable
         }
         matrix_pipeline $::matrix(control) $ending
         if {$ending ne ""} {r debug sleep 0.002}
-        if {[set waiting [dict get $row waiting]] ne ""} {$::matrix(waiter) -send {*}[matrix_request $waiting]}
+        if {[set waiting [dict get $row waiting]] ne ""} {
+            $::matrix(waiter) -send {*}[matrix_request $waiting]
+            matrix_wait_blocked $::matrix(waiter) 1
+        }
         matrix_pipeline $::matrix(control) [list [list intruder.mode $mode] $request [list intruder.mode none]]
         if {$waiting ne ""} {
             $::matrix(control) client unblock $::matrix(waiter_id)
