@@ -94,70 +94,11 @@ void quotasDisarm(void) {
 
 static bool isMove(const commandSpec *spec) { return !strcmp(spec->name, "move"); }
 
-/* Commands that change keys and cannot make them larger, but for a time of 8 bytes in a key. All
- * others that change keys are limited, whatever they are called by. */
-static bool onlyFrees(const commandSpec *spec) {
-    static const char *const names[] = {"blmpop",
-                                        "blpop",
-                                        "brpop",
-                                        "bzmpop",
-                                        "bzpopmax",
-                                        "bzpopmin",
-                                        "del",
-                                        "delconsumer",
-                                        "delete",
-                                        "delex",
-                                        "delifeq",
-                                        "delprefix",
-                                        "destroy",
-                                        "expire",
-                                        "expireat",
-                                        "flush",
-                                        "flushall",
-                                        "flushdb",
-                                        "flushslot",
-                                        "getdel",
-                                        "getex",
-                                        "hdel",
-                                        "hgetdel",
-                                        "hpersist",
-                                        "lmpop",
-                                        "lpop",
-                                        "lrem",
-                                        "ltrim",
-                                        "migrate",
-                                        "persist",
-                                        "pexpire",
-                                        "pexpireat",
-                                        "rpop",
-                                        "setid",
-                                        "spersist",
-                                        "spop",
-                                        "srem",
-                                        "swapdb",
-                                        "unlink",
-                                        "xack",
-                                        "xackdel",
-                                        "xdel",
-                                        "xdelex",
-                                        "xtrim",
-                                        "zmpop",
-                                        "zpersist",
-                                        "zpopmax",
-                                        "zpopmin",
-                                        "zrem",
-                                        "zremrangebylex",
-                                        "zremrangebyrank",
-                                        "zremrangebyscore"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!strcmp(spec->name, names[i])) return true;
-    }
-    return false;
-}
-
+/* All commands that change keys are limited, whatever they are called by, but those that are known
+ * to free only. */
 static bool mayNeedMemory(const commandSpec *spec) {
     if (spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE)) return true;
-    return spec->flags & CMD_WRITE && !onlyFrees(spec);
+    return (spec->flags & (CMD_WRITE | CMD_ONLY_FREES)) == CMD_WRITE;
 }
 
 /* True if the keys take more than the request of `c` may meet. */
