@@ -112,14 +112,8 @@ static bool returnsData(const aclRequest *q, int returns) {
 
 /* A malformed request has no keys: the command replies its own error. */
 static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) {
-    list->keys = list->few;
-    list->count = commandKeys(q->cmd, q->argv, q->argc, list->few, KEYS_ON_STACK);
-    if (list->count > KEYS_ON_STACK) {
-        list->block = memNewArray(keyPosition, (size_t)list->count);
-        list->keys = list->block;
-        int again = commandKeys(q->cmd, q->argv, q->argc, list->keys, list->count);
-        if (again < list->count) list->count = again; /* a module may report others now */
-    }
+    list->keys = commandAllKeys(q->cmd, q->argv, q->argc, list->few, KEYS_ON_STACK, &list->count);
+    if (list->keys != list->few) list->block = list->keys;
     if (list->count < 0) list->count = 0;
     if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
 }

@@ -652,29 +652,36 @@ static int addChannelSlots(int slot, const command *cmd, const slice *argv, int 
     return slot;
 }
 
-keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, keyPosition *few,
-                            int max, int *count) {
+typedef int positionsProc(const command *cmd, const slice *argv, int argc, keyPosition *out,
+                          int max);
+
+/* All positions that `find` reports: in `few`, or in memory of the caller's if they are more. */
+static keyPosition *allPositions(positionsProc *find, const command *cmd, const slice *argv,
+                                 int argc, keyPosition *few, int max, int *count) {
     keyPosition *all = few;
-    *count = commandKeys(cmd, argv, argc, few, max);
+    *count = find(cmd, argv, argc, few, max);
     if (*count > max) {
         all = memNewArray(keyPosition, (size_t)*count);
-        int again = commandKeys(cmd, argv, argc, all, *count);
+        int again = find(cmd, argv, argc, all, *count);
         *count = again < *count ? again : *count; /* a module may report others now */
     }
     return all;
 }
 
+keyPosition *commandAllKeys(const command *cmd, const slice *argv, int argc, keyPosition *few,
+                            int max, int *count) {
+    return allPositions(commandKeys, cmd, argv, argc, few, max, count);
+}
+
+static int findChannels(const command *cmd, const slice *argv, int argc, keyPosition *out,
+                        int max) {
+    hotCheck(cmd->spec->find_channels);
+    return cmd->spec->find_channels(argv, argc, out, max);
+}
+
 keyPosition *commandChannels(const command *cmd, const slice *argv, int argc, keyPosition *few,
                              int max, int *count) {
-    hotCheck(cmd->spec->find_channels);
-    keyPosition *all = few;
-    *count = cmd->spec->find_channels(argv, argc, few, max);
-    if (*count > max) {
-        all = memNewArray(keyPosition, (size_t)*count);
-        int again = cmd->spec->find_channels(argv, argc, all, *count);
-        *count = again < *count ? again : *count;
-    }
-    return all;
+    return allPositions(findChannels, cmd, argv, argc, few, max, count);
 }
 
 bool commandSpecHasKeys(const commandSpec *spec) {
