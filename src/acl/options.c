@@ -56,16 +56,11 @@ static status takeUser(const slice *words, int count, reason *why) {
     return OK;
 }
 
-static int keyWords(const slice *words, int count) {
-    (void)words, (void)count; /* the name */
-    return 1;
-}
-
 static const configFileOnly user_lines = {.words_min = 1,
                                           .words_max = INT_MAX,
                                           .take = takeUser,
                                           .rewrite = aclUserLinesRewrite,
-                                          .key_words = keyWords};
+                                          .key_words = configKeyIsWord};
 
 const configOption aclOptions[] = {
     CONFIG_STRING("requirepass", aclConf.requirepass, "", .flags = CONFIG_SENSITIVE,

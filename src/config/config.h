@@ -278,6 +278,8 @@ enum { CONFIG_REWRITE_ALL = 1 /* also defaults */, CONFIG_REWRITE_NO_DATASET = 2
  * directives are replaced in place, repeated ones removed, new ones appended. ERR_NOT_FOUND if
  * there is no file. */
 status configRewrite(unsigned flags, reason *why) MUST_USE;
+/* For configFileOnly.key_words: the first word, such as the name of a user, tells lines apart. */
+int configKeyIsWord(const slice *words, int count);
 /* Adds a line with the option's name and `rest`, which must not contain a line end. */
 void configLinesAdd(configLines *lines, slice rest);
 /* The same for a default: it replaces a line with the same key, but is not added to the file. */

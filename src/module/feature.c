@@ -65,16 +65,11 @@ static void rewriteLines(configLines *out) {
     }
 }
 
-static int keyWords(const slice *words, int count) {
-    (void)words, (void)count; /* the path */
-    return 1;
-}
-
 static const configFileOnly loadmodule = {.words_min = 1,
                                           .words_max = INT32_MAX,
                                           .take = takeLine,
                                           .rewrite = rewriteLines,
-                                          .key_words = keyWords,
+                                          .key_words = configKeyIsWord,
                                           .once_per_key = true};
 
 static const configOption options[] = {
