@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cluster/server_bus.h"
-#include "cluster/held_messages.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -11,6 +9,7 @@
 #include "cluster/bus_names.h"
 #include "cluster/bus_secret.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/held_messages.h"
 #include "cluster/peers.h"
 #include "cluster/peers_priv.h"
 #include "cluster/redirect.h"
@@ -360,18 +359,6 @@ static bool lookUp(void *arg, slice host, int bus_port) {
 
 /* ------------------------------------------------------------------ listening */
 
-/* Splits "ip:port" or "[ip6]:port". */
-static int splitAddress(const char *text, char ip[BUS_IP_MAX]) {
-    const char *colon = strrchr(text, ':');
-    check(colon);
-    bool brackets = text[0] == '[';
-    size_t len = (size_t)(colon - text) - 2u * brackets;
-    if (len >= BUS_IP_MAX) len = 0;
-    memcpy(ip, text + brackets, len);
-    ip[len] = '\0';
-    return atoi(colon + 1);
-}
-
 static void acceptOne(int fd) {
     char peer[NET_ADDR_TEXT_MAX], own[NET_ADDR_TEXT_MAX];
     bool known = netPeerText(fd, peer) && netLocalText(fd, own);
@@ -384,8 +371,8 @@ static void acceptOne(int fd) {
     (void)netSetKeepAlive(fd, (int)(clusterConf.cluster_node_timeout / 500) + 1);
     logVerbose("Accepting cluster node connection from %s", peer);
     bc->link = busAccepted(&serverBus, bc, serverBusNowMs());
-    bc->link->peer_port = splitAddress(peer, bc->link->peer_ip);
-    (void)splitAddress(own, bc->link->own_ip);
+    bc->link->peer_port = netSplitText(peer, bc->link->peer_ip, BUS_IP_MAX);
+    (void)netSplitText(own, bc->link->own_ip, BUS_IP_MAX); /* the port is known */
     if ((netTlsForCluster() && netTlsAcceptNode(&bc->conn) != OK) ||
         connOnRead(&bc->conn, readable) != OK) {
         ended(bc, false);

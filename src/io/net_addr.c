@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -226,8 +227,8 @@ int netListenUnix(const char *path, mode_t mode, const char *group, int backlog,
         reasonSetErrno(why, "socket");
         return -1;
     }
-    /* What a former process has left is removed, no other file. If it cannot be, bind() reports
-     * the error. */
+    /* The socket of a former process is removed, no other file. If it cannot be, bind() reports the
+     * error. */
     struct stat old;
     if (lstat(path, &old) == 0 && (S_ISSOCK(old.st_mode) || S_ISLNK(old.st_mode))) unlink(path);
     if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
@@ -367,6 +368,18 @@ bool netPeerText(int fd, char dst[NET_ADDR_TEXT_MAX]) {
 
 bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]) {
     return endText(getsockname, getpeername, fd, dst);
+}
+
+int netSplitText(const char *text, char *ip, size_t size) {
+    const char *colon = strrchr(text, ':');
+    check(colon);
+    check(size > 0);
+    size_t brackets = text[0] == '[';
+    size_t len = (size_t)(colon - text) - 2 * brackets;
+    if (len >= size) len = 0;
+    memcpy(ip, text + brackets, len);
+    ip[len] = 0;
+    return atoi(colon + 1);
 }
 
 bool netPeerIsLocal(int fd) {

@@ -40,6 +40,9 @@ int netConnectUnix(const char *path, reason *why);
  * if unknown. */
 bool netPeerText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]);
+/* Splits such a text: stores the address without brackets in `ip`, "" if it does not fit into `size`
+ * bytes, and returns the port. */
+int netSplitText(const char *text, char *ip, size_t size);
 bool netPeerIsLocal(int fd);           /* loopback or Unix socket */
 bool netAddrIsValid(const char *text); /* a literal IPv4 or IPv6 address */
 /* True if this host has the literal address, or that cannot be found out. */

@@ -225,11 +225,7 @@ void netLocalIp(const session *s, char *dst, size_t size) {
     check(size > 0);
     dst[0] = 0;
     if (s->flags & SESSION_UNIX_SOCKET || !netLocalText(((const client *)s)->conn.fd, text)) return;
-    slice ip = sliceOf(text);
-    while (ip.len && ip.ptr[ip.len - 1] != ':') ip.len--;
-    if (ip.len) ip.len--;
-    if (ip.len > 2 && ip.ptr[0] == '[') ip = sliceMake(ip.ptr + 1, ip.len - 2);
-    if (ip.len < size) snprintf(dst, size, "%.*s", (int)ip.len, ip.ptr);
+    (void)netSplitText(text, dst, size); /* the port is not needed */
 }
 
 bool netIsTls(const session *s) { return ((const client *)s)->conn.type == &connTls; }

@@ -255,14 +255,8 @@ bool serverLinkOwnIp(sentinelView *v, const sentinelLink *l, char ip[SENTINEL_IP
     const serverConn *sc = l->command_carrier;
     hotCheck(v == &serverView);
     if (!sc || !netLocalText(sc->conn.fd, text)) return false;
-    char *colon = strrchr(text, ':');
-    if (!colon) return false;
-    size_t brackets = text[0] == '[';
-    size_t len = (size_t)(colon - text) - 2 * brackets;
-    if (len >= SENTINEL_IP_MAX) return false;
-    memcpy(ip, text + brackets, len);
-    ip[len] = '\0';
-    return true;
+    (void)netSplitText(text, ip, SENTINEL_IP_MAX); /* the port is not needed */
+    return ip[0] != '\0';
 }
 
 /* A name that was looked up. */
