@@ -15,8 +15,8 @@ extern const gate slotImportGate;
 /* Whether cluster-enabled is set, and the number of databases in cluster mode. */
 bool clusterIsEnabled(void);
 int clusterDatabases(void);
-/* Whether this node is a replica by its configuration file; it follows its primary only after the
- * dataset was loaded. */
+/* True if this node is a replica by its configuration file: also one that follows nobody yet, as
+ * the address of its primary is not known. */
 bool clusterIsReplica(void);
 /* To be called when the dataset has been loaded at the start. */
 void clusterAfterLoad(void);

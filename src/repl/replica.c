@@ -615,7 +615,7 @@ void replicaPromote(void) {
 
 /* ------------------------------------------------------------------ registration */
 
-/* Whether the file that was loaded is of a stream, and says so in a form that can be right. */
+/* True if the loaded file is of a stream, and says so in a form that can be right. */
 static bool hasOrigin(const persistOrigin *origin) {
     return historyIsId(sliceOf(origin->id)) && historyIsOffset(origin->offset);
 }
@@ -663,9 +663,9 @@ void replicaAfterStart(void) {
     replHistory *history = &replThis()->history;
     if (!hasOrigin(&origin)) return;
     restoreHistory();
-    replica.db = origin.db; /* a node of a cluster follows its primary later */
     if (!replicaIsOn()) return;
     historyAdopt(history, sliceOf(origin.id), origin.offset);
+    replica.db = origin.db;
     linkSetContinuable(&replica.link, true);
 }
 

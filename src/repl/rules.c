@@ -126,11 +126,11 @@ const gate replicaDiskGate = {.name = "replica disk",
 
 /* ------------------------------------------------------------------ the stream */
 
-/* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a
- * cluster CLUSTER. */
 static bool isSelect(const commandSpec *spec) { return !strcmp(spec->name, "select"); }
 
-static bool isForeign(const commandSpec *spec) {
+/* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a
+ * cluster CLUSTER. SELECT is asked about as well, for the number of its database. */
+static bool mayBreak(const commandSpec *spec) {
     static const char *const names[] = {"quit", "reset", "monitor", "wait", "waitaof"};
     if (isSelect(spec)) return true;
     if (!strcmp(spec->name, "replconf") || !strcmp(spec->group, "cluster")) return false;
@@ -157,7 +157,7 @@ static gateVerdict breakLink(ctx *c) {
 }
 
 const gate replicaStreamGate = {.name = "stream",
-                                .selects = isForeign,
+                                .selects = mayBreak,
                                 .admit = breakLink,
                                 .again = true,
                                 .origins = 1u << ORIGIN_PRIMARY};
