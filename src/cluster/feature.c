@@ -74,7 +74,7 @@ static void saveBeforeExit(const serverEvent *e) {
     if (serverMapSave(&why) == OK) serverMap.changed = 0;
 }
 
-/* What a directive changes counts for the next request and message, not only from the next tick. */
+/* A changed directive counts for the next request and message, not only from the next tick. */
 static void takeDirectives(const serverEvent *e) {
     check(e->kind == SERVER_CONFIG);
     serverMapAnnounce();

@@ -5,10 +5,10 @@
  * Invariants: this node is nodes[0]; nodes[i]->index is i; each node is found by its id; a node is
  * in the list of replicas of its primary and in no other; a node is a primary or a replica. */
 #include "cluster/map.h"
-#include "cluster/map_blacklist.h"
 
 #include "base/base.h"
 #include "base/random.h"
+#include "cluster/map_blacklist.h"
 #include "cluster/map_priv.h"
 #include "cluster/voters.h"
 

@@ -4,9 +4,9 @@
  * tell of them; after that they stay in the list, which is in the file, too: such a node does not
  * come back by itself, only by an order. Searched only when a node is unknown, so a list suffices.
  * Each id is in it once, the oldest first. */
-#include "base/base.h"
-#include "cluster/map.h"
 #include "cluster/map_blacklist.h"
+
+#include "base/base.h"
 
 enum { FORGOTTEN_MAX = 200 }; /* of those that are not forbidden any more */
 

@@ -2,12 +2,12 @@
  *
  * The nodes of the cluster as modules see them. */
 #include "cluster/peers.h"
-#include "cluster/held_messages.h"
 
 #include "base/base.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
+#include "cluster/held_messages.h"
 #include "cluster/map.h"
 #include "cluster/peers_priv.h"
 #include "cluster/server_bus.h"

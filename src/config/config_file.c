@@ -371,8 +371,8 @@ static bool precedes(const rankedLine *r, const rankedLine *other) {
     return r->rank != other->rank ? r->rank < other->rank : r->source < other->source;
 }
 
-/* Of the same rank those of the main file come after included ones, as CONFIG REWRITE writes only
- * to the main file; else in the order of their reading. */
+/* Takes ranked lines by rank. Among lines of one rank, those of the main file come after included
+ * ones, as CONFIG REWRITE writes only to the main file; else they keep the order of the reading. */
 static void takeRanked(loader *l) {
     l->takes_ranked = true;
     for (int taken = 0; taken < l->ranked_count; taken++) {

@@ -20,12 +20,11 @@
 #include "store/look.h"
 
 enum ctxFlag {
-    CTX_OBSERVED = 1u << 0, /* an observer was armed while it ran, and is to see its end */
-    CTX_LATE_EVENTS =
-        1u << 1,            /* events are to be told when it has returned: executeSetLateProc() */
-    CTX_IN_MULTI = 1u << 2, /* run by EXEC */
-    CTX_FAILED = 1u << 3,   /* an error was replied */
-    CTX_CHANGED = 1u << 4,  /* ctxKeyChanged() or ctxDatasetChanged() was called */
+    CTX_OBSERVED = 1u << 0,    /* an observer was armed while it ran, and is to see its end */
+    CTX_LATE_EVENTS = 1u << 1, /* executeSetLateProc() is to tell events when it has returned */
+    CTX_IN_MULTI = 1u << 2,    /* run by EXEC */
+    CTX_FAILED = 1u << 3,      /* an error was replied */
+    CTX_CHANGED = 1u << 4,     /* ctxKeyChanged() or ctxDatasetChanged() was called */
     CTX_NO_PROPAGATE = 1u << 5,
     CTX_REWRITTEN = 1u << 6, /* ctxPropagateAs() was called */
     CTX_REJECTED = 1u << 7,  /* refused before it ran */

@@ -290,8 +290,8 @@ authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who);
 status hooksShutdown(uint32_t flags, reason *why);
 /* INFO has only the sections whose bit (1u << order) is set; at first it has all. */
 void hooksLimitInfo(uint32_t orders);
-/* What INFO prints after the sections (modules): those that `names` ask for, or with `all` all. */
-/* `crashed`: it is called by the crash report. */
+/* Prints more of INFO after the sections (modules): those that `names` ask for, or with `all` all.
+ * `crashed`: it is called by the crash report. */
 typedef void infoMoreProc(str *out, const slice *names, int count, bool all, bool crashed);
 void hooksSetInfoMore(infoMoreProc *proc);
 void hooksInfoMore(str *out, const slice *names, int count, bool all, bool crashed);

@@ -200,7 +200,7 @@ static void enlist(session *s, uint64_t flag, list *l, bool first) {
     }
 }
 
-/* Of a session that has had deliveries, or that is a stream. */
+/* sessionWantWrite() of a session that has had deliveries, or that is a stream. */
 static NO_INLINE void wantUnusualWrite(session *s) {
     bool pushed = s->flags & SESSION_PENDING_PUSH;
     if (s->flags & SESSION_STREAMS) {

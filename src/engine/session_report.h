@@ -36,7 +36,7 @@ void sessionSetMemoryClassesProc(bool (*append)(str *out));
 void sessionDescribe(const session *s, str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetDescribeProc(void (*describe)(const session *s, str *out));
-/* What is known of a session. */
+/* Reads all that is known of a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers a function that fills in a part of it; called once by each subsystem that knows one. */
 void sessionReportAddProc(void (*proc)(const session *s, sessionReport *out));

@@ -18,7 +18,8 @@ typedef struct replyRoot {
     uint8_t proto;
     bool exact;
     pool nodes;
-    /* Whose auto memory frees it; NULL: the module does, maybe when its context has ended. */
+    /* The context whose auto memory frees the reply; NULL: the module frees it, maybe when the
+     * context has ended. */
     ValkeyModuleCtx *collector;
     promise *promise; /* NULL: it is a reply */
 } replyRoot;

@@ -131,13 +131,13 @@ typedef struct sentinelInstance {
     int64_t parallel_syncs, rebooted_since_ms;
     str notification_script, reconfig_script, auth_user, auth_pass;
     renamedCommand *renamed;
-    int renamed_count;
+    int renamed_count, retries; /* the second: of the election, see retry_ms */
     failoverStep step;
     uint64_t failover_epoch;
     int64_t failover_start_ms, failover_changed_ms, failover_told_ms;
     int64_t retry_ms; /* nobody has won the election: it is repeated then; 0: that is not so */
-    int retries;
     int64_t epoch_heard_ms; /* another Sentinel has begun one, perhaps for this primary */
+    bool is_included;       /* its "monitor" line is in an included file */
     bool is_takeover;       /* another leader has promoted the replica, and has died */
     struct sentinelInstance *promoted;
     int64_t switched_ms;                              /* the last switch; 0: none since the start */
@@ -146,7 +146,7 @@ typedef struct sentinelInstance {
     /* of replicas */
     int64_t link_down_ms; /* how long its link to the primary is down */
     bool link_up, is_announced;
-    bool was_replica, is_included; /* follows the primary; its line is in an included file */
+    bool was_replica;     /* this process has said that it follows the primary */
     bool is_loaded;       /* known from the file alone: it has not said yet whom it follows */
     bool is_unsure;       /* a leader may have promoted it: others are asked for their votes */
     uint64_t promoted_in; /* the epoch in which `promoter` seems to have promoted it; 0: none */
