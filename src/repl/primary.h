@@ -46,7 +46,7 @@
 #include "ds/list.h"
 #include "repl/backlog.h"
 #include "repl/history.h"
-#include "repl/server_state.h"
+#include "repl/stream_state.h"
 
 typedef struct replPrimary replPrimary;
 typedef struct replPeer replPeer;
@@ -284,5 +284,7 @@ int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms);
 /* Memory in bytes that keeps the stream for this replica, and its blocks. */
 size_t peerHeld(const replPrimary *p, const replPeer *peer, int64_t *blocks);
 static inline replPeer *peerOf(listNode *n) { return LIST_OWNER(n, replPeer, node); }
+/* The replica's "host:port" in `name`, which the caller frees. */
+const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name);
 
 #endif

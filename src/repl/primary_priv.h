@@ -6,8 +6,6 @@
 
 #include "repl/primary.h"
 
-/* The replica's "host:port" in `name`, which the caller frees. */
-const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name);
 void primaryAddPeer(replPrimary *p, replPeer *peer, peerState state);
 void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms);
 

@@ -11,6 +11,7 @@
 #include "engine/session.h"
 #include "io/file_stream.h"
 #include "repl/primary.h"
+#include "repl/server_state.h"
 
 /* A connection that has used REPLCONF, SYNC or PSYNC; in a slot of its session. */
 typedef struct replicaConn {

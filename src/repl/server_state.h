@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replication state of this server that both sides share: the identity of its stream, whether
- * it is produced here (primary) or applied (replica), and its backlog. What else a side needs is in
- * its own files. Main thread only. */
+ * The stream of this server. Main thread only. */
 #ifndef REPL_SERVER_STATE_H
 #define REPL_SERVER_STATE_H
 
-#include <stdbool.h>
-
-#include "repl/backlog.h"
-#include "repl/history.h"
-
-typedef struct replServer {
-    replHistory history;
-    bool has_backlog;
-    replBacklog backlog; /* if has_backlog: its next byte is number history.offset + 1 */
-} replServer;
+#include "repl/stream_state.h"
 
 /* The only instance. */
 replServer *replThis(void);

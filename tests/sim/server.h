@@ -15,7 +15,7 @@
 #include "repl/failover_state.h"
 #include "repl/link.h"
 #include "repl/primary.h"
-#include "repl/server_state.h"
+#include "repl/stream_state.h"
 #include "resp/resp.h"
 #include "sim.h"
 
