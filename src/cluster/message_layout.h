@@ -101,7 +101,6 @@ static inline void storeBig16(void *p, uint16_t v) { storeU16(p, __builtin_bswap
 static inline void storeBig32(void *p, uint32_t v) { storeU32(p, __builtin_bswap32(v)); }
 static inline void storeBig64(void *p, uint64_t v) { storeU64(p, __builtin_bswap64(v)); }
 
-static inline bool messageHasGossip(unsigned type) { return type <= MESSAGE_MEET; }
 static inline bool messageMayBeShort(unsigned type) {
     return type == MESSAGE_PING || type == MESSAGE_PONG;
 }

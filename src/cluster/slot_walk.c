@@ -48,7 +48,6 @@ static struct {
     slotWalkProgress progress;
 } walk;
 
-bool slotWalkRuns(void) { return walk.runs; }
 int slotWalkDb(void) { return walk.db_id; }
 size_t slotWalkPending(void) { return walk.out.len + walk.held.len; }
 slotWalkProgress slotWalkCount(void) { return walk.progress; }

@@ -42,7 +42,6 @@ void slotWalkBegin(const slotMask *slots, const slotWalkProcs *procs, void *arg)
 void slotWalkChange(int db_id, const slice *spans, int count);
 /* The walk that passes on to `arg` is given up; no effect if there is none. */
 void slotWalkStop(const void *arg);
-bool slotWalkRuns(void);
 /* The database that is selected at the end of the stream so far. */
 int slotWalkDb(void);
 /* Bytes that are not passed on yet. */

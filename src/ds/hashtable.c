@@ -30,12 +30,6 @@ void hashtablePrefetch(const hashtable *t, uint64_t hash) {
     (void)hashtableInlinePrefetch(t, hash);
 }
 
-void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
-    if (!t->body) return;
-    tableProbe p = tableProbeAt(t, hash);
-    (void)hashtableInlinePrefetchEntry((tableHint){p.home, p.tag});
-}
-
 /* The position of an entry given by address; its `word` is NULL if the entry is not in the
  * table. */
 static hashtablePosition findEntry(const hashtable *t, uint64_t mark, uint64_t hash,

@@ -103,11 +103,9 @@ void hashtableReplaceAt(const hashtablePosition *position, const hashtableType *
 void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsigned flags);
 unsigned hashtableFlagsAt(const hashtablePosition *position);
 
-/* Prefetch the cache lines that a later lookup of this hash will read: first those of the table,
- * then, one memory latency later, those of the entry. These are only hints; the table may change in
- * between. */
+/* Prefetches the cache lines of the table that a later lookup of this hash will read. Only a hint:
+ * the table may change in between. */
 void hashtablePrefetch(const hashtable *t, uint64_t hash);
-void hashtablePrefetchEntry(const hashtable *t, uint64_t hash);
 
 /* ---- iteration ---- */
 

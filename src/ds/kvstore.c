@@ -106,32 +106,10 @@ static void changed(kvstore *kv, int slot, slotCounts before) {
               (int64_t)(now.volatile_count - before.volatile_count));
 }
 
-void *kvstoreFind(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len) {
-    return hashtableFind(tableOf(kv, slot), kv->type, hash, key, len);
-}
-
-void *kvstoreFindPosition(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len,
-                          hashtablePosition *position) {
-    return hashtableFindPosition(tableOf(kv, slot), kv->type, hash, key, len, position);
-}
-
-void kvstoreInsert(kvstore *kv, int slot, uint64_t hash, void *entry, unsigned flags) {
-    hashtableInsert(tableOf(kv, slot), kv->type, hash, entry, flags);
-    changedBy(kv, slot, 1, flags & HASHTABLE_VOLATILE);
-}
-
 void kvstoreInsertAt(kvstore *kv, int slot, const hashtablePosition *position, void *entry,
                      unsigned flags) {
     hashtableInsertAt(tableOf(kv, slot), kv->type, position, entry, flags);
     changedBy(kv, slot, 1, flags & HASHTABLE_VOLATILE);
-}
-
-void *kvstoreDelete(kvstore *kv, int slot, uint64_t hash, const void *key, size_t len) {
-    hashtable *t = tableOf(kv, slot);
-    slotCounts before = countsOf(t);
-    void *entry = hashtableDelete(t, kv->type, hash, key, len);
-    changed(kv, slot, before);
-    return entry;
 }
 
 void *kvstoreDeleteAt(kvstore *kv, int slot, const hashtablePosition *position) {
@@ -155,14 +133,6 @@ bool kvstoreHasEntry(const kvstore *kv, int slot, uint64_t hash, const void *ent
 
 bool kvstoreReplace(kvstore *kv, int slot, uint64_t hash, const void *old, void *entry) {
     return hashtableReplace(tableOf(kv, slot), kv->type, hash, old, entry);
-}
-
-bool kvstoreSetFlags(kvstore *kv, int slot, uint64_t hash, const void *entry, unsigned flags) {
-    hashtable *t = tableOf(kv, slot);
-    slotCounts before = countsOf(t);
-    bool found = hashtableSetFlags(t, hash, entry, flags);
-    changed(kv, slot, before);
-    return found;
 }
 
 void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position, unsigned flags) {
@@ -379,8 +349,6 @@ bool kvstoreWork(kvstore *kv, unsigned buckets) {
     if (hashtableIsResizing(&kv->tables[slot])) return false;
     return resizingSlot(kv) >= 0;
 }
-
-size_t kvstoreBytesOf(const kvstore *kv, int slot) { return hashtableBytes(tableOf(kv, slot)); }
 
 size_t kvstoreBytes(const kvstore *kv) {
     size_t bytes = memSizeOf(kv) + memSizeOf(kv->tables) + memSizeOf(kv->resizing) +

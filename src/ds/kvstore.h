@@ -35,18 +35,12 @@ int kvstoreSlots(const kvstore *kv);
 /* The table of a slot, for lookups, prefetches and ds/hashtable_inline.h only. Its address is
  * constant. */
 const hashtable *kvstoreTable(const kvstore *kv, int slot);
-void *kvstoreFind(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len);
-void *kvstoreFindPosition(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len,
-                          hashtablePosition *position);
-void kvstoreInsert(kvstore *kv, int slot, uint64_t hash, void *entry, unsigned flags);
 void kvstoreInsertAt(kvstore *kv, int slot, const hashtablePosition *position, void *entry,
                      unsigned flags);
-void *kvstoreDelete(kvstore *kv, int slot, uint64_t hash, const void *key, size_t len);
 void *kvstoreDeleteAt(kvstore *kv, int slot, const hashtablePosition *position);
 bool kvstoreDeleteEntry(kvstore *kv, int slot, uint64_t hash, const void *entry);
 bool kvstoreHasEntry(const kvstore *kv, int slot, uint64_t hash, const void *entry);
 bool kvstoreReplace(kvstore *kv, int slot, uint64_t hash, const void *old, void *entry);
-bool kvstoreSetFlags(kvstore *kv, int slot, uint64_t hash, const void *entry, unsigned flags);
 void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position, unsigned flags);
 
 /* ---- counts, slots ---- */
@@ -121,9 +115,8 @@ int kvstoreCompactAt(kvstore *kv, uint64_t cursor);
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count);
 /* Continues running resizes by about `buckets` buckets. Returns true if there is more to do. */
 bool kvstoreWork(kvstore *kv, unsigned buckets);
-/* Memory of the store in bytes, without the entries: O(slots); of one slot: O(1). */
+/* Memory of the store in bytes, without the entries: O(slots). */
 size_t kvstoreBytes(const kvstore *kv);
-size_t kvstoreBytesOf(const kvstore *kv, int slot);
 /* Sums over all slots; the resize position is that of one of the tables being resized. */
 void kvstoreStatsRead(const kvstore *kv, hashtableStats *out);
 /* Checks all tables and counts; NULL if valid, else a description of the violation. For tests. */

@@ -122,8 +122,6 @@ session *pauseNextReleased(void) {
     return s;
 }
 
-int pauseHeldCount(void) { return (int)heldList()->count; }
-
 void pauseForget(session *s) {
     if (!listHas(&s->held)) return;
     listRemove(heldList(), &s->held);

@@ -289,5 +289,3 @@ void propagateUnwrapped(void) {
 }
 
 uint64_t propagateCount(void) { return queue.units; }
-
-int propagateUnitDepth(void) { return queue.depth; }

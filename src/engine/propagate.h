@@ -55,7 +55,5 @@ uint64_t propagateCount(void);
 uint64_t propagateNumberOf(const session *s);
 /* As if the session had made all changes so far: others have made them for it. */
 void propagateNoteAll(session *s);
-/* Nesting depth of units. */
-int propagateUnitDepth(void);
 
 #endif

@@ -63,14 +63,6 @@ status netSetKeepAlive(int fd, int seconds) {
 #endif
 }
 
-status netSetNonBlocking(int fd, bool on) {
-    hotCheck(fd >= 0);
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0) return ERR_IO;
-    int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-    return wanted == flags || fcntl(fd, F_SETFL, wanted) == 0 ? OK : ERR_IO;
-}
-
 status netSetMark(int fd, uint32_t mark) {
     if (mark == 0) return OK;
 #ifdef SO_MARK
@@ -301,22 +293,6 @@ int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, re
     }
     freeaddrinfo(found);
     errno = failed;
-    return fd;
-}
-
-int netConnectUnix(const char *path, reason *why) {
-    struct sockaddr_un addr;
-    if (!unixAddr(path, &addr, why)) return -1;
-    int fd = newSocket(AF_UNIX, 0);
-    if (fd < 0) {
-        reasonSetErrno(why, "socket");
-        return -1;
-    }
-    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 && errno != EINPROGRESS) {
-        reasonSetErrno(why, "connect");
-        closeQuietly(fd);
-        return -1;
-    }
     return fd;
 }
 

@@ -34,7 +34,6 @@ int netAccept(int listen_fd);
 /* Starts a non-blocking connect; with `source` "" the kernel chooses the address. -1 on failure,
  * with errno, which is ECONNREFUSED if nobody listens there. */
 int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why);
-int netConnectUnix(const char *path, reason *why);
 
 /* Address of either end as "ip:port" or "[ip6]:port"; "path:0" for a Unix socket. False and "?:0"
  * if unknown. */
@@ -51,7 +50,6 @@ bool netAddrIsOwn(const char *text);
 status netSetNoDelay(int fd, bool on);
 /* Sends probes after `seconds` without traffic; 0 disables them. */
 status netSetKeepAlive(int fd, int seconds);
-status netSetNonBlocking(int fd, bool on);
 status netSetMark(int fd, uint32_t mark);
 int netSocketError(int fd); /* SO_ERROR; reading it clears it */
 /* Raises the soft limit of descriptors towards `want`; returns the resulting limit. */

@@ -91,17 +91,17 @@ static void stopObserving(process *p) {
 }
 
 /* True if the process has ended; *wait_status is 0 if somebody else has collected it. */
-static bool collect(process *p, int options, int *wait_status) {
+static bool collect(process *p, int *wait_status) {
     pid_t pid;
     *wait_status = 0;
-    do { pid = waitpid(p->pid, wait_status, options); } while (pid < 0 && errno == EINTR);
+    do { pid = waitpid(p->pid, wait_status, WNOHANG); } while (pid < 0 && errno == EINTR);
     return pid != 0;
 }
 
 /* Frees the process if it has ended. */
 static void finish(process *p) {
     int wait_status;
-    if (!collect(p, WNOHANG, &wait_status)) return;
+    if (!collect(p, &wait_status)) return;
     stopObserving(p);
     bool exited = WIFEXITED(wait_status);
     const processEnd end = {.pid = (int)p->pid,
@@ -165,11 +165,3 @@ int processId(const process *p) { return (int)p->pid; }
 
 /* The group exists until its leader was collected. */
 void processKill(process *p) { (void)kill(-p->pid, SIGKILL); }
-
-void processDrop(process *p) {
-    int wait_status; /* does not matter */
-    processKill(p);
-    (void)collect(p, 0, &wait_status);
-    stopObserving(p);
-    memFree(p);
-}

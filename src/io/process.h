@@ -41,7 +41,5 @@ status processSpawn(loop *l, const processStart *start, process **out, reason *w
 int processId(const process *p);
 /* Kills the process group (SIGKILL); its end is reported as usual. */
 void processKill(process *p);
-/* Kills it, waits for its end and frees it. Nothing is reported. */
-void processDrop(process *p);
 
 #endif

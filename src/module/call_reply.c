@@ -100,7 +100,6 @@ void callReplyFree(ValkeyModuleCallReply *r) {
 }
 
 slice callReplyBytes(const ValkeyModuleCallReply *r) { return r->bytes; }
-int callReplyProto(const ValkeyModuleCallReply *r) { return r->root->proto; }
 
 /* ------------------------------------------------------------------ reading */
 

@@ -27,7 +27,6 @@ promise *callReplyPromise(const ValkeyModuleCallReply *r);
 /* Its type; VALKEYMODULE_REPLY_UNKNOWN for NULL. */
 int callReplyType(ValkeyModuleCallReply *r);
 slice callReplyBytes(const ValkeyModuleCallReply *r);
-int callReplyProto(const ValkeyModuleCallReply *r);
 /* Frees a whole reply; parts of one are freed with it. */
 void callReplyFree(ValkeyModuleCallReply *r);
 

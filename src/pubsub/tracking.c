@@ -50,8 +50,6 @@ list *trackersAll(void) {
     return &trackers.all;
 }
 
-uint64_t trackersBroadcasting(void) { return trackers.broadcasting; }
-
 static void freeNothing(session *s, void *state) {
     (void)s, (void)state; /* on_session has freed it */
 }

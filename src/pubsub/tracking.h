@@ -50,8 +50,6 @@ void trackingOnDb(const dbEvent *e);
 void trackingReport(const session *s, sessionReport *out);
 /* Arms or disarms the key observer. */
 void trackingUpdateArmed(void);
-/* Number of tracking sessions in broadcast mode. */
-uint64_t trackersBroadcasting(void);
 /* Appends the fields of INFO. */
 void trackingPrintStats(str *out);
 /* Invalidates the keys of slots that this node does not serve any more. */

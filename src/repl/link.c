@@ -507,12 +507,6 @@ void linkStop(replLink *link) {
     hotCheck(link->state == LINK_NONE);
 }
 
-void linkRestart(replLink *link, bool continues, int64_t now_ms) {
-    if (!continues) link->can_continue = false;
-    link->halted = false;
-    retryAtOnce(link, false, now_ms);
-}
-
 void linkHalt(replLink *link) {
     check(link->state != LINK_NONE);
     link->can_continue = false;

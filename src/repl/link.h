@@ -58,7 +58,6 @@ typedef struct linkSettings {
     bool skips_checksum;      /* the transfer needs no checksum */
     bool dual_channel;        /* the dataset may come over a second connection */
     int64_t timeout_ms, fack; /* repl-timeout; `fack`: -1, or the offset that is on disk */
-    bool acknowledges;        /* REPLCONF ACK is sent each second */
     bool has_confirmed;       /* with replication-quorum: what this primary has sent so far */
 } linkSettings;
 
@@ -124,7 +123,7 @@ typedef struct replLink {
      * */
     bool can_continue;
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
-    bool halted;     /* no further attempts until linkStart() or linkRestart(): they would fail */
+    bool halted;     /* no further attempts until linkStart(): they would fail */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
     bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
     bool sync_only;  /* the stream came by SYNC: no offsets are known, nothing is acknowledged */
@@ -154,9 +153,6 @@ void linkClear(replLink *link);
 void linkStart(replLink *link, int64_t now_ms);
 /* Ends: not a replica any more. */
 void linkStop(replLink *link);
-/* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
- * if possible. */
-void linkRestart(replLink *link, bool continues, int64_t now_ms);
 /* When the connection is lost or the transfer has failed next, it is not tried again: this server
  * has too few databases for the primary. */
 void linkHalt(replLink *link);

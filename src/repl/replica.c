@@ -61,7 +61,6 @@ bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
 const replLink *replicaLink(void) { return &replica.link; }
 bool replicaIsConnected(void) { return replica.link.state == LINK_CONNECTED; }
 bool replicaIsStream(const session *s) { return s == replica.stream; }
-const session *replicaStream(void) { return replica.stream; }
 int replicaStreamDb(void) { return replica.stream ? replica.stream->db_id : replica.db; }
 
 size_t replicaCollectedBytes(void) { return replica.collected.cap; }

@@ -42,8 +42,6 @@ bool replicaHasCaughtUp(void);
 void replicaHoldAcks(bool on);
 /* True if this is the session of the primary's stream. */
 bool replicaIsStream(const session *s);
-/* The session of the stream; NULL without one. */
-const session *replicaStream(void);
 /* The database selected in the stream; -1: unknown. */
 int replicaStreamDb(void);
 

@@ -150,10 +150,3 @@ void replPeersEach(replPeerProc *proc, void *arg) {
         if (!proc(&info, arg)) return;
     }
 }
-
-bool replPeerRead(const session *who, replPeerInfo *out) {
-    const replPeer *peer = replicasFind(who);
-    if (!peer || peer->state == PEER_NONE) return false;
-    describe(peer, out);
-    return true;
-}

@@ -126,8 +126,6 @@ typedef struct replPeerInfo {
 /* False ends the walk. It must not change the role or close a session. */
 typedef bool replPeerProc(const replPeerInfo *peer, void *arg);
 void replPeersEach(replPeerProc *proc, void *arg);
-/* One of them. False: `who` is none. */
-bool replPeerRead(const session *who, replPeerInfo *out);
 
 /* What ROLE replies in a process without replication. NULL: there is replication. */
 void replSetRoleReply(void (*proc)(ctx *c));

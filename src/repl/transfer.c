@@ -48,8 +48,6 @@ typedef struct transfer {
 
 static transfer *current;
 
-bool transferIsActive(void) { return current != NULL; }
-
 static void freeTransfer(transfer *t) {
     if (t->file) downloadFree(t->file);
     strFree(&t->first);

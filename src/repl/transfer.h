@@ -35,7 +35,6 @@ void transferBegin(const linkTransfer *what, conn *c, slice received, bool same_
 /* Cancels; `ended` is not called. Closes the connection, perhaps later. No effect without a
  * transfer. */
 void transferCancel(void);
-bool transferIsActive(void);
 /* Each 100 ms. */
 void transferTick(int64_t now_ms);
 /* INFO's fields master_sync_*. */

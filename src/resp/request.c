@@ -395,8 +395,6 @@ void requestParserCommit(requestParser *p, size_t n) {
 
 /* ------------------------------------------------------------------ kept state */
 
-bool requestParserFailed(const requestParser *p) { return p->partial && p->partial->failed; }
-
 size_t requestParserMemory(const requestParser *p) {
     const requestPartial *s = p->partial;
     if (s == NULL) return 0;

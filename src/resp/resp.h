@@ -111,8 +111,6 @@ char *requestParserTail(requestParser *p, size_t *cap);
 size_t requestParserMissing(const requestParser *p);
 /* Adds `n` bytes that were stored at requestParserTail(). */
 void requestParserCommit(requestParser *p, size_t n);
-/* True if an allocation failed for the request being read. */
-bool requestParserFailed(const requestParser *p);
 /* Memory held by the partial state in bytes (of what arrived, not of what was announced). */
 size_t requestParserMemory(const requestParser *p);
 /* The part of it that is for bytes of the last large argument that have not arrived. */

@@ -114,8 +114,6 @@ bool keyspaceForbidChanges(bool on) {
     return before;
 }
 
-int keyspaceDbCount(const keyspace *k) { return k->count; }
-
 uint64_t keyspaceKeyCount(const keyspace *k) {
     uint64_t keys = 0;
     for (int i = 0; i < k->count; i++) keys += dbSize(k->dbs[i]);

@@ -35,7 +35,6 @@ void keyspaceSwap(keyspace *a, keyspace *b);
 /* Whether keys of the main keyspace must not change now: checked at each change in builds with
  * checks. Returns the previous value. */
 bool keyspaceForbidChanges(bool on);
-int keyspaceDbCount(const keyspace *k);
 db *keyspaceDb(const keyspace *k, int id);
 /* Number of keys in all its databases. */
 uint64_t keyspaceKeyCount(const keyspace *k);

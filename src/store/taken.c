@@ -28,7 +28,6 @@ static uint64_t all_taken; /* keys that are not freed yet */
 
 uint64_t takenKeysLeft(void) { return all_taken; }
 db *takenDb(const takenKeys *t) { return t->from; }
-int takenSlot(const takenKeys *t) { return t->slot; }
 bool takenIsHeld(const takenKeys *t) { return !t->is_saved && savingHolds(&t->table); }
 uint64_t takenCount(const takenKeys *t) { return t->count; }
 

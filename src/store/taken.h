@@ -14,7 +14,6 @@ typedef struct takenKeys takenKeys;
  * wants to see each key before. */
 takenKeys *dbTakeSlot(db *d, int slot);
 db *takenDb(const takenKeys *t);
-int takenSlot(const takenKeys *t);
 uint64_t takenCount(const takenKeys *t);
 /* True while a snapshot, which has still to get some of the keys, gets them in its own slices: they
  * are not visited before, except with UINT64_MAX buckets. */

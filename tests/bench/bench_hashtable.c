@@ -91,11 +91,12 @@ typedef struct batch {
 } batch;
 
 static void batchPrefetch(const hashtable *t, batch *b) {
+    tableHint hints[BATCH];
     for (int j = 0; j < BATCH; j++) {
         b->hashes[j] = keyHash(b->keys[j]);
-        (void)hashtableInlinePrefetch(t, b->hashes[j]);
+        hints[j] = hashtableInlinePrefetch(t, b->hashes[j]);
     }
-    for (int j = 0; j < BATCH; j++) hashtablePrefetchEntry(t, b->hashes[j]);
+    for (int j = 0; j < BATCH; j++) (void)hashtableInlinePrefetchEntry(hints[j]);
 }
 
 static double load(hashtable *t, uint64_t n) {

@@ -52,8 +52,6 @@ void latencyAdd(latency *l, const latency *other) {
     l->total += other->total;
 }
 
-int64_t latencyLowest(const latency *l, int64_t us) { return lowestOfIndex(l, indexOf(l, us)); }
-
 int64_t latencyHighest(const latency *l, int64_t us) {
     int index = indexOf(l, us);
     return lowestOfIndex(l, index) + widthOfIndex(l, index) - 1;

@@ -27,8 +27,7 @@ typedef struct latency {
 void latencyInit(latency *l, int unit_bits);
 void latencyRecord(latency *l, int64_t us, uint64_t count);
 void latencyAdd(latency *l, const latency *other);
-/* Lowest and highest value that is counted with `us`, in microseconds. */
-int64_t latencyLowest(const latency *l, int64_t us);
+/* The highest value that is counted with `us`, in microseconds. */
 int64_t latencyHighest(const latency *l, int64_t us);
 /* In microseconds; 0 if it is empty. */
 int64_t latencyMin(const latency *l);

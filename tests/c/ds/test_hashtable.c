@@ -52,7 +52,6 @@ static void test_all_operations_on_an_empty_table(void **state) {
     assert_null(hashtableIteratorNext(&it, NULL));
     hashtableIteratorClear(&it);
     hashtablePrefetch(&t, 1);
-    hashtablePrefetchEntry(&t, 1);
     assert_false(hashtableWork(&t, &itemType, 1));
     assert_int_equal(hashtableCount(&t) + hashtableVolatileCount(&t) + hashtableBytes(&t), 0);
     hashtableStatsRead(&t, &itemType, &stats);

@@ -121,7 +121,6 @@ static void modelBatchFind(model *m) {
         hashes[i] = itemHash(ids[i]);
         (void)hashtableInlinePrefetch(&m->table, hashes[i]);
     }
-    for (int i = 0; i < 16; i++) hashtablePrefetchEntry(&m->table, hashes[i]);
     for (int i = 0; i < 16; i++) {
         void *found =
             hashtableInlineFind(&m->table, &itemType, hashes[i], matchId, &ids[i], sizeof(ids[i]));

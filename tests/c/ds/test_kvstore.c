@@ -24,15 +24,24 @@ static int slotOf(const model *m, uint64_t id) {
     return (int)(id * id % (uint64_t)kvstoreSlots(m->kv));
 }
 
+static void *find(const model *m, uint64_t id, hashtablePosition *position) {
+    return hashtableFindPosition(kvstoreTable(m->kv, slotOf(m, id)), &itemType, itemHash(id), &id,
+                                 sizeof(id), position);
+}
+
 static void add(model *m, uint64_t id, unsigned flags) {
+    hashtablePosition position;
+    assert_null(find(m, id, &position));
     m->items[id] = itemNew(id);
     m->flags[id] = (uint8_t)flags;
-    kvstoreInsert(m->kv, slotOf(m, id), itemHash(id), m->items[id], flags);
+    kvstoreInsertAt(m->kv, slotOf(m, id), &position, m->items[id], flags);
 }
 
 static void drop(model *m, uint64_t id) {
-    item *e = kvstoreDelete(m->kv, slotOf(m, id), itemHash(id), &id, sizeof(id));
+    hashtablePosition position;
+    item *e = find(m, id, &position);
     assert_ptr_equal(e, m->items[id]);
+    assert_ptr_equal(kvstoreDeleteAt(m->kv, slotOf(m, id), &position), e);
     memFree(e);
     m->items[id] = NULL;
 }
@@ -176,16 +185,10 @@ static void checkDraws(const model *m) {
 
 static void changeFlags(model *m, uint64_t id) {
     unsigned flags = (unsigned)randomUniform(2) * HASHTABLE_VOLATILE;
-    int slot = slotOf(m, id);
     hashtablePosition position;
     m->flags[id] = (uint8_t)flags;
-    if (randomUniform(2)) {
-        assert_true(kvstoreSetFlags(m->kv, slot, itemHash(id), m->items[id], flags));
-        return;
-    }
-    void *e = kvstoreFindPosition(m->kv, slot, itemHash(id), &id, sizeof(id), &position);
-    assert_ptr_equal(e, m->items[id]);
-    kvstoreSetFlagsAt(m->kv, slot, &position, flags);
+    assert_ptr_equal(find(m, id, &position), m->items[id]);
+    kvstoreSetFlagsAt(m->kv, slotOf(m, id), &position, flags);
 }
 
 /* Another way to do what add() and drop() do. */
@@ -193,7 +196,7 @@ static void changeByPosition(model *m, uint64_t id) {
     int slot = slotOf(m, id);
     uint64_t hash = itemHash(id);
     hashtablePosition position;
-    item *e = kvstoreFindPosition(m->kv, slot, hash, &id, sizeof(id), &position);
+    item *e = find(m, id, &position);
     assert_ptr_equal(e, m->items[id]);
     if (!e) {
         m->items[id] = itemNew(id);
@@ -228,8 +231,8 @@ static void runModel(unsigned slot_bits, uint64_t id_max, uint64_t steps) {
     uint64_t slots = (uint64_t)kvstoreSlots(m->kv);
     for (uint64_t step = 0; step < steps; step++) {
         uint64_t id = randomUniform(id_max), what = randomUniform(1000);
-        void *e = kvstoreFind(m->kv, slotOf(m, id), itemHash(id), &id, sizeof(id));
-        assert_ptr_equal(e, m->items[id]);
+        hashtablePosition position;
+        assert_ptr_equal(find(m, id, &position), m->items[id]);
         if (what < 550) {
             if (!m->items[id]) add(m, id, (unsigned)randomUniform(2));
         } else if (what < 750) {
@@ -287,19 +290,28 @@ static void test_empty_cluster_store_costs_a_quarter_of_a_megabyte(void **state)
 
 static uint64_t numberHashOf(const void *entry) { return itemHash((uintptr_t)entry / 8 - 1); }
 
+static bool numberIs(const void *entry, const void *key, size_t len) {
+    (void)len;
+    return entry == key;
+}
+
 static void test_bytes_are_what_the_allocator_gave(void **state) {
-    static const hashtableType numbers = {.hash_of = numberHashOf};
+    static const hashtableType numbers = {.hash_of = numberHashOf, .match = numberIs};
     model *m = memNew(model);
     m->kv = kvstoreNew(&numbers, 14);
     size_t before = memUsed() - kvstoreBytes(m->kv);
     for (uint64_t id = 0; id < IDS; id++) {
-        kvstoreInsert(m->kv, slotOf(m, id), itemHash(id), (void *)(8 * id + 8),
-                      id % 3 ? 0 : HASHTABLE_VOLATILE);
+        void *number = (void *)(8 * id + 8);
+        hashtablePosition position;
+        assert_null(hashtableFindPosition(kvstoreTable(m->kv, slotOf(m, id)), &numbers,
+                                          itemHash(id), number, 0, &position));
+        kvstoreInsertAt(m->kv, slotOf(m, id), &position, number, id % 3 ? 0 : HASHTABLE_VOLATILE);
     }
     kvstoreSetVisible(m->kv, 3, false);
     assert_int_equal(memUsed() - before, kvstoreBytes(m->kv));
     size_t sum = 0;
-    for (int slot = 0; slot < kvstoreSlots(m->kv); slot++) sum += kvstoreBytesOf(m->kv, slot);
+    for (int slot = 0; slot < kvstoreSlots(m->kv); slot++)
+        sum += hashtableBytes(kvstoreTable(m->kv, slot));
     assert_true(sum < kvstoreBytes(m->kv));
     assert_true(sum > kvstoreBytes(m->kv) - 500000);
     kvstoreFree(m->kv, NULL, NULL);

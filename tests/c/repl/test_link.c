@@ -272,7 +272,9 @@ static void an_id_and_an_offset_that_cannot_be_right_are_not_taken_over(void **s
         assert_false(l.dataset.known);
         assert_true(l.sync_only);
         assert_string_equal(history.id, ID1);
-        linkRestart(&l, false, now_ms);
+        linkStop(&l);
+        linkSetContinuable(&l, false);
+        linkStart(&l, now_ms);
     }
     linkSetContinuable(&l, true);
     toPsync();
