@@ -11,6 +11,8 @@ usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, 
 4. Data that is not const is named by its own folder only. The one exception is engineHot.
 5. Sockets and files are the business of io, malloc that of base/alloc, fork that of a few files.
 6. Circles of files inside a folder are listed; more than four files in one are a warning.
+7. An exported name has a user: another file, its own one, or the tests alone if it ends an instance
+   or verifies one. The client library and the interface of modules are for others.
 Exceptions stand with a reason in check_exceptions.txt; one that is no longer needed is an error.
 """
 import argparse, os, re, subprocess, sys
@@ -26,6 +28,10 @@ SYSTEM_CALLS = set("""socket accept accept4 connect bind listen recv recvfrom re
 ALLOCATION = set("""malloc calloc realloc free posix_memalign aligned_alloc memalign strdup strndup
     asprintf vasprintf getline getdelim open_memstream""".split())
 FORKS = {"fork", "vfork", "posix_spawn"}
+EXPORTS = ("clientlib/", "module/generated/")  # for programs of others, and modules
+MODULE_NAME = re.compile(r"VM_|ValkeyModule_")
+FOR_TESTS = re.compile(r"(Clear|Free|Verify|Uninstall)$")  # what ends an instance, or checks one
+NOT_CODE = re.compile(r"/\*.*?\*/", re.S)
 ALLOWED = {  # file: calls it may make in spite of the rules below
     "base/alloc": ALLOCATION,
     # A library of its own: programs link it without base and io.
@@ -174,8 +180,36 @@ def check_symbols(rows, directory, fail):
             users = {user.split("/")[0] for user in lacks if name in lacks[user]}
             for user in sorted(users - {folder}):
                 fail("data", f"{stem} {name}", f"src/{stem}.c: {name} is not const, and {user} names it")
+    check_callers(defines, lacks, fail)
     report_circles(lacks, owners)
     return len(defines)
+
+
+def words_of_tests():
+    """All words of the C sources of tests/."""
+    words = set()
+    for top, _, names in os.walk("tests"):
+        for name in names:
+            if name.endswith((".c", ".h", ".cc")):
+                words |= set(re.findall(r"\w+", open(os.path.join(top, name), errors="replace").read()))
+    return words
+
+
+def check_callers(defines, lacks, fail):
+    """Fails for exported names that nothing uses, or tests alone that need more than FOR_TESTS."""
+    used = set().union(*lacks.values())
+    tested = words_of_tests()
+    for stem in sorted(defines):
+        if stem.startswith(EXPORTS):
+            continue
+        names = defines[stem] - used - {"main"}
+        text = open(f"src/{stem}.c", errors="replace").read() if names else ""
+        for name in sorted(names):
+            own = len(re.findall(rf"\b{name}\b", NOT_CODE.sub("", text))) > 1
+            if MODULE_NAME.match(name) or own or name in tested and FOR_TESTS.search(name):
+                continue
+            who = "tests alone use" if name in tested else "nothing uses"
+            fail("caller", f"{stem} {name}", f"src/{stem}.c: {who} {name}")
 
 
 def report_circles(lacks, owners):
@@ -197,7 +231,7 @@ def main():
     kinds = ["table", "include"]
     check_includes(rows, public, exceptions.fail)
     if options.objects:
-        kinds += ["symbol", "call", "data"]
+        kinds += ["symbol", "call", "data", "caller"]
         count = check_symbols(rows, options.objects, exceptions.fail)
         print(f"layers: symbols of {count} objects")
     sys.exit(exceptions.finish(kinds))
