@@ -319,11 +319,9 @@ def page_text(commands):
 
 def generated_files(commands, everything=()):
     """The generated files: path below the project's folder -> content."""
-    ahead = sorted(glob.glob(os.path.join(ROOT, "utils/specs_ahead/*/*.json")))
     files = {"src/server/generated/command_table.c": table_text(commands)}
     if everything:
-        # Clients know the commands of Valkey that this server does not have, too.
-        known = load_specs(everything + ahead)
+        known = load_specs(everything)
         files["src/tools/cli/generated/help_table.c"] = help_text(known)
         files["src/clientlib/generated/command_keys.c"] = keys_text(known)
         files[PAGE] = page_text(commands)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The event loop over a back end (epoll, kqueue, poll).
+ * The event loop over a back end (epoll, poll).
  *
  * Invariants: fds[i].mask is what the back end watches on descriptor i. The generation of a
  * descriptor changes when it is no longer watched, so an event fetched before it was closed is
@@ -142,7 +142,7 @@ void loopWaitWake(loop *l) {
  * ---------------------------------------------------------------------- */
 
 static const loopBackend *backendNamed(const char *name) {
-    const loopBackend *all[] = {loopEpoll, loopKqueue, loopPoll};
+    const loopBackend *all[] = {loopEpoll, loopPoll};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         if (!all[i]) continue;
         if (!name || strcmp(name, all[i]->name) == 0) return all[i];

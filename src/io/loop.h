@@ -24,7 +24,7 @@ typedef void loopFdProc(loop *l, int fd, void *arg, int mask);
 typedef int64_t loopTimerProc(loop *l, uint64_t id, void *arg);
 typedef void loopSleepProc(loop *l, void *arg);
 
-/* `backend` NULL selects the best one; tests pass "epoll", "kqueue" or "poll". NULL on failure. */
+/* `backend` NULL selects the best one; tests pass "epoll" or "poll". NULL on failure. */
 loop *loopNew(const char *backend, reason *why);
 void loopFree(loop *l);
 /* Name of the back end, as in INFO multiplexing_api. */

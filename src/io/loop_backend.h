@@ -40,7 +40,6 @@ typedef struct loopBackend {
 
 /* NULL if not available on this platform. */
 extern const loopBackend *const loopEpoll;
-extern const loopBackend *const loopKqueue;
 extern const loopBackend *const loopPoll;
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "io/loop.h"
 
-static const char *const backends[] = {"epoll", "kqueue", "poll"};
+static const char *const backends[] = {"epoll", "poll"};
 
 typedef struct fixture {
     loop *l;
