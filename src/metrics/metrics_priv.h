@@ -35,15 +35,15 @@ typedef struct httpResponse {
 /* Produces the response to a GET of `path` (without the query). `accept` is the value of the Accept
  * header, empty if there is none. The caller frees the body of the response. */
 void routeRespond(slice path, slice accept, httpResponse *out);
-/* Parses the bytes of a request received so far. Returns the size of the header if it is complete,
- * 0 if more bytes are needed, -1 if this is not an HTTP request. */
 typedef struct httpRequest {
-    slice method, path, accept, authorization;
+    slice method, path, accept, authorization; /* borrowed */
     bool keep_alive, has_body;
 } httpRequest;
+/* Parses the bytes of a request received so far. Returns the size of the header if it is complete,
+ * 0 if more bytes are needed, -1 if this is not an HTTP request. */
 int64_t httpParse(slice bytes, httpRequest *out);
-/* True if the value of an Authorization header ("Basic ...") names a user that may see the
- * pages. */
+/* True if the value of an Authorization header ("Basic ...") has name and password of a user who
+ * may run INFO. */
 bool httpIsAuthorized(slice authorization);
 /* Decodes base64 with or without padding; the number of bytes, -1 if it is invalid or longer than
  * `cap`. */

@@ -2,7 +2,7 @@
  *
  * netThread: what reader and writer need of the thread that they run on: the batch being filled,
  * and counters. The main thread has one, and each I/O thread. A client belongs to one at a time,
- * which alone may touch its connection and input; debug builds check it (netThreadOwns()). */
+ * which alone may touch its connection and input. */
 #ifndef NET_NET_THREAD_H
 #define NET_NET_THREAD_H
 
