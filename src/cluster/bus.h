@@ -157,10 +157,10 @@ typedef struct busProcs {
      * acknowledges nothing more to it; or it does again. The same of this primary and clients: what
      * is not confirmed so far is not. NULL: it never acknowledges. */
     void (*holdAcks)(void *arg, bool on);
-    /* Since this replica follows its primary, and since its start, it has had all that the primary
-     * had when they were linked. With a quorum what it had before counts for nothing in an
-     * election: it may differ, or be older than what it has acknowledged before a restart. NULL:
-     * true. */
+    /* True if this replica, since it began to follow its primary and since its start, has received
+     * all data that the primary had when the link was opened. With replication-quorum a replica
+     * without that is not elected: its data may be of another stream, or older than what the
+     * replica had acknowledged before a restart. NULL: always true. */
     bool (*hasCaughtUp)(void *arg);
     /* This replica is receiving the stream of its present primary: its offset is in that stream,
      * and not in the one of an earlier primary or of its own. */

@@ -3,36 +3,38 @@
  * With replication-quorum: when a replica acknowledges nothing, and a primary confirms nothing
  * (busProcs.holdAcks).
  *
- * What a replica tells of its primary is counted by others in elections: that it has failed, with
- * an offset. Whatever the replica acknowledges after that could be missing in the winner. So it
- * acknowledges nothing more to this primary while it says so. Should the failure turn out to be
- * none, it waits until the elections that may count it are over (electionHoldMs()). Then one of
- * them may have been won by a node that nobody has heard of since. The replica asks all nodes, and
- * acknowledges again when either is known from replies to a PING that was sent after that time:
+ * A replica that acknowledges nothing. Replica R tells the other nodes that its primary P has
+ * failed, together with R's offset. Another replica may be elected because of this report. Writes
+ * that R acknowledges to P after the report could be missing in the elected replica, and P would
+ * have confirmed them. So R acknowledges nothing to P while it reports the failure. If P works
+ * after all, R waits until every election that may count the report has ended (electionHoldMs()).
+ * A replica may have won one of them and have been lost since, before R heard of it. So R sends a
+ * PING to all nodes, and acknowledges again when the replies show one of these:
  *
- * - A majority of the voters has no greater epoch than this node had when it began to tell. An
- *   election that counts what it has told has a greater one, as its candidate has read the message,
- *   and voters keep the epoch in which they have voted. An owner that had no slots in its reply
- *   does not count: the one that had them may have voted. Voters with a later set (voters.h) than
- *   this node do not count: they may be outnumbered by others in it.
- * - No other node of the shard was elected: each of them has been heard, or was forgotten.
+ * - A majority of the voters has no greater epoch than R had when it reported the failure. An
+ *   election that counts the report has a greater epoch, because its candidate has read the report,
+ *   and a voter keeps the epoch of its vote. Two kinds of voters do not count here: an owner whose
+ *   reply claims no slots, because the node that had its slots may have voted; and a voter with a
+ *   later set of voters (voters.h) than R, because other members of that set may outnumber it.
+ * - Each other node of the shard has replied, or was forgotten, and none of them was elected. An
+ *   elected node claims the slots of P in its reply, and R follows it.
  *
- * A node that was elected claims the slots when it is heard, and this one follows it. What is held
- * is in the configuration file (clusterMap.held_for), as a restart changes nothing about it.
+ * clusterMap.held_for names P. It is in the configuration file, so the rule survives a restart.
  *
- * A replica that is elected may be lost at once, and another one elected after it that has not
- * heard of it. If the first one comes back first, what it confirms is lost when the second one is
- * back. So it confirms nothing until one of the same is known from replies to a PING that was sent
- * after its election, and tells of it:
+ * A primary that confirms nothing. Replica A is elected and lost at once; replica B, which has not
+ * heard of A, is elected after it. If A returns before B does, A could confirm writes that are lost
+ * when B returns and the nodes follow B. So an elected A sends a PING to all nodes, and confirms
+ * nothing until the replies show one of these:
  *
- * - A majority of the voters has no greater epoch than that of the election: they have voted in no
- *   later one, and now know an owner of the slots with a greater epoch than others could claim.
- *   Among owners the old primary counts for the place that this node has now. A winner that is a
- *   member of a set counts, unless it has voted in a later election before it won its own.
- * - Each node of the shard but the old primary follows this one: none was elected, and none will
- *   be that lacks what it has.
+ * - A majority of the voters has no greater epoch than that of A's election. They have voted in no
+ *   later election, and they now know A as the owner of the slots with an epoch that exceeds any
+ *   other claim. Among owners of slots the old primary counts in the place of A. If A is a member
+ *   of the set of voters, it counts itself, unless it had voted in a later election before it won.
+ * - Each node of the shard but the old primary follows A. So no other node was elected, and a node
+ *   that is elected later has all that A has.
  *
- * Until then it does not vote as an owner (election.c): the other one would, in the same place. */
+ * Until then A does not vote as an owner of slots (election.c), because B would vote as the owner
+ * of the same slots. */
 #include "base/base.h"
 #include "cluster/bus_priv.h"
 #include "cluster/voters.h"
@@ -41,7 +43,7 @@ static bool isHeldFor(const clusterMap *m, const clusterNode *primary) {
     return primary && memcmp(m->held_for, primary->id, NODE_ID_LEN) == 0;
 }
 
-/* True for a primary that was elected in the place of clusterMap.held_for, and confirms nothing. */
+/* True if this node is a primary that was elected in the place of the node clusterMap.held_for. */
 static bool isWinner(const clusterMap *m) { return m->held_for[0] && clusterNodeVotes(m->myself); }
 
 static bool isHeard(const clusterNode *n) {
@@ -58,14 +60,15 @@ static void askAll(clusterBus *b) {
     busPingAll(b);
 }
 
-/* It has voted in no election after that of held_epoch, and acts by no later set. */
+/* True if `n` has voted in no election after that of held_epoch, and has no later set of voters. */
 static bool hasNotVoted(const clusterMap *m, const clusterNode *n) {
     return isHeard(n) && n->links->answered_epoch <= m->held_epoch &&
            voterStampCompare(n->links->answered_voters, m->voters.stamp) <= 0;
 }
 
-/* The place of a winner among the owners: for those that have not heard of it its old primary has
- * it. One that has slots again counts for these. */
+/* True if the old primary, in whose place this node was elected, has voted in no later election.
+ * Nodes that have not heard of the election count the old primary as the owner of the slots. If it
+ * owns slots again, it votes for those, and not in the place of this node. */
 static bool hasPlaceNotVoted(const clusterMap *m) {
     const clusterNode *old = clusterMapFind(m, sliceMake(m->held_for, NODE_ID_LEN));
     return old && !clusterNodeVotes(old) && hasNotVoted(m, old);
@@ -79,13 +82,14 @@ static bool hasVoterNotVoted(const void *arg, const clusterNode *n) {
     return (!as_owner || hasPlaceNotVoted(m)) && (!is_member || m->vote_epoch <= m->held_epoch);
 }
 
-/* No election has been won that counts what this node has told; or, of a winner, none after its
- * own. Members of a set of a later term need not be those of that election. */
+/* True if a majority of the voters has voted in no election after that of held_epoch: so no node
+ * was elected in a later one. A set of voters of a later term does not count: its members may be
+ * others than those that could vote in that election. */
 static bool hasMajorityNotVoted(const clusterMap *m) {
     return m->voters.stamp.term <= m->held_epoch && votersAgree(m, hasVoterNotVoted, m);
 }
 
-/* Another node of the shard that was not heard; NULL: there is none. */
+/* Returns a node of the shard that has not replied since askAll(); NULL: all others have. */
 static const clusterNode *findUnheard(const clusterMap *m) {
     for (int i = 1; i < m->node_count; i++) {
         const clusterNode *n = m->nodes[i];

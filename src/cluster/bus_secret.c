@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The proof of knowing cluster-bus-secret, for one end of a connection (bus_secret.h).
+ *
+ * Invariant: a proof covers the direction and both nonces, so it can neither be replayed nor be
+ * reflected; proofs are compared in constant time. Pure: nonces come from the caller. */
 #include "cluster/bus_secret.h"
 
 #include <openssl/crypto.h>

@@ -25,22 +25,24 @@ messageHeader busHeader(clusterBus *b) {
 
 /* ------------------------------------------------------------------ PING, PONG, MEET */
 
-/* Of the slots that messages of this node claim, and of the node for which they do: a replica that
- * is promoted claims the same ones, but receivers do not know them as its own. */
+/* Hashes the slots that messages of this node claim, with the id of the node that owns them. The id
+ * is part of the hash because a promoted replica claims the same slots as before, now as its own:
+ * receivers have to get the full form again. */
 static uint64_t hashClaims(const clusterMap *m) {
     const clusterNode *claimer = clusterNodePrimary(m->myself);
     const uint64_t *slots = claimer == m->myself ? m->claims : clusterNodeSlots(claimer);
     return messageHashSlots(slots) ^ hashBytes(claimer->id, NODE_ID_LEN);
 }
 
-/* Writes a message to a node, or NULL: to an unknown one, over that link. It has the short form if
- * a full one before it on this link had the same claims, and the receiver has not asked for another
- * one. */
+/* Writes a message for `to` over the link `l`; `to` is NULL while the node at the other end is
+ * unknown. The message has the short form if an earlier full message on this link had the same
+ * claims and the receiver has not asked for a full one since. */
 static void write(clusterBus *b, str *out, busLink *l, messageType type, const clusterNode *to) {
     gossipRules rules = busGossipRules(b);
     const nodeLinks *links = to ? to->links : NULL;
     bool is_short = false;
-    /* With a quorum the order of a second replica is refused: the pause is none for that one. */
+    /* With replication-quorum only the replica for which this primary has paused may be elected, so
+     * no other node is sent the flag that says so. */
     if (rules.flags && b->rules.quorum && to != manualFailoverPeer(&b->manual, b->map))
         rules.flags = 0;
     busTakeOffset(b);
@@ -51,7 +53,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
         l->told_hash = hash;
         l->has_told = true;
     }
-    /* Of a node that is not known the claims are not either. */
+    /* If a node is unknown, so are the slots that it claims: this node asks for the full form. */
     if (!to || (links && links->wants_full)) rules.own_flags |= MESSAGE_WANTS_FULL;
     gossipWrite(out, b->map, &rules, type, to, is_short);
 }

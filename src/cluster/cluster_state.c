@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Decides whether this node serves requests: by the owners of slots and the majority of voters.
+ *
+ * Invariant: a primary that has just started, or that was in a minority, refuses requests for a
+ * delay after all conditions hold, so other nodes can tell it first what it has missed. */
 #include "cluster/cluster_state.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Elections of a replica in the place of a failed primary, and the votes of this node (election.h).
+ *
+ * Invariant: a node votes once in an epoch, and the epoch of its vote is in the map, to be on disk,
+ * before the vote is sent. A candidate counts votes of its own epoch alone. */
 #include "cluster/election.h"
 
 #include "base/base.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Chooses address and port by which a client is redirected.
+ *
+ * Invariant: a nested command is answered for the client that has sent the outermost one. */
 #include "cluster/endpoint.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Marks nodes as possibly failing and as failed, by unanswered PINGs and reports (failure.h).
+ *
+ * Invariant: only a majority of voters, or a FAIL from another node, marks a node as failed; this
+ * node is never marked by itself. */
 #include "cluster/failure.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Chooses between the configuration file and its copy, by a checksum in the last line of the text.
+ *
+ * Invariant: a file that is cut, or of which one byte differs, is not used. A file without a
+ * checksum is: it was written by hand or by Valkey. */
 #define _GNU_SOURCE /* memmem() */
 #include "cluster/file_choice.h"
 

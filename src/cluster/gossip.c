@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writes what this node says with each PING and PONG, and applies what other nodes say.
+ *
+ * Invariant: a text from another node is stored only after valid.h has accepted it, and an entry
+ * about a node changes nothing that the node itself tells (its epoch, role and slots). */
 #include "cluster/gossip.h"
 
 #include <sys/socket.h>

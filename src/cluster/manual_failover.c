@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A failover by order of a user: the steps of the replica and of the primary (manual_failover.h).
+ *
+ * Invariant: the primary accepts no write from the pause on until the failover has ended, and the
+ * replica starts its election only when its offset is that at which the primary has paused. */
 #include "cluster/manual_failover.h"
 
 #include "base/base.h"

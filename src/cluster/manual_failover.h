@@ -19,9 +19,10 @@
  *   any      it is a primary, or follows another one idle
  *   any      the epoch of the paused primary changes idle    (it was replaced, and is back)
  *
- * The primary may have paused for an earlier order, and its messages about that may be late. So a
- * PING follows MANUAL_FAILOVER on the same link, and only the PONG that answers it, or a later one,
- * tells the offset: the primary, of Valkey, too, has got the order before.
+ * A primary may have paused for an earlier order, and a late message about that pause has an old
+ * offset. So the replica sends a PING after MANUAL_FAILOVER on the same link, and takes the offset
+ * only from the PONG for that PING or from a later one: the primary sends it after it has read the
+ * order. Primaries that run Valkey reply in the same order.
  *
  * Each order ends an election and a manual failover that are under way. While the step is `ready`,
  * electionRules.manual_end_ms is set: the election begins without delay, and asks for votes
@@ -38,12 +39,14 @@
  *   paused   it is a replica, or that node is not    idle     resumes writes (a replica redirects
  *            its replica any more                             them)
  *
- * With replication-quorum nothing may be confirmed if the replica has been elected, which nobody
- * may know if it was cut off at once. So after M the primary stays paused until that node, asked
- * then, is a replica of it; after 2M also if there was no new epoch, and so no vote.
+ * With replication-quorum a primary must not confirm writes after its replica was elected, and it
+ * may not have heard of the election if that replica was cut off at once. So when M has passed the
+ * primary sends the replica a PING, and stays paused until the reply says that the replica still
+ * follows it. When 2M have passed, the pause also ends if the current epoch is that of the
+ * beginning of the pause: then no node has voted.
  *
- * While it is paused, its headers have MESSAGE_PAUSED and the offset at which its stream has ended;
- * it votes for the replica. */
+ * While a primary is paused, the headers of its messages have the flag MESSAGE_PAUSED and the
+ * offset at which its stream has ended, and the primary votes for the replica. */
 #ifndef CLUSTER_MANUAL_FAILOVER_H
 #define CLUSTER_MANUAL_FAILOVER_H
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Decides where a request is served whose slot is being moved: here, at the other node, or later.
+ *
+ * Invariant: looking for keys neither expires nor counts them. */
 #include "cluster/open_requests.h"
 
 #include "base/base.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Changes the marks of slots that are being moved when roles or owners change (open_slots.h).
+ *
+ * Invariant: a slot has at most one mark of each kind. */
 #include "cluster/open_slots.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Finds the replica that joins a primary which has lost all of its own replicas.
+ *
+ * Invariant: of all replicas of the primaries with most replicas only the one with the smallest id
+ * moves, so several nodes with the same map do not move at once. */
 #include "cluster/orphans.h"
 
 #include "base/base.h"
@@ -13,14 +18,15 @@ static int countWorking(const clusterNode *primary) {
     return count;
 }
 
-/* A primary without replicas that is to have some. */
+/* True if `n` is a working primary with slots that had replicas and has none that works. */
 static bool isOrphan(const clusterNode *n, int working) {
     return !working && clusterNodeVotes(n) && n->flags & NODE_MIGRATE_TO &&
            !(n->flags & NODE_FAILED);
 }
 
-/* Updates since when primaries are orphaned. Returns the first one that is it for long enough, and
- * in *most the greatest number of working replicas that a primary has. */
+/* Updates orphaned_ms of all primaries. Returns the first primary that has had no working replica
+ * for ORPHANED_MS, or NULL, and sets *most to the greatest number of working replicas of a
+ * primary. */
 static clusterNode *findOrphan(clusterMap *m, int64_t now_ms, int *most) {
     clusterNode *found = NULL;
     *most = 0;
@@ -39,8 +45,8 @@ static clusterNode *findOrphan(clusterMap *m, int64_t now_ms, int *most) {
     return found;
 }
 
-/* Of all working replicas of the primaries that have `most` of them, one moves: that with the
- * smallest id. */
+/* True if this node has the smallest id of all working replicas whose primary has `most` of them:
+ * only that replica moves. */
 static bool isFirst(const clusterMap *m, int most) {
     const clusterNode *myself = m->myself;
     for (int i = 0; i < m->node_count; i++) {

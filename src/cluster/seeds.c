@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads the words of cluster-seeds, and says when a host is asked again.
+ *
+ * Invariant: the pauses between look-ups of a host grow up to a limit. */
 #define _GNU_SOURCE /* memrchr() */
 #include "cluster/seeds.h"
 

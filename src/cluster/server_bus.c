@@ -1,4 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connects the bus of this server with sockets, the clock and directives. There is one bus in a
+ * process, so the callbacks do not use their argument.
+ *
+ * Invariant: output of a link is sent in stage REPLICATE, after the map was saved in stage LOG.
+ * Main thread only. */
 #include "cluster/server_bus.h"
 
 #include <errno.h>

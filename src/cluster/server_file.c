@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads and writes the configuration file of this node, its copy and its lock (server_file.h).
+ *
+ * Invariant: a file is replaced as a whole, the copy before the file: at least one of both is
+ * complete at any time. Main thread only. */
 #include "cluster/server_file.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The map of this server: what it announces by directives, and when the map is saved.
+ *
+ * Invariant: the own node has the texts and ports of the directives; without cluster-announce-ip
+ * its address is the one that other nodes have seen. Main thread only. */
 #include "cluster/server_map.h"
 
 #include "base/base.h"

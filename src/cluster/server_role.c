@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Applies the map to the dataset at the end of a turn: the primary to follow, and lost slots.
+ *
+ * Invariant: neither the role nor keys of a slot change while a command is being executed. Main
+ * thread only. */
 #include "cluster/server_role.h"
 
 #include "base/base.h"

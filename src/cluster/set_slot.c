@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CLUSTER SETSLOT as a change of a map (set_slot.h).
+ *
+ * Invariant: an order that is refused has changed nothing. An order from the primary is never
+ * refused. */
 #include "cluster/set_slot.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The states of a job that moves slots, as a table of events (slot_job.h), and the log of jobs.
+ *
+ * Invariant: slotLog.active is the number of jobs that have not ended. A job that has ended takes
+ * no further event. */
 #include "cluster/slot_job.h"
 
 #include <string.h>

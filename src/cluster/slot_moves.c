@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What both sides of slot migration share: the jobs of a node, their texts and their end.
+ *
+ * Invariant: a slot is in at most one active job. */
 #include "cluster/slot_moves.h"
 
 #include <stdio.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reads ranges of slots from words of a command, and prints them.
+ *
+ * Invariant: ranges are valid, each slot is named once, and all of them have the same owner. */
 #include "cluster/slot_ranges.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The target of slots, and its replicas: when slots are taken, and what becomes of received keys.
+ *
+ * Invariant: the slots of active jobs, and no others, are hidden; slots are taken only within a
+ * grant of the source. */
 #include "cluster/slot_target.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Changes epochs, roles and owners of slots by what other nodes claim (topology.h).
+ *
+ * Invariant: epochs never decrease, a slot goes to a claim with a greater epoch only, but for slots
+ * that this node has granted, and a replica has no slots. */
 #include "cluster/topology.h"
 
 #include "base/base.h"

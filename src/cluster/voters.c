@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counts votes by the set of voters, and compares sets.
+ *
+ * Invariant: a node with a later set than that of this node does not count; the README of cluster
+ * has the proof that no two majorities exist. */
 #include "cluster/voters.h"
 
 #include <stdlib.h>

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Makes new sets of voters, if this node leads, and takes those of others (voters_change.h).
+ *
+ * Invariant: a step adds or removes one member, or changes the rule by one, so each majority of a
+ * set has nodes in common with each majority of the next one. */
 #include "cluster/voters_change.h"
 
 #include "base/base.h"

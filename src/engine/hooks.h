@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The points at which lower layers call upper ones. Each folder describes its callbacks in one
- * const `feature`; startup code lists the features, and engineInstall() fills the arrays before the
+ * const `feature`; startup code lists the features, and hooksInstall() fills the arrays before the
  * loop starts. Unused hooks cost nothing. Main thread only. */
 #ifndef ENGINE_HOOKS_H
 #define ENGINE_HOOKS_H

@@ -9,7 +9,8 @@
 
 /* Implements on_child. */
 void forksChildEvent(childEvent e, int kind, int exit_code, int signal);
-/* Kills the process whose end the code of this module would be told. */
+/* Kills the child process whose exit would be reported to this module, because the module is being
+ * unloaded. */
 void forksRemove(const module *m);
 
 #endif

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ids and the offset of a replication stream.
+ *
+ * Invariant: an id has REPL_ID_LEN characters. The second id is valid for offsets up to
+ * second_offset, which is at most one more than the offset of the stream. */
 #include "repl/history.h"
 
 #include <string.h>

@@ -22,8 +22,8 @@ void replicaFollow(slice host, int port, bool related);
 void replicaFollowAtStart(slice host, int port);
 /* Becomes a primary. */
 void replicaPromote(void);
-/* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called
- * with its answer. */
+/* Follows a replica of this server, which is asked to take over; `ended` is called with its
+ * reply. */
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
 
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */

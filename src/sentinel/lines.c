@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writes the view as lines of the configuration file, and reads them back.
+ *
+ * Invariant: values are validated before they are stored; what is written is read back to the same
+ * state. */
 #include "sentinel/lines.h"
 
 #include <stdlib.h>

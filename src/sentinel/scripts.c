@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The queue of scripts, with delays after failures.
+ *
+ * Invariant: at most SCRIPTS_RUNNING_MAX jobs run, and those of one path one after the other. */
 #include "sentinel/scripts.h"
 
 #include "base/base.h"

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connections of this Sentinel, and the addresses of hosts that are known by name.
+ *
+ * Invariant: a link refers to its connection and the connection to its link, or neither does; a
+ * connection whose callback is running is freed when the callback returns. Main thread only. */
 #include "sentinel/server_links.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the state machines of Sentinel in this process: ticks, file, scripts, INFO and events.
+ *
+ * Invariant: an epoch or a vote is told only after the file with it has been written. Main thread
+ * only. */
 #include "sentinel/server_sentinel.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Adds, finds and removes primaries, replicas, Sentinels and their links.
+ *
+ * Invariant: each instance has a link, and Sentinels with the same id share one (view.h). */
 #include "sentinel/view.h"
 
 #include <stdarg.h>

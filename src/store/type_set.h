@@ -3,7 +3,7 @@
  * Sets as values of keyspace objects: a small one is an intset or a listpack in the object, a large
  * one a table behind the pointer, in which integers are stored in the table words.
  *
- * Members are listpackItems: text that is an integer in canonical form is always an integer
+ * Members are items of a listpack: text that is an integer in canonical form is always an integer
  * (listpackItemOf()). A change may replace the object, as for hashes (type_hash.h): functions
  * return the resulting object for dbPlace(). A set is never stored empty. Returned text is borrowed
  * until the object changes. Main thread only. */
