@@ -4,7 +4,8 @@
 
 Links lead to files and headings that exist; every page of docs/ can be reached from README.md, which has 150 lines at most.
 Code blocks are closed; those marked `sh` are shell, call programs, scripts and targets of make that exist, and give servers
-options that exist; those marked `conf` have directives that exist.
+options that exist; those marked `conf` have directives that exist. A line of text has 200 columns at most: rows of tables
+and code are exempt.
 """
 import os
 import re
@@ -15,6 +16,7 @@ from option_tables import read_options
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 README_LINES_MAX = 150
+COLUMNS_MAX = 200
 LANGUAGES = ("", "text", "sh", "c", "conf", "tcl", "json", "python")
 LINK = re.compile(r"(?<!\\)\]\(([^()\s]+)\)")
 PROGRAMS = ("valkey-server", "valkey-sentinel", "valkey-cli", "valkey-benchmark", "valkey-check-rdb", "valkey-check-aof")
@@ -66,6 +68,13 @@ def link_faults(path, text, reached):
             reached.add(where)
             if heading and where.endswith(".md") and heading not in anchors(read(where)):
                 yield f"{path}:{number}: no such heading: {target}"
+
+
+def width_faults(path, text):
+    """Faults of lines of text that are too wide; rows of tables and code are exempt."""
+    for number, line in enumerate(without_code(text).split("\n"), 1):
+        if len(line) > COLUMNS_MAX and not line.startswith("|"):
+            yield f"{path}:{number}: {len(line)} columns, {COLUMNS_MAX} at most"
 
 
 def blocks(text):
@@ -126,6 +135,7 @@ def check():
     for path in pages():
         text = read(path)
         yield from link_faults(path, text, reached)
+        yield from width_faults(path, text)
         for number, language, content in blocks(text):
             if content is None:
                 yield f"{path}:{number}: the block is not closed"

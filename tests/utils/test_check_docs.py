@@ -29,6 +29,11 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(["docs/tour.md:2: no such file: none.md"], self.links("\n[a](none.md)"))
         self.assertEqual(["docs/tour.md:1: no such heading: memory.md#none"], self.links("[a](memory.md#none)"))
 
+    def test_a_wide_line_of_text_is_found(self):
+        wide = "word " * 41
+        self.assertEqual(["docs/tour.md:2: 205 columns, 200 at most"], list(check_docs.width_faults("docs/tour.md", "\n" + wide)))
+        self.assertEqual([], list(check_docs.width_faults("docs/tour.md", f"| {wide} |\n```text\n{wide}\n```\n")))
+
     def test_a_block_that_is_not_closed_is_found(self):
         self.assertEqual([(1, "sh", "a\n"), (4, "", None)], list(check_docs.blocks("```sh\na\n```\n```\nb")))
 
