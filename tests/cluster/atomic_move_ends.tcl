@@ -81,8 +81,11 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
             wait_for_condition 100 20 {[r -$node cluster countkeysinslot 0] == 1}
             assert_equal [list "{06S}1"] [r -$node cluster getkeysinslot 0 10]
             assert_equal $before [r -$node dbsize]
-            assert_equal {} [r -$node keys *]
-            assert_equal {0 {}} [r -$node scan 0 count 1000]
+            foreach pattern {* "{06S}*" "{06S}1"} {
+                assert_equal {} [r -$node keys $pattern] "KEYS $pattern"
+                assert_equal {0 {}} [r -$node scan 0 match $pattern count 1000] "SCAN MATCH $pattern"
+                assert_equal {} [r -$node eval_ro "#!lua flags=no-writes\nreturn redis.call('keys', ARGV\[1\])" 0 $pattern] "KEYS $pattern of a script"
+            }
             assert_equal {} [r -$node randomkey]
             assert_error "MOVED 0 *" {r -$node get "{06S}1"}
         }
