@@ -257,6 +257,7 @@ static void establish(ctx *c) {
     } else if ((is_told || isPossible(c)) && parseEstablish(c, &w)) {
         if (!is_told && mayImport(c, &w)) slotImportBegin(c, w.name, w.source, &w.ranges);
         if (is_told) slotImportFollow(w.name, &w.ranges);
+        if (c->origin == ORIGIN_PRIMARY) ctxPropagateTo(c, PROPAGATE_AOF);
     }
     slotRangesClear(&w.ranges);
 }
@@ -298,6 +299,7 @@ static void finish(ctx *c) {
                (!is_client || job->state == JOB_ON_PRIMARY)) {
         slotTargetFinish(slotMigrationNow(), job, success, message);
         if (is_client) replyOk(c);
+        if (c->origin == ORIGIN_PRIMARY) ctxPropagateTo(c, PROPAGATE_AOF);
     } else if (is_client) {
         replyError(c, SLICE("ERR This node has the connection of the slot migration: it is ended "
                             "by the nodes alone"));

@@ -153,30 +153,14 @@ static int flushedSlot(const propagated *p) {
     return numberParseInt(p->argv[2], &slot) && slot >= 0 && slot < SLOT_COUNT ? (int)slot : -1;
 }
 
-/* A library that is loaded here is needed there; one that is deleted here may be in use there. */
-static void forwardLibrary(slotJob *job, const propagated *p) {
-    bool loads = p->argc >= 3 && sliceIs(p->argv[0], "function") && sliceIs(p->argv[1], "load");
-    if (!loads) return;
-    const slice words[] = {SLICE("FUNCTION"), SLICE("LOAD"), SLICE("REPLACE"),
-                           p->argv[p->argc - 1]};
-    size_t len;
-    char *bytes = respRequest((int)COUNT_OF(words), words, &len);
-    slice span = sliceMake(bytes, len);
-    sendChange(job, slotSourceTakes(job, job->ranges.items[0].first), p->db_id, &span, 1);
-    memFree(bytes);
-}
-
 static void take(const propagated *p) {
     hotCheck(p->argc > 0);
     int slot = p->slot >= 0 ? p->slot : flushedSlot(p);
-    if (p->db_id < 0) return; /* MULTI and EXEC: the target applies nothing in between */
+    /* MULTI and EXEC: the target applies nothing in between. FUNCTION: it has its own libraries. */
+    if (p->db_id < 0 || slot < 0) return;
     for (slotJob *job = exportNext(NULL); job; job = exportNext(job)) {
         if (!job->run.streams) continue;
-        if (slot < 0) {
-            forwardLibrary(job, p);
-        } else {
-            sendChange(job, slotSourceTakes(job, slot), p->db_id, p->spans, p->span_count);
-        }
+        sendChange(job, slotSourceTakes(job, slot), p->db_id, p->spans, p->span_count);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "engine/propagate.h"
 #include "format/aof_parts.h"
 #include "format/aof_value.h"
+#include "persist/persist.h"
 #include "store/saving.h"
 #include "store/store.h"
 
@@ -45,6 +46,7 @@ static struct {
     int held_db;
     uint64_t added_paid, owed;
     int64_t left_us;
+    int64_t resume_us; /* rdb-key-save-delay: no step before this time */
     slotWalkProgress progress;
 } walk;
 
@@ -271,23 +273,37 @@ static void countOwed(void) {
     walk.added_paid = added;
 }
 
-static void advance(int64_t now_us) {
-    hotCheck(walk.runs);
+/* With rdb-key-save-delay a turn visits one bucket, and the next one waits for each of its keys. */
+static void step(int64_t now_us, int64_t delay_us, bool *more, bool *has_room) {
     int64_t free_us = share(now_us), spent_us;
-    uint64_t sent = walk.progress.bytes, passed = sent + walk.out.len;
-    bool more, has_room;
+    uint64_t keys = walk.progress.keys;
     countOwed();
     do {
-        has_room = walk.procs->room(walk.arg) > walk.out.len;
-        more = !has_room || storeSavingStep(STEP_BUCKETS);
+        *has_room = walk.procs->room(walk.arg) > walk.out.len;
+        *more = !*has_room || storeSavingStep(delay_us > 0 ? 1 : STEP_BUCKETS);
         walk.owed -= sizeMin(walk.owed, STEP_BUCKETS);
         spent_us = clockMonoUs() - now_us;
-    } while (more && has_room && walk.runs && spent_us < (walk.owed ? OWED_US_MAX : free_us));
+    } while (*more && *has_room && walk.runs && delay_us <= 0 &&
+             spent_us < (walk.owed ? OWED_US_MAX : free_us));
     walk.progress.main_us += spent_us;
     if (spent_us > walk.progress.longest_us) walk.progress.longest_us = spent_us;
+    latencyNote("slot-migration-slice", spent_us / 1000);
+    walk.resume_us = 0;
+    if (delay_us > 0) walk.resume_us = now_us + (int64_t)(walk.progress.keys - keys) * delay_us;
+}
+
+static void advance(int64_t now_us) {
+    hotCheck(walk.runs);
+    uint64_t sent = walk.progress.bytes, passed = sent + walk.out.len;
+    bool more, has_room;
+    int64_t wait_us = walk.resume_us - now_us;
+    if (wait_us > 0) {
+        loopLimitSleep(engineLoop(), wait_us / 1000 + 1);
+        return;
+    }
+    step(now_us, persistKeySaveDelayUs(), &more, &has_room);
     passed = walk.progress.bytes + walk.out.len - passed;
     if (passed > walk.progress.most_bytes) walk.progress.most_bytes = passed;
-    latencyNote("slot-migration-slice", spent_us / 1000);
     if (!walk.runs) return;
     if (!more) {
         finish();
@@ -339,6 +355,7 @@ void slotWalkBegin(const slotMask *slots, const slotWalkProcs *procs, void *arg)
     walk.db_id = walk.held_db = -1;
     walk.progress = (slotWalkProgress){.keys_total = countKeys(slots)};
     walk.added_paid = walk.owed = 0;
+    walk.resume_us = 0;
     walk.sink = (rdbSink){.write = takeBytes, .lend = takeBlob};
     rdbWriterInit(&walk.writer, &walk.sink, false, false);
     walk.runs = true;

@@ -210,7 +210,10 @@ void keysCommand(ctx *c) {
     hotCheck(c->argc == 2);
     keyScan s = {.c = c};
     setPattern(&s.options, c->argv[1]);
+    int slot = patternSlot(s.options.pattern);
     respDeferred head = respDeferBegin(c->out);
-    dbEach(c->db, patternSlot(s.options.pattern), visitKeys, &s);
+    /* A visit of all slots leaves out hidden ones, a visit of one slot does not. */
+    bool is_hidden = slot >= 0 && storeSlotIsHidden(dbKeyspace(c->db), slot);
+    if (!is_hidden) dbEach(c->db, slot, visitKeys, &s);
     respDeferEnd(c->out, head, '*', c->proto, s.found);
 }

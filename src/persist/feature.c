@@ -33,6 +33,7 @@ static void printPersistence(str *out) {
 }
 
 size_t persistAofBufferBytes(void) { return aofBufferBytes(); }
+int64_t persistKeySaveDelayUs(void) { return persistConf.rdb_key_save_delay; }
 uint64_t persistAofUs(void) { return aofWriteUs(); }
 
 /* ------------------------------------------------------------------ start */

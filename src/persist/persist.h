@@ -16,6 +16,8 @@ extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate
  * in us. */
 size_t persistAofBufferBytes(void);
 uint64_t persistAofUs(void);
+/* rdb-key-save-delay: how long a snapshot waits after each key; not above 0: not at all. */
+int64_t persistKeySaveDelayUs(void);
 /* A primary drops expired keys of the snapshot, and propagates that. Loads the append only file if
  * it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it
  * once, after the listeners are open. */

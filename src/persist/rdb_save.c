@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/child.h"
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
@@ -147,9 +148,39 @@ static void saveLibrary(void *arg, slice code) {
     }
 }
 
+/* The command that hides the slots again while an append only file is loaded. Its source matters to
+ * a connection alone. */
+static void writeEstablish(rdbWriter *w, const slotImport *import) {
+    enum { FIRST_WORDS = 8, NODE_ID_LEN = 40 };
+    size_t count = FIRST_WORDS + 2 * import->count;
+    char no_node[NODE_ID_LEN];
+    memset(no_node, '0', sizeof(no_node));
+    slice *words = memNewArray(slice, count);
+    char(*digits)[NUMBER_TEXT_MAX] = memAlloc(2 * import->count * sizeof(*digits));
+    const slice first[FIRST_WORDS] = {SLICE("CLUSTER"),
+                                      SLICE("SYNCSLOTS"),
+                                      SLICE("ESTABLISH"),
+                                      SLICE("SOURCE"),
+                                      {no_node, NODE_ID_LEN},
+                                      SLICE("NAME"),
+                                      {import->job.ptr, import->job.len},
+                                      SLICE("SLOTSRANGE")};
+    memcpy(words, first, sizeof(first));
+    for (size_t i = 0; i < 2 * import->count; i++) {
+        const slotRange *range = &import->ranges[i / 2];
+        int slot = i % 2 ? range->last : range->first;
+        words[FIRST_WORDS + i] = sliceMake(digits[i], numberPrintInt(digits[i], slot));
+    }
+    aofWriteCommand(w, (int)count, words);
+    memFree(digits);
+    memFree(words);
+}
+
 static void saveSlotImport(void *arg, const slotImport *import) {
     const rdbRecords *r = arg;
-    if (r->version >= RDB_VERSION) {
+    if (r->job->as_commands) {
+        writeEstablish(r->writer, import);
+    } else if (r->version >= RDB_VERSION) {
         rdbFileSlotImport(r->writer, import);
     } else {
         logWarning("Can't store slot migrations in RDB version %d", r->version);
@@ -212,7 +243,7 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
     bool is_rdb = !job->as_commands;
     if (is_rdb && !content->no_keys) rdbWriteModuleAux(w, RDB_AUX_BEFORE);
     if (!content->no_functions) librariesEach(saveLibrary, r);
-    if (is_rdb && !content->no_keys) slotImportsEach(saveSlotImport, r);
+    if (!content->no_keys) slotImportsEach(saveSlotImport, r);
 }
 
 void rdbRecordsEnd(rdbRecords *r) {

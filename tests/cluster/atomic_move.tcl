@@ -151,6 +151,7 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         r bgsave
         set name [move 0 1 0 8191]
         wait_job 0 waiting-to-snapshot $name
+        r config set rdb-key-save-delay 0 ;# the child has read it already
         set plain {name operation slot_ranges target_node source_node create_time last_update_time last_ack_time state message cow_size remaining_repl_size}
         assert_equal $plain [dict keys [job_of 0 $name]]
         send_signal STOP [srv -1 pid]
@@ -172,6 +173,28 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         }
         wait_job 0 success $name
         assert_equal $plain [dict keys [job_of 0 $name]]
+    }
+}
+
+start_cluster {2 0 {tags {cluster} overrides {cluster-allow-replica-migration no}}} {
+    test {rdb-key-save-delay slows the keys of a slot migration down; others are served, and it can be cancelled} {
+        for {set i 0} {$i < 50} {incr i} {r set "{06S}$i" $i}
+        r config set rdb-key-save-delay 10000000
+        set name [move 0 1 0 0]
+        wait_job 0 snapshotting $name
+        # One bucket of the table has been visited, and the next one waits for seconds.
+        wait_for_condition 500 20 {[r -1 cluster countkeysinslot 0] > 0}
+        assert_equal OK [r set "{06S}5" changed]
+        assert_equal snapshotting [job_state 0 $name]
+        assert {[dict get [job_of 0 $name] keys_sent] < 50}
+        assert_equal OK [r cluster cancelslotmigrations]
+        assert_equal cancelled [job_state 0 $name]
+        wait_job 1 failed $name
+        assert_equal 0 [r -1 cluster countkeysinslot 0]
+        r config set rdb-key-save-delay 1
+        set name [move 0 1 0 0]
+        wait_job 0 success $name
+        assert_equal {50 changed} [list [r -1 dbsize] [r -1 get "{06S}5"]]
     }
 }
 
@@ -229,6 +252,7 @@ start_cluster {2 0 {tags {cluster large-memory} overrides {cluster-allow-replica
         r bgsave
         set name [move 0 1 0 0]
         wait_job 0 waiting-to-snapshot $name
+        r config set rdb-key-save-delay 0 ;# the child has read it already
         # The stream cannot be complete while the target is stopped: it does not fit the sockets.
         send_signal STOP [srv -1 pid]
         try {

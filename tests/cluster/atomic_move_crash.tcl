@@ -52,6 +52,44 @@ start_cluster {2 2 {tags {cluster} overrides {appendonly yes appendfsync always 
         assert_at_source 0
     }
 
+    test {a replica of the target has the import, and its end, in its append only file} {
+        set name [held_move 0 1]
+        wait_keys 3 50
+        r -3 debug loadaof
+        assert_equal occurring-on-primary [job_state 3 $name]
+        assert_equal {0 50} [list [r -3 dbsize] [r -3 cluster countkeysinslot 0]]
+        r cluster cancelslotmigrations
+        wait_job 3 failed $name
+        r -3 debug loadaof
+        assert_equal failed [job_state 3 $name]
+        assert_equal 0 [r -3 cluster countkeysinslot 0]
+        assert_at_source 0
+    }
+
+    test {an append only file that is rewritten as commands during an import hides the slots} {
+        set name [held_move 0 1]
+        wait_keys 3 50
+        foreach i {1 3} {
+            r -$i config set aof-use-rdb-preamble no
+            wait_for_condition 500 20 {![catch {r -$i bgrewriteaof}]}
+            wait_for_condition 500 20 {[info_of $i aof_rewrite_in_progress] == 0 && [info_of $i aof_rewrite_scheduled] == 0}
+        }
+        r -3 debug loadaof
+        assert_equal occurring-on-primary [job_state 3 $name]
+        assert_equal {0 50} [list [r -3 dbsize] [r -3 cluster countkeysinslot 0]]
+        kill_node 1
+        with_node 1 {continue_server}
+        assert_equal {failed {Process restarted}} [list [job_state 1 $name] [job_message 1 $name]]
+        wait_job 0 failed $name
+        foreach i {1 3} {
+            wait_keys $i 0
+            r -$i config set aof-use-rdb-preamble yes
+        }
+        cluster_wait_ok
+        cluster_wait_role 3 slave
+        assert_at_source 0
+    }
+
     test {a snapshot that was taken during an import hides the slots after a restart} {
         r -1 config set appendonly no
         r -1 config rewrite

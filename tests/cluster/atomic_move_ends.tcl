@@ -81,8 +81,11 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
             wait_for_condition 100 20 {[r -$node cluster countkeysinslot 0] == 1}
             assert_equal [list "{06S}1"] [r -$node cluster getkeysinslot 0 10]
             assert_equal $before [r -$node dbsize]
-            assert_equal {} [r -$node keys *]
-            assert_equal {0 {}} [r -$node scan 0 count 1000]
+            foreach pattern {* "{06S}*" "{06S}1"} {
+                assert_equal {} [r -$node keys $pattern] "KEYS $pattern"
+                assert_equal {0 {}} [r -$node scan 0 match $pattern count 1000] "SCAN MATCH $pattern"
+                assert_equal {} [r -$node eval_ro "#!lua flags=no-writes\nreturn redis.call('keys', ARGV\[1\])" 0 $pattern] "KEYS $pattern of a script"
+            }
             assert_equal {} [r -$node randomkey]
             assert_error "MOVED 0 *" {r -$node get "{06S}1"}
         }
@@ -216,7 +219,6 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         r select 2
         r incr "{06S}two"
         r select 0
-        r function load "#!lua name=moved\nserver.register_function('moved_f', function() return 1 end)"
         hold_pause 0 0
         wait_job 0 success $name
         assert_equal {2 1} [r -1 mget "{06S}zero" "{06S}new"]
@@ -224,9 +226,24 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         r -1 select 2
         assert_equal 2 [r -1 get "{06S}two"]
         r -1 select 0
-        assert_equal 1 [r -1 fcall moved_f 0]
         wait_for_condition 100 20 {[r cluster countkeysinslot 0] == 0}
         wait_job 1 success [move 1 0 0 0]
+    }
+
+    test {a job does not touch the functions of the target} {
+        set library "#!lua name=%s\nserver.register_function('%s', function() return '%s' end)"
+        r function load [format $library before before source]
+        r -1 function load [format $library own own target]
+        set name [held_move]
+        r function load [format $library during during source]
+        r function load [format $library own own source]
+        r function delete before
+        hold_pause 0 0
+        wait_job 0 success $name
+        assert_equal own [lmap library [r -1 function list] {dict get $library library_name}]
+        assert_equal target [r -1 fcall own 0]
+        wait_job 1 success [move 1 0 0 0]
+        foreach i {0 1} {r -$i function flush}
     }
 
     test {CLUSTER FLUSHSLOT during a job is sent to the target} {
