@@ -146,21 +146,20 @@ size_t clientInputMemory(const client *cl) {
     return (cl->in ? memSizeOf(cl->in) : 0) + requestParserMemory(&cl->parser);
 }
 
-/* Room of input buffers that is not used yet: a request that fits the limit is not refused because
- * its buffer grew. */
-static size_t unusedInput(const client *cl) {
-    return (cl->in ? clientInputCap(cl) - cl->in_len : 0) + requestParserRoom(&cl->parser);
-}
-
 size_t clientConnMemory(const client *cl) {
     if (clientIsAway(cl)) return (size_t)cl->away_units * CLIENT_AWAY_UNIT;
-    return tlsMemory(&cl->conn) + clientInputMemory(cl) - unusedInput(cl);
+    return tlsMemory(&cl->conn) + clientInputMemory(cl) - requestParserRounding(&cl->parser);
 }
 
 size_t clientSessionMemory(const client *cl) {
     const session *s = &cl->session;
     return sizeof(*cl) + outbufMemory(&s->out) + transactionMemory(s) + watchMemory(s) +
            blockMemory(s) + sessionSlotMemory(s);
+}
+
+size_t clientLimitedMemory(const client *cl) {
+    if (unlikely(clientIsAway(cl))) ioThreadsSettle();
+    return clientSessionMemory(cl) + clientConnMemory(cl);
 }
 
 size_t clientMemory(const client *cl) {

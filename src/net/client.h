@@ -55,8 +55,12 @@ list *clientAll(void);
 /* Memory of a client in bytes: struct, buffers, output. */
 size_t clientMemory(const client *cl);
 size_t clientInputMemory(const client *cl);
-/* Its parts: connection and input, which belong to the client's owner, without the room of input
- * buffers that is not used yet; and the rest, the main thread's. */
+/* The same as maxmemory-clients counts and CLIENT LIST shows it (tot-mem): a block for a large
+ * argument counts as asked for, so that a request that fits the limit is not refused because the
+ * allocator rounds up. */
+size_t clientLimitedMemory(const client *cl);
+/* The parts of that: connection and input, which belong to the client's owner; and the rest, the
+ * main thread's. */
 size_t clientConnMemory(const client *cl);
 size_t clientSessionMemory(const client *cl);
 

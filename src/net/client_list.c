@@ -230,7 +230,7 @@ void clientDescribe(const session *s, str *out) {
     appendInput(s, cl, out);
     appendOutput(s, &report, out);
     size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
-    appendNumber(out, "tot-mem", (int64_t)((cl ? clientMemory(cl) : 0) + running));
+    appendNumber(out, "tot-mem", (int64_t)((cl ? clientLimitedMemory(cl) : 0) + running));
     appendField(out, "events", cl ? eventsOf(cl) : SLICE(""));
     appendField(out, "cmd", commandOf(s));
     bool is_super = s->flags & (SESSION_PRIMARY | SESSION_SLOT_EXPORT) ||

@@ -53,9 +53,16 @@ static void getEvents(str *out) {
 
 static const configSpecial key_events = {.set = setEvents, .get = getEvents};
 
+/* A lower limit removes keys in the next turns of the loop. */
+static status applyTrackedKeys(reason *why) {
+    (void)why; /* cannot fail */
+    pubsubWorkLater();
+    return OK;
+}
+
 const configOption pubsubOptions[] = {
     CONFIG_SPECIAL("notify-keyspace-events", &key_events, ""),
-    CONFIG_INT("tracking-table-max-keys", pubsubConf.tracking_table_max_keys, 1000000, 0,
-               INT64_MAX),
+    CONFIG_INT("tracking-table-max-keys", pubsubConf.tracking_table_max_keys, 1000000, 0, INT64_MAX,
+               .apply = applyTrackedKeys),
     CONFIG_END,
 };

@@ -407,10 +407,12 @@ size_t requestParserMemory(const requestParser *p) {
     return sum;
 }
 
-size_t requestParserRoom(const requestParser *p) {
+size_t requestParserRounding(const requestParser *p) {
     const requestPartial *s = p->partial;
-    const blob *open = s && s->filling ? s->large[s->large_count - 1].bytes : NULL;
-    return open ? blobMemory(open) - open->len : 0;
+    if (s == NULL) return 0;
+    size_t sum = s->large_memory - s->large_bytes;
+    const blob *open = s->filling ? s->large[s->large_count - 1].bytes : NULL;
+    return sum + (open ? blobMemory(open) - open->cap : 0);
 }
 
 size_t requestParserBytes(const requestParser *p) {

@@ -113,8 +113,8 @@ size_t requestParserMissing(const requestParser *p);
 void requestParserCommit(requestParser *p, size_t n);
 /* Memory held by the partial state in bytes (of what arrived, not of what was announced). */
 size_t requestParserMemory(const requestParser *p);
-/* The part of it that is for bytes of the last large argument that have not arrived. */
-size_t requestParserRoom(const requestParser *p);
+/* The part of it by which blocks are larger than the arguments they were allocated for. */
+size_t requestParserRounding(const requestParser *p);
 /* Bytes of large arguments that have arrived; all others are in the caller's buffer. */
 size_t requestParserBytes(const requestParser *p);
 void requestParserClear(requestParser *p);

@@ -3,6 +3,7 @@
  * Startup of the server, from argv to the event loop. The order of the steps matters; see main().
  * Main thread only. */
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +252,14 @@ static void checkAddresses(void) {
     exit(1);
 }
 
+/* The absolute path of the program. A name without a slash was found by a shell in PATH. */
+static char *findExecutable(const char *name) {
+    char path[PATH_MAX];
+    ssize_t len = strchr(name, '/') ? -1 : readlink("/proc/self/exe", path, sizeof(path));
+    if (len <= 0 || len == sizeof(path)) return fileAbsolute(name);
+    return memDup(path, (size_t)len);
+}
+
 int main(int argc, char **argv) {
     serverModeChoose(argc, argv);
     commandLineRunEarly(argc, argv);
@@ -261,7 +270,8 @@ int main(int argc, char **argv) {
     run.argv_copy = memNewArray(char *, (size_t)argc + 1);
     for (int i = 0; i < argc; i++) run.argv_copy[i] = memDup(argv[i], strlen(argv[i]));
     run.program = memDup(argv[0], strlen(argv[0]));
-    run.executable = fileAbsolute(argv[0]);
+    run.executable = findExecutable(argv[0]);
+    run.start_folder = fileAbsolute(".");
     randomHex(run.run_id, 40);
     clockInit();
     run.started_ms = clockWallMs();

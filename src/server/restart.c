@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * DEBUG RESTART and CRASH-AND-RECOVER: executes the program again with its original arguments, in
- * the same process. Main thread only. */
+ * DEBUG RESTART and CRASH-AND-RECOVER: executes the program again in the same process, with its
+ * original arguments and working directory, so that relative paths mean the same files. Main thread
+ * only. */
 #include <dirent.h>
 #include <errno.h>
 #include <unistd.h>
@@ -34,9 +35,8 @@ static void closeDescriptors(void) {
     closedir(folder);
 }
 
-status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
-    hotCheck(threadIsMain());
-    const serverRun *run = serverRunNow();
+/* Refuses what could not start again. Until then nothing has been closed. */
+static status checkFiles(const serverRun *run, reason *why) {
     if (access(run->executable, X_OK)) {
         return reasonSet(why, ERR_DENIED,
                          "Can't restart: this process has no permissions to execute %s",
@@ -47,6 +47,27 @@ status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
                          "Can't restart: this process has no permissions to read %s",
                          configFilePath());
     }
+    if (access(run->start_folder, X_OK)) {
+        return reasonSet(why, ERR_DENIED, "Can't restart: the working directory %s is gone",
+                         run->start_folder);
+    }
+    return OK;
+}
+
+/* Keeps what CONFIG SET has changed. */
+static status rewriteConfiguration(reason *why) {
+    reason detail = {""};
+    if (!configFilePath() || configRewrite(0, &detail) == OK) return OK;
+    return reasonSet(why, ERR_IO, "Can't restart: configuration rewrite process failed: %s",
+                     detail.text);
+}
+
+status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
+    hotCheck(threadIsMain());
+    const serverRun *run = serverRunNow();
+    status st = checkFiles(run, why);
+    if (st == OK && graceful) st = rewriteConfiguration(why);
+    if (st != OK) return st;
     reason detail = {""};
     if (graceful && hooksShutdown(SHUTDOWN_NOW, &detail) != OK)
         return reasonSet(why, ERR_DENIED, "Can't restart: error preparing for shutdown: %s",
@@ -61,7 +82,7 @@ status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
     netThreadsPark(); /* what they wait on is closed */
     closeDescriptors();
     clockSleepUs(delay_ms * 1000);
-    execve(run->executable, run->argv_copy, environ);
+    if (chdir(run->start_folder) == 0) execve(run->executable, run->argv_copy, environ);
     /* The listeners and descriptors are closed already: the process cannot continue. */
     logWarning("Can't restart: %s", strerror(errno));
     _exit(1);

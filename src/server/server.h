@@ -53,8 +53,9 @@ typedef struct serverRun {
     loop *loop;
     int64_t started_ms; /* wall clock */
     char run_id[41];
-    char *executable; /* absolute path */
-    char *program;    /* argv[0] */
+    char *executable;   /* absolute path */
+    char *start_folder; /* working directory at start: what relative arguments mean */
+    char *program;      /* argv[0] */
     int argc;
     char **argv;              /* the original memory, which the process title overwrites */
     char **argv_copy;         /* a copy, NULL-terminated */

@@ -15,6 +15,12 @@ proc wait_input {bytes} {
     wait_for_condition 500 10 {[info_field mem_clients_normal] >= $bytes}
 }
 
+# The fields of the client that does not ask; "" if there is none.
+proc other_client {} {
+    set line [lsearch -inline -not [split [string trim [r client list]] \n] *cmd=client|list*]
+    return [expr {$line eq "" ? "" : [regsub -all {([^ =]+)=([^ ]*)} $line {\1 {\2}}]}]
+}
+
 # Closes the clients of the previous test, resets the counters and excludes the observing client
 # from eviction.
 proc begin {} {
@@ -54,6 +60,36 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
             if {$runs} {assert_equal +OK [raw_line $s]} else {assert_equal "" [raw_rest $s]}
             raw_close $s
             assert_equal $runs [r exists k] "$limit $bytes"
+        }
+    } tls:skip
+
+    test {no client is listed with a tot-mem above the limit, and none below it is closed} {
+        begin
+        set limit 440401
+        r config set maxmemory-clients $limit
+        # By a single argument, whose block the allocator rounds up, and by many small ones.
+        foreach kind {large large large large large large small small small small} share {
+            0.9 0.95 0.99 1.0 1.2 2.0 0.3 0.6 0.9 1.1
+        } {
+            set bytes [expr {int($limit * $share)}]
+            set s [raw_connect]
+            set head "*1\r\n\$$bytes\r\n"
+            set payload [string repeat v [expr {$bytes - 1}]]
+            if {$kind eq "small"} {
+                set head "*1000000\r\n"
+                set payload [string repeat "\$1\r\nx\r\n" [expr {$bytes / 7}]]
+            }
+            catch {raw_send $s $head $payload}
+            wait_for_condition 500 10 {
+                [set line [other_client]] eq "" || [dict get $line qbuf] >= [string length $payload]
+            } else {
+                fail "$kind $share: $line"
+            }
+            assert {$line eq "" || [dict get $line tot-mem] <= $limit} "$kind $share: $line"
+            if {$kind eq "large" && $share < 1} {assert {$line ne ""} $share}
+            if {$share >= 1} {assert_equal "" $line $share}
+            raw_close $s
+            wait_for_condition 500 10 {[info_field connected_clients] == 1}
         }
     } tls:skip
 

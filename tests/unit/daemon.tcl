@@ -358,6 +358,39 @@ tags {daemon tls:skip needs:config} {
         assert {![file exists $dir/pid]}
         assert_match "*Removing the pid file.*" [file_text $dir/log]
     }
+
+    foreach {how kept} {restart 77 crash-and-recover 10000} {
+        test "DEBUG $how starts again with relative paths of program, configuration, include and dir" {
+            set dir $::job_dir/$how
+            file mkdir $dir/data $dir/bin
+            file link $dir/bin/server [file normalize $::binary]
+            set port [free_port]
+            foreach {name lines} {more.conf {} main.conf {include more.conf dir ./data logfile log}} {
+                set file [open $dir/$name w]
+                foreach {word value} $lines {puts $file "$word $value"}
+                puts $file "timeout 0"
+                close $file
+            }
+            set pid [exec env -C $dir ./bin/server ./main.conf --port $port --bind 127.0.0.1 --save "" \
+                --enable-debug-command yes </dev/null >$dir/out 2>@1 &]
+            note_pids $pid
+            wait_for_condition 1500 10 {![catch {set c [respConnect 127.0.0.1 $port 2]}]} else {fail [file_text $dir/out]}
+            $c config set maxclients 77
+            assert {[regexp {run_id:(\w+)} [$c info server] all run]}
+            catch {$c debug {*}$how}
+            $c -close
+            wait_for_condition 1500 10 {
+                ![catch {set c [respConnect 127.0.0.1 $port 2]}] && ![catch {$c info server} now] && [string first $run $now] < 0
+            } else {
+                fail [file_text $dir/out]
+            }
+            assert_equal "$dir/data $kept" [list [lindex [$c config get dir] 1] [lindex [$c config get maxclients] 1]]
+            catch {$c shutdown nosave}
+            $c -close
+            wait_for_condition 1500 10 {[process_ended $pid]}
+            forget_pid $pid
+        }
+    }
 }
 
 # ---- logs ----

@@ -346,7 +346,7 @@ start_server {tags {tracking}} {
 }
 
 start_server {tags {tracking} overrides {tracking-table-max-keys 10}} {
-    test {keys beyond tracking-table-max-keys are invalidated by name, existing ones and missing ones} {
+    test {keys beyond tracking-table-max-keys are invalidated by name, at once after CONFIG SET too} {
         set c [tracking]
         for {set i 0} {$i < 30} {incr i} {
             if {$i % 2} {r set key$i v}
@@ -358,9 +358,12 @@ start_server {tags {tracking} overrides {tracking-table-max-keys 10}} {
         assert_equal 20 [llength [lsort -unique $dropped]]
         foreach key $dropped {assert_match key* $key}
         r config set tracking-table-max-keys 3
+        wait_for_condition 100 20 {[info_field tracking_total_keys] == 3} else {
+            fail "CONFIG SET alone removes nothing: [info_field tracking_total_keys]"
+        }
+        assert_equal 7 [llength [invalidated $c]]
         $c get another
-        wait_for_condition 100 20 {[info_field tracking_total_keys] == 3}
-        assert_equal 8 [llength [invalidated $c]]
+        assert_equal {3 1} [list [info_field tracking_total_keys] [llength [invalidated $c]]]
         r config set tracking-table-max-keys 0
         for {set i 0} {$i < 50} {incr i} {$c get many$i}
         assert_equal 53 [info_field tracking_total_keys]
