@@ -101,7 +101,8 @@ const char *pauseReasonName(void) {
                                                      "failover_in_progress",
                                                      "slot_migration_in_progress",
                                                      "slot_migration_in_progress",
-                                                     "snapshot_in_progress"};
+                                                     "snapshot_in_progress",
+                                                     "append_only_file_stalled"};
     int reason = longest();
     return reason < 0 ? "none" : names[reason];
 }
@@ -146,12 +147,15 @@ gateVerdict pauseHold(session *s) {
 static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;
-    /* The stream of the primary waits as a whole, for CLIENT PAUSE alone. */
-    if (c->origin == ORIGIN_PRIMARY) return pauseIsFor(PAUSE_BY_COMMAND) ? pauseHold(s) : GATE_PASS;
+    /* The stream of the primary waits as a whole, for CLIENT PAUSE and the disk alone. */
+    if (c->origin == ORIGIN_PRIMARY) {
+        bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_AOF);
+        return waits ? pauseHold(s) : GATE_PASS;
+    }
     /* What is imported is passed on to the replicas, which are to catch up. */
     if (c->origin == ORIGIN_IMPORT) {
         bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_SHUTDOWN) ||
-                     pauseIsFor(PAUSE_FOR_FAILOVER);
+                     pauseIsFor(PAUSE_FOR_FAILOVER) || pauseIsFor(PAUSE_FOR_AOF);
         return waits ? pauseHold(s) : GATE_PASS;
     }
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Background jobs (close, fsync, free, read: files; resolve: names): one thread per kind, jobs of
- * one kind run in order. Submitted by the main thread; the job itself runs on the worker. */
+ * Background jobs (close, fsync, read, append: files; free: memory; resolve: names): one thread
+ * per kind, jobs of one kind run in order. Submitted by the main thread; the job itself runs on the
+ * worker. */
 #ifndef IO_BIO_H
 #define IO_BIO_H
 
@@ -11,7 +12,15 @@
 #include "base/error.h"
 #include "io/loop.h"
 
-typedef enum bioKind { BIO_CLOSE, BIO_FSYNC, BIO_FREE, BIO_READ, BIO_RESOLVE, BIO_KINDS } bioKind;
+typedef enum bioKind {
+    BIO_CLOSE,
+    BIO_FSYNC,
+    BIO_FREE,
+    BIO_READ,
+    BIO_RESOLVE,
+    BIO_APPEND,
+    BIO_KINDS
+} bioKind;
 typedef void bioProc(void *arg);
 
 /* Starts the workers if they are not running; `cpus` as in threadSetCpus(). */

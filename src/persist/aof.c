@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Appending to the append only file (aof.h). Each turn of the loop collects its changes in one
- * buffer, which is written by one write() before any reply of the turn is sent; with appendfsync
- * always one fsync() follows for all of them. So with every policy the kernel has what was
- * acknowledged, and the death of the process alone loses nothing. The write is not postponed while
- * a background fsync runs; only one that fails is tried again later, with writes refused until
- * then.
+ * buffer, which is written by one write() before any reply of the turn is sent. While a flush runs,
+ * write() may block for as long as the disk takes: then the buffer is written by a thread, one
+ * write() at a time, and what tells of its changes is held until it is written (aof_wait.h). So the
+ * kernel has what was acknowledged, and the death of the process alone loses nothing. A write that
+ * takes STALL_MS ends that, until one takes less again: nobody waits for a disk that does not keep
+ * up, until changes of BEHIND_MS or BEHIND_BYTES_MAX are not written. Then writers wait, for
+ * SLOWED_MS each until it is STOP_MS. A write that fails is tried again later, with writes refused
+ * until then.
  *
- * Changes are numbered by propagateCount(). Invariant: synced <= written <= appended; the buffer
- * has those after `written`, and the file descriptor of a background fsync stays open until its job
- * has ended, because jobs run in order. */
+ * appendfsync always: the thread for fsync() flushes what is written, and what tells of a change is
+ * held until it is on disk. Changes that come meanwhile are written and flushed together, after it.
+ *
+ * Changes are numbered by propagateCount(). Invariants: synced <= written <= appended; the job of
+ * the writing thread has the first of those after `written`, the buffer the rest; the file
+ * descriptor of a background fsync stays open until its job has ended, as jobs run in order. */
 #include "persist/aof.h"
 
 #include <errno.h>
@@ -28,6 +34,7 @@
 #include "engine/transaction.h"
 #include "format/aof_reader.h"
 #include "io/bio.h"
+#include "persist/aof_wait.h"
 #include "persist/persist_priv.h"
 
 enum {
@@ -36,14 +43,38 @@ enum {
     RETRY_MS = 1000,
     LOG_PERIOD_MS = 30000,
     BUFFER_KEPT = 1 << 20, /* capacity that an empty buffer keeps */
+    STALL_MS = 100,
+    BEHIND_MS = 2000,
+    STOP_MS = 3000,  /* until then writers wait for at most */
+    SLOWED_MS = 200, /* this long */
+    BEHIND_BYTES_MAX = 64 << 20,
+    SLOW_WRITE_PERIOD_MS = 10000, /* after a slow write() all are left to the thread */
 };
+
+/* A write by the thread, which changes `file`, `written` and `error`. The main thread allocates and
+ * frees it. */
+typedef struct writeJob {
+    appendFile file; /* a copy: aof.file does not change meanwhile */
+    str bytes;
+    uint64_t number; /* of the last change in `bytes` */
+    bool in_flush;   /* it began while a flush ran */
+    int64_t began_ms, since_ms;
+    int64_t written, took_us;
+    int error; /* if `written` is negative */
+} writeJob;
 
 static struct {
     aofState state;
     appendFile file; /* fd -1: changes are dropped */
     str buffer;
-    int db_id;      /* database selected last in the file; -1: none yet */
-    int64_t time_s; /* of the last annotation */
+    int64_t since_ms;  /* when the first change in the buffer was left for later; 0: none was */
+    writeJob *writing; /* NULL: the thread writes nothing */
+    bool is_stalled;   /* the last write by the thread was slow: replies do not wait for it */
+    bool behind,
+        holds; /* the last call of updateWaits(): something was not written; output waits */
+    int64_t by_thread_until_ms; /* the disk has delayed a write() without a flush */
+    int db_id;                  /* database selected last in the file; -1: none yet */
+    int64_t time_s;             /* of the last annotation */
     uint64_t appended, written, synced;
     bool syncing;      /* a background fsync of `file` has not ended */
     int closing;       /* files before `file` whose last background fsync has not ended */
@@ -64,7 +95,7 @@ int64_t aofSize(void) { return aof.size; }
 int64_t aofSizeAfterRewrite(void) { return aof.size_after_rewrite; }
 uint64_t aofAppendedNumber(void) { return aof.appended; }
 uint64_t aofSyncedNumber(void) { return aof.synced; }
-size_t aofBufferBytes(void) { return aof.buffer.cap; }
+size_t aofBufferBytes(void) { return aof.buffer.cap + (aof.writing ? aof.writing->bytes.cap : 0); }
 uint64_t aofWriteUs(void) { return aof.write_us; }
 
 void aofSetSizes(int64_t size, int64_t after_rewrite) {
@@ -140,6 +171,15 @@ const sink aofSink = {.name = "aof", .take = append, .targets = PROPAGATE_AOF};
 
 /* ------------------------------------------------------------------ fsync */
 
+/* True while a flush by this process may block a write. */
+static bool flushRuns(void) { return aof.syncing || aof.closing; }
+
+static void setStalled(bool stalled) {
+    if (aof.is_stalled == stalled) return;
+    aof.is_stalled = stalled;
+    aofWaitNoteStall(stalled);
+}
+
 /* A background fsync, which the main thread allocates and frees. */
 typedef struct syncJob {
     int fd;
@@ -156,15 +196,27 @@ static int runSync(void *arg) {
     return error;
 }
 
+static void exitAfterSync(int error) {
+    logWarning(
+        "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
+        strerror(error));
+    _exit(1); /* without cleaning up what other threads use */
+}
+
 static void syncDone(void *arg, int error) {
     hotCheck(((const syncJob *)arg)->number <= aof.written);
     syncJob *job = arg;
     if (job->current) {
         aof.syncing = false;
+        if (clockMonoMs() - aof.synced_ms < STALL_MS) setStalled(false);
     } else {
         aof.closing--;
     }
     check(aof.closing >= 0);
+    if (job->current && persistConf.appendfsync == FSYNC_ALWAYS) {
+        latencyNote("aof-fsync-always", clockMonoMs() - aof.synced_ms);
+        if (error) exitAfterSync(error);
+    }
     if (error) {
         if (!aof.sync_error)
             logWarning(
@@ -193,42 +245,23 @@ static void syncInBackground(int fd, bool close) {
     bioSubmitTask(BIO_FSYNC, runSync, syncDone, job);
 }
 
-static void syncNow(void) {
-    hotCheck(aof.file.fd >= 0);
-    int64_t began_ms = clockMonoMs();
-    if (aof.closing) { /* changes of the former file count only with its fsync */
-        bioDrain(BIO_FSYNC);
-        bioComplete();
-    }
-    int error = appendFileSync(aof.file.fd);
-    latencyNote("aof-fsync-always", clockMonoMs() - began_ms);
-    if (error) {
-        logWarning(
-            "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
-            strerror(error));
-        _exit(1); /* without cleaning up what other threads use */
-    }
-    aof.synced_ms = began_ms;
-    if (aof.sync_error || aof.closing) return; /* earlier changes may be missing on disk */
-    aof.synced = aof.written;
-    blockNotify(BLOCK_OFFSET);
+/* Before the first rewrite has succeeded nothing counts as durable. */
+static bool maySync(void) {
+    if (aof.state != AOF_IS_ON) return false;
+    return !persistConf.no_appendfsync_on_rewrite || childAlive() == CHILD_NONE;
 }
 
-/* Flushes what is written, if it is time. Before the first rewrite has succeeded nothing counts as
- * durable. */
+/* Flushes what is written, if it is time. A flush that begins may block what is being written, so
+ * it waits for that, for another period at most. */
 static void trySync(void) {
     hotCheck(aof.synced <= aof.written);
-    if (aof.state != AOF_IS_ON) return;
-    if (persistConf.no_appendfsync_on_rewrite && childAlive() != CHILD_NONE) return;
-    if (aof.synced == aof.written) return;
-    if (persistConf.appendfsync == FSYNC_ALWAYS) {
-        syncNow();
-    } else if (persistConf.appendfsync == FSYNC_EVERYSEC && !aof.syncing) {
-        int64_t now_ms = clockMonoMs();
-        if (now_ms - aof.synced_ms < SYNC_PERIOD_MS) return;
-        aof.synced_ms = now_ms;
-        syncInBackground(aof.file.fd, false);
-    }
+    if (aof.synced == aof.written || aof.syncing || !maySync()) return;
+    if (persistConf.appendfsync == FSYNC_NO) return;
+    int64_t now_ms = clockMonoMs();
+    int64_t period_ms = aof.writing ? 2 * SYNC_PERIOD_MS : SYNC_PERIOD_MS;
+    if (persistConf.appendfsync == FSYNC_EVERYSEC && now_ms - aof.synced_ms < period_ms) return;
+    aof.synced_ms = now_ms;
+    syncInBackground(aof.file.fd, false);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -242,11 +275,11 @@ static void dropBuffer(void) {
     hotCheck(aof.buffer.len == 0);
 }
 
-/* Removes the first `n` bytes of the buffer. */
-static void consume(size_t n) {
-    hotCheck(n <= aof.buffer.len);
-    memmove(aof.buffer.ptr, aof.buffer.ptr + n, aof.buffer.len - n);
-    strCut(&aof.buffer, aof.buffer.len - n);
+/* Removes the first `n` bytes of what is to be written. */
+static void consume(str *bytes, size_t n) {
+    hotCheck(n <= bytes->len);
+    memmove(bytes->ptr, bytes->ptr + n, bytes->len - n);
+    strCut(bytes, bytes->len - n);
 }
 
 static void logWriteError(int64_t written, size_t expected, int error) {
@@ -261,12 +294,12 @@ static void logWriteError(int64_t written, size_t expected, int error) {
     }
 }
 
-/* A part of the buffer may have been written. */
-static void writeFailed(int64_t written, int64_t size_before) {
+/* `written` of the bytes were written, or none (-1) for the reason `error`. */
+static void writeFailed(str *bytes, int64_t written, int error, int64_t size_before) {
     hotCheck(size_before >= 0);
-    hotCheck(written < (int64_t)aof.buffer.len);
-    int error = written < 0 ? errno : ENOSPC;
-    logWriteError(written, aof.buffer.len, error);
+    hotCheck(written < (int64_t)bytes->len);
+    if (written >= 0) error = ENOSPC;
+    logWriteError(written, bytes->len, error);
     if (written > 0) {
         int cut = appendFileCut(&aof.file, size_before);
         if (cut) {
@@ -275,7 +308,7 @@ static void writeFailed(int64_t written, int64_t size_before) {
                 "to load the AOF the next time it starts. ftruncate: %s",
                 strerror(cut));
             aof.size += written;
-            consume((size_t)written);
+            consume(bytes, (size_t)written);
         }
     }
     if (persistConf.appendfsync == FSYNC_ALWAYS) {
@@ -286,6 +319,17 @@ static void writeFailed(int64_t written, int64_t size_before) {
     aof.write_error = error;
     aof.retry_ms = clockMonoMs() + RETRY_MS;
     updateGate();
+}
+
+static void writeSucceeded(size_t len, uint64_t number) {
+    hotCheck(number >= aof.written);
+    if (aof.write_error) {
+        logWarning("AOF write error looks solved. The server can write again.");
+        aof.write_error = 0;
+        updateGate();
+    }
+    aof.size += (int64_t)len;
+    aof.written = number;
 }
 
 static void noteLatency(int64_t ms) {
@@ -301,28 +345,116 @@ static void noteLatency(int64_t ms) {
 
 static bool writeBuffer(void) {
     hotCheck(aof.file.fd >= 0);
+    hotCheck(!aof.writing);
     if (unlikely(engineFlushDelay() > 0))
         (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
     int64_t before = aof.file.size, began_us = clockMonoUs();
     size_t len = aof.buffer.len;
     int64_t written = appendFileWrite(&aof.file, strSlice(&aof.buffer));
+    int error = errno;
     int64_t took_us = clockMonoUs() - began_us;
     aof.write_us += (uint64_t)took_us;
     noteLatency(took_us / 1000);
+    if (unlikely(took_us >= STALL_MS * 1000))
+        aof.by_thread_until_ms = clockMonoMs() + SLOW_WRITE_PERIOD_MS;
     if (written != (int64_t)len) {
-        writeFailed(written, before);
+        writeFailed(&aof.buffer, written, error, before);
         return false;
     }
-    if (aof.write_error) {
-        logWarning("AOF write error looks solved. The server can write again.");
-        aof.write_error = 0;
-        updateGate();
-    }
-    aof.size += written;
-    aof.written = aof.appended;
+    writeSucceeded(len, aof.appended);
+    aof.since_ms = 0;
     dropBuffer();
     return true;
 }
+
+/* ------------------------------------------------------------------ writing by the thread */
+
+static int runWrite(void *arg) {
+    writeJob *job = arg;
+    int64_t began_us = clockMonoUs();
+    job->written = appendFileWrite(&job->file, strSlice(&job->bytes));
+    job->error = job->written < 0 ? errno : 0;
+    job->took_us = clockMonoUs() - began_us;
+    return 0;
+}
+
+/* Stage LOG of the same turn does what follows. */
+static void writeDone(void *arg, int error) {
+    (void)error; /* it is in the job */
+    writeJob *job = arg;
+    hotCheck(job == aof.writing);
+    int64_t before = aof.file.size, ms = clockMonoMs() - job->began_ms;
+    aof.writing = NULL;
+    aof.file.size = job->file.size;
+    aof.write_us += (uint64_t)job->took_us;
+    latencyNote("aof-stall", ms);
+    if (ms >= STALL_MS) {
+        aof.by_thread_until_ms = clockMonoMs() + SLOW_WRITE_PERIOD_MS;
+    } else if (job->in_flush ? flushRuns() : persistConf.appendfsync == FSYNC_NO) {
+        setStalled(false); /* the flush does not hold it up */
+    }
+    if (job->written == (int64_t)job->bytes.len) {
+        writeSucceeded(job->bytes.len, job->number);
+        if (!aof.buffer.cap && job->bytes.cap <= BUFFER_KEPT) {
+            strClear(&job->bytes);
+            aof.buffer = job->bytes;
+            job->bytes = STR_EMPTY;
+        }
+    } else {
+        writeFailed(&job->bytes, job->written, job->error, before);
+        strAppendSlice(&job->bytes, strSlice(&aof.buffer));
+        strFree(&aof.buffer);
+        aof.buffer = job->bytes;
+        aof.since_ms = job->since_ms;
+        job->bytes = STR_EMPTY;
+    }
+    strFree(&job->bytes);
+    memFree(job);
+}
+
+static void writeByThread(void) {
+    hotCheck(!aof.writing);
+    int64_t now_ms = clockMonoMs();
+    writeJob *job = memNew(writeJob);
+    *job = (writeJob){.file = aof.file,
+                      .bytes = aof.buffer,
+                      .number = aof.appended,
+                      .in_flush = flushRuns(),
+                      .began_ms = now_ms,
+                      .since_ms = aof.since_ms ? aof.since_ms : now_ms};
+    aof.buffer = STR_EMPTY;
+    aof.since_ms = 0;
+    aof.writing = job;
+    bioSubmitTask(BIO_APPEND, runWrite, writeDone, job);
+}
+
+static bool threadWrites(void) {
+    if (unlikely(flushRuns())) return true;
+    if (likely(!aof.by_thread_until_ms)) return false;
+    if (clockMonoMs() < aof.by_thread_until_ms) return true;
+    aof.by_thread_until_ms = 0;
+    return false;
+}
+
+/* With `always` the changes that come during a fsync wait for its end. */
+static void writeIfPossible(bool force) {
+    if (aof.writing) return;
+    if (!aof.buffer.len) {
+        aof.written = aof.appended;
+        return;
+    }
+    if (!force && aof.write_error && clockMonoMs() < aof.retry_ms) return;
+    if (aof.syncing && persistConf.appendfsync == FSYNC_ALWAYS) return;
+    if (unlikely(threadWrites())) {
+        writeByThread();
+    } else {
+        (void)writeBuffer(); /* a failure was noted */
+    }
+}
+
+/* ------------------------------------------------------------------ what waits */
+
+static bool waitsForSync(void) { return persistConf.appendfsync == FSYNC_ALWAYS && maySync(); }
 
 /* A write follows while a background fsync runs, which may block it. */
 static void noteSlowSync(void) {
@@ -334,24 +466,57 @@ static void noteSlowSync(void) {
               "without waiting for fsync to complete, this may slow down the server.");
 }
 
+/* Notices that the thread does not get ahead. */
+static void checkBehind(void) {
+    size_t bytes = aof.buffer.len;
+    int64_t now_ms = clockMonoMs(), since_ms = aof.since_ms;
+    if (aof.buffer.len && !since_ms) since_ms = aof.since_ms = now_ms;
+    if (aof.writing) {
+        bytes += aof.writing->bytes.len;
+        since_ms = aof.writing->since_ms;
+        if (now_ms - aof.writing->began_ms >= STALL_MS && !waitsForSync()) setStalled(true);
+    }
+    int64_t age_ms = since_ms ? now_ms - since_ms : 0;
+    bool waits = age_ms >= BEHIND_MS && !waitsForSync() && !aof.write_error;
+    if (waits && age_ms < STOP_MS && aofWaitWritersMs(now_ms) >= SLOWED_MS) waits = false;
+    if (aofWaitHoldWriters(waits || bytes > BEHIND_BYTES_MAX, bytes, age_ms) && !aof.sync_is_slow) {
+        aof.sync_is_slow = true;
+        aof.delayed++;
+    }
+}
+
+static void updateWaits(void) {
+    bool behind = aof.writing || aof.buffer.len;
+    if (unlikely(behind || aof.behind)) checkBehind();
+    aof.behind = behind;
+    bool sync = waitsForSync();
+    bool hold = sync || (aof.is_stalled && !aofWaitIsStrict() ? false : aof.writing || flushRuns());
+    if (unlikely(hold || aof.holds)) aofWaitHoldOutput(hold, sync ? aof.synced : aof.written);
+    aof.holds = hold;
+}
+
 void aofFlush(bool force) {
     hotCheck(threadIsMain());
     if (aof.file.fd < 0) return;
-    if (aof.buffer.len) {
-        if (!force && aof.write_error && clockMonoMs() < aof.retry_ms) return;
-        if (aof.syncing && persistConf.appendfsync == FSYNC_EVERYSEC) noteSlowSync();
-        if (!writeBuffer()) return;
-    } else {
-        aof.written = aof.appended;
+    if (aof.buffer.len && aof.syncing && persistConf.appendfsync == FSYNC_EVERYSEC) noteSlowSync();
+    writeIfPossible(force);
+    if (!aof.write_error) trySync();
+    updateWaits();
+}
+
+/* Waits for the threads. */
+static void drain(void) {
+    while (aof.writing || aof.syncing || aof.closing) {
+        bioDrain(BIO_APPEND);
+        bioDrain(BIO_FSYNC);
+        bioComplete();
     }
-    trySync();
 }
 
 status aofFlushAll(reason *why) {
     hotCheck(threadIsMain());
     if (aof.file.fd < 0) return OK;
-    bioDrain(BIO_FSYNC);
-    bioComplete();
+    drain();
     if (aof.buffer.len && !writeBuffer())
         return reasonSet(why, ERR_IO, "Error writing to the AOF file: %s",
                          strerror(aof.write_error));
@@ -360,7 +525,14 @@ status aofFlushAll(reason *why) {
     if (error) return reasonSet(why, ERR_IO, "Fail to fsync the AOF file: %s", strerror(error));
     aof.written = aof.synced = aof.appended;
     blockNotify(BLOCK_OFFSET);
+    updateWaits();
     return OK;
+}
+
+bool aofIsWritten(void) {
+    if (aof.file.fd < 0) return true;
+    if (aof.writing || aof.buffer.len) return false;
+    return !waitsForSync() || aof.synced == aof.written;
 }
 
 void aofTick(int64_t budget_us) {
@@ -420,14 +592,16 @@ void aofEnd(void) {
     hooksRemoveFeature(&running);
     aof.state = AOF_IS_OFF;
     aof.write_error = aof.sync_error = 0;
+    aof.is_stalled = false;
     updateGate();
+    updateWaits();
     blockNotify(BLOCK_OFFSET);
 }
 
 status aofSwitchFile(appendFile *take, reason *why) {
     hotCheck(threadIsMain());
-    aofFlush(true);
-    if (aof.buffer.len && aof.file.fd >= 0)
+    if (!aofIsWritten()) drain();
+    if (aof.file.fd >= 0 && aof.buffer.len && !writeBuffer())
         return reasonSet(why, ERR_IO, "Error writing to the AOF file: %s",
                          strerror(aof.write_error));
     if (aof.file.fd >= 0) syncInBackground(aof.file.fd, true);
@@ -449,11 +623,13 @@ void aofRewritten(void) {
 void aofDropFile(void) {
     hotCheck(threadIsMain());
     check(aof.state == AOF_IS_WAITING);
-    bioDrain(BIO_FSYNC);
-    bioComplete();
+    drain();
     appendFileClose(&aof.file);
     dropBuffer();
+    aof.since_ms = 0;
     aof.write_error = 0;
+    aof.written = aof.appended;
+    updateWaits();
 }
 
 void aofPrintStatus(str *out) {
@@ -466,7 +642,8 @@ void aofPrintSizes(str *out) {
     strAppendFormat(out,
                     "aof_buffer_length:%zu\r\naof_pending_bio_fsync:%zu\r\n"
                     "aof_delayed_fsync:%llu\r\n",
-                    aof.buffer.len, bioPending(BIO_FSYNC), (unsigned long long)aof.delayed);
+                    aof.buffer.len + (aof.writing ? aof.writing->bytes.len : 0),
+                    bioPending(BIO_FSYNC), (unsigned long long)aof.delayed);
 }
 
 void aofResetStats(void) { aof.delayed = 0; }

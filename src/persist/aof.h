@@ -44,6 +44,8 @@ void aofDropFile(void);
 void aofFlush(bool force);
 /* Writes and flushes everything, waiting for the disk. */
 status aofFlushAll(reason *why) MUST_USE;
+/* True if all changes are written, and with appendfsync always on disk. */
+bool aofIsWritten(void);
 /* True while a failed fsync has not been made good by a rewrite. */
 bool aofNeedsRewrite(void);
 /* True while pending changes cannot be written. */

@@ -10,7 +10,6 @@
 #include "engine/reply.h"
 #include "persist/aof.h"
 #include "persist/aof_rewrite.h"
-#include "persist/persist_priv.h"
 #include "persist/procs.h"
 #include "persist/sync.h"
 
@@ -97,8 +96,6 @@ void waitaofCommand(ctx *c) {
         return;
     }
     if (replicas) w.offset = replicas->offset_of(c->who);
-    /* Without this the reply would wait for the end of the turn and the next wake-up. */
-    if (persistConf.appendfsync == FSYNC_ALWAYS && w.local && !isLocal(&w)) aofFlush(false);
     blockQuery now = {.state = &w};
     if (waitIsReady(&now) || blockIsDenied(c)) {
         replyWait(c, &w);

@@ -65,6 +65,19 @@ typedef struct syncReplicas {
 /* Registers them. Without, there are no replicas. */
 void syncSetReplicas(const syncReplicas *replicas);
 
+/* Output that is held until changes are in the append only file, or on disk; changes have the
+ * numbers of propagateCount(). */
+typedef struct syncHold {
+    /* From now on, until end(): what tells of a change waits until confirm() has had its number.
+     * What precedes `number` is safe. */
+    void (*begin)(uint64_t number);
+    void (*confirm)(uint64_t number);
+    void (*end)(void);
+    bool (*is_strict)(void); /* a disk that does not keep up is waited for, too */
+} syncHold;
+/* Registers them. Without, no output is held. */
+void syncSetHold(const syncHold *functions);
+
 /* The position in the replication stream that the dataset corresponds to; written to files. */
 typedef struct syncOrigin {
     const char *id; /* borrowed */

@@ -4,12 +4,12 @@
 #include "base/base.h"
 #include "config/config.h"
 #include "persist/sync.h"
+#include "repl/aof_output.h"
 #include "repl/failover.h"
 #include "repl/info_primary.h"
 #include "repl/local_expiry.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
-#include "repl/held_output.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -41,6 +41,7 @@ static status init(reason *why) {
     replicasInit();
     waitInit();
     quorumInit();
+    aofOutputInit();
     syncSetOriginProc(findOrigin);
     return replicaInit(why);
 }
@@ -84,12 +85,18 @@ static const tickJob ticks[] = {{"replicas", 1000, replicasTick, replicasAreBusy
                                 {"failover", 100, failoverTick, failoverIsBusy},
                                 {"quorum", 100, quorumServerTick, quorumIsBusy},
                                 {0}};
-static const gate *const gates[] = {&replicaKeyspaceGate, &minReplicasGate,
-                                    &replicaRedirectGate, &replicaReadOnlyGate,
-                                    &replicaStaleGate,    &replicaStreamGate,
-                                    &replicaDiskGate,     &heldOutputGate,
-                                    &quorumGate,          NULL};
-static const sink *const sinks[] = {&replicasSink, &heldOutputSink, NULL};
+static const gate *const gates[] = {&replicaKeyspaceGate,
+                                    &minReplicasGate,
+                                    &replicaRedirectGate,
+                                    &replicaReadOnlyGate,
+                                    &replicaStaleGate,
+                                    &replicaStreamGate,
+                                    &replicaDiskGate,
+                                    &heldOutputGate,
+                                    &quorumGate,
+                                    &aofOutputGate,
+                                    NULL};
+static const sink *const sinks[] = {&replicasSink, &heldOutputSink, &aofOutputSink, NULL};
 static const keyObserver *const observers[] = {&localExpiryObserver, NULL};
 static const commandObserver *const command_observers[] = {&replicaReplyObserver, NULL};
 

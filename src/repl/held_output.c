@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Held output (held_output.h). A session has at most two marks: the first says up to which byte its
- * output may leave once an offset is confirmed, the second the same for all output after that. So
- * output waits for two round trips at most, however fast more of it is added, and a mark costs no
- * allocation.
+ * Held output (held_output.h). A session has at most two marks per hold: the first says up to which
+ * byte its output may leave once a position is confirmed, the second the same for all output after
+ * that. So output waits for two round trips at most, however fast more of it is added, and a mark
+ * costs no allocation.
  *
- * Invariants: a session is in the list if and only if it has a mark; in the list the offsets of
- * first marks ascend. Bytes are numbered by session.bytes_out. */
+ * Invariants: a session is in the list of a hold if and only if it has a mark there; in the list
+ * the positions of first marks ascend. Bytes are numbered by session.bytes_out. */
 #include "repl/held_output.h"
 
 #include "base/base.h"
@@ -17,21 +17,19 @@
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "net/net.h"
-#include "repl/replicas.h"
-#include "repl/server_state.h"
-#include "repl/slot_offsets.h"
 #include "store/store.h"
 
 typedef struct outputMark {
     uint64_t end;   /* output before this byte */
-    int64_t offset; /* leaves when this one is confirmed */
+    int64_t offset; /* a position: leaves when this one is confirmed */
     int64_t since_ms;
     bool delivered; /* some of it is no reply: it leaves before replies */
 } outputMark;
 
 typedef struct heldOutput {
+    outputHold *hold;
     session *who;
-    uint64_t period; /* when output.period was that */
+    uint64_t period; /* when hold->period was that */
     /* Since the last evaluation: how many commands were noted, and the greatest offset on which
      * their replies depend; whether requests were refused for lack of replicas, whose replies
      * depend on nothing; whether other output depends on the end of the stream. */
@@ -47,77 +45,63 @@ typedef struct heldOutput {
     listNode node;
 } heldOutput;
 
+/* Those that are on: stage WRITE asks each of them. */
 static struct {
-    replQuorum *quorum; /* NULL: the mode is off */
-    uint64_t period;    /* how many times it was switched on */
-    list held;
-    int64_t all; /* the last change of unknown keys ends here */
-    slotOffsets slots;
-    heldOutputStats statistics;
-} output;
-
-heldOutputStats *heldOutputStatistics(void) { return &output.statistics; }
+    outputHold *list[OUTPUT_HOLDS_MAX];
+    int count;
+} active;
 
 /* ------------------------------------------------------------------ sessions */
 
 static void countBytes(heldOutput *h, size_t bytes) {
-    hotCheck(output.statistics.bytes >= h->bytes);
-    output.statistics.bytes += bytes - h->bytes;
+    hotCheck(h->hold->statistics.bytes >= h->bytes);
+    h->hold->statistics.bytes += bytes - h->bytes;
     h->bytes = bytes;
 }
 
 static void removeMarks(heldOutput *h) {
     if (!h->mark_count) return;
     h->mark_count = 0;
-    listRemove(&output.held, &h->node);
-    output.statistics.clients--;
+    listRemove(&h->hold->held, &h->node);
+    h->hold->statistics.clients--;
     countBytes(h, 0);
 }
 
-static void freeHeld(session *s, void *state) {
+void heldOutputFree(session *s, void *state) {
     (void)s; /* the session ends */
     removeMarks(state);
     memFree(state);
 }
 
-static size_t heldMemory(const void *state) {
+size_t heldOutputMemory(const void *state) {
     (void)state; /* all have the same size */
     return sizeof(heldOutput);
 }
 
-static int heldSlot(void) {
-    static const sessionSlot slot = {"held output", freeHeld, heldMemory};
-    static int index = -1;
-    if (unlikely(index < 0)) {
-        index = sessionSlotRegister(&slot);
-        listInit(&output.held);
-    }
-    return index;
-}
-
 /* A session that has no state yet, or that of another period. */
-static NO_INLINE heldOutput *beginHeld(session *s, heldOutput *h) {
+static NO_INLINE heldOutput *beginHeld(outputHold *o, session *s, heldOutput *h) {
     if (!h) {
         h = memNew(heldOutput);
-        sessionSlotSet(s, heldSlot(), h);
+        sessionSlotSet(s, o->index, h);
     }
     /* Commands that have run already were not noted; that matters while their replies are here. */
     bool is_empty = !sessionOutputPending(s);
     if (is_empty) s->flags &= ~SESSION_REFUSED;
-    *h = (heldOutput){.who = s,
-                      .period = output.period,
+    *h = (heldOutput){.hold = o,
+                      .who = s,
+                      .period = o->period,
                       .end = s->bytes_out,
                       .commands = is_empty ? s->commands : 0};
     return h;
 }
 
-static inline heldOutput *heldOf(session *s) {
-    heldOutput *h = sessionSlotGet(s, heldSlot());
-    return likely(h != NULL) && likely(h->period == output.period) ? h : beginHeld(s, h);
+static inline heldOutput *heldOf(outputHold *o, session *s) {
+    heldOutput *h = sessionSlotGet(s, o->index);
+    return likely(h != NULL) && likely(h->period == o->period) ? h : beginHeld(o, s, h);
 }
 
-bool heldOutputIsHeld(const session *s) {
-    const heldOutput *h = sessionSlotGet(s, heldSlot());
+bool heldOutputIsHeld(const outputHold *o, const session *s) {
+    const heldOutput *h = sessionSlotGet(s, o->index);
     return h && h->mark_count;
 }
 
@@ -139,53 +123,48 @@ bool heldOutputTellsNothing(const ctx *c) {
     return !transactionLacks(c->who, CMD_TELLS_NOTHING);
 }
 
-static inline int64_t lastChange(uint64_t key_hash) {
-    const replQuorum *q = output.quorum;
-    int64_t offset =
-        slotOffsetsOf(&output.slots, storeHashSlot(key_hash), q->written, q->confirmed);
-    return offset > output.all ? offset : output.all;
+static inline int64_t lastChange(outputHold *o, uint64_t key_hash) {
+    int64_t offset = slotOffsetsOf(&o->slots, storeHashSlot(key_hash), *o->written, *o->confirmed);
+    return offset > o->all ? offset : o->all;
 }
 
-int64_t heldOutputNeed(const ctx *c) {
-    if (readsOneKey(c->cmd)) return lastChange(c->key_hash);
-    return heldOutputTellsNothing(c) ? 0 : output.quorum->written;
+int64_t heldOutputNeed(outputHold *o, const ctx *c) {
+    if (readsOneKey(c->cmd)) return lastChange(o, c->key_hash);
+    return heldOutputTellsNothing(c) ? 0 : *o->written;
 }
 
 /* Its reply, a number of receivers, tells nothing of keys; what receivers get waits. Sentinels send
  * it to a primary that has no replicas yet, and must get the replies that follow. */
 static bool isPublish(slice name) { return sliceEqualFold(name, SLICE("publish")); }
 
-/* A command that is not selected tells of the dataset: its reply waits. */
-static bool selectsNoted(const commandSpec *spec) {
+bool heldOutputSelects(const commandSpec *spec) {
     if (isPublish(sliceOf(spec->name))) return true;
     if (spec->flags & (CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS)) return false;
     return spec->flags & (CMD_READONLY | CMD_TELLS_NOTHING | CMD_RUNS_QUEUE);
 }
 
-static gateVerdict note(ctx *c) {
+gateVerdict heldOutputNote(outputHold *o, ctx *c) {
     bool reads_one = readsOneKey(c->cmd);
     bool tells = !reads_one && !heldOutputTellsNothing(c);
     if (tells && !(c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name))) return GATE_PASS;
-    heldOutput *h = heldOf(c->who);
+    heldOutput *h = heldOf(o, c->who);
     h->noted++;
     /* What EXEC runs is counted, but not asked for here. */
     if (c->cmd->flags & CMD_RUNS_QUEUE && !(c->who->flags & SESSION_MULTI_POISONED))
         h->noted += (uint64_t)transactionCount(c->who);
     if (!reads_one) return GATE_PASS;
-    int64_t offset = lastChange(c->key_hash);
+    int64_t offset = lastChange(o, c->key_hash);
     if (offset > h->need) h->need = offset;
     return GATE_PASS;
 }
 
-void heldOutputNoteRefusal(session *s) { heldOf(s)->refused = true; }
-
-const gate heldOutputGate = {
-    .name = "held output", .selects = selectsNoted, .admit = note, .origins = GATE_FOR_CLIENTS};
+void heldOutputNoteRefusal(outputHold *o, session *s) { heldOf(o, s)->refused = true; }
 
 #define NEVER_HELD (SESSION_INTERNAL | SESSION_REPLICA | SESSION_REPLAY | SESSION_SLOT_EXPORT)
 
 static void noteDelivery(session *s) {
-    if (!(s->flags & NEVER_HELD)) heldOf(s)->all = true;
+    if (s->flags & NEVER_HELD) return;
+    for (int i = 0; i < active.count; i++) heldOf(active.list[i], s)->all = true;
 }
 
 /* True if what is propagated has only changed the key of the running command: it is the command
@@ -199,56 +178,59 @@ static inline bool changesKeyOf(const ctx *c, const propagated *p) {
     return storeHash(key) == c->key_hash;
 }
 
-static void noteAll(int64_t end) {
-    output.all = end;
-    slotOffsetsDrop(&output.slots);
+static void noteAll(outputHold *o, int64_t end) {
+    o->all = end;
+    slotOffsetsDrop(&o->slots);
 }
 
-void heldOutputNoteAll(void) { noteAll(output.quorum->written); }
+void heldOutputNoteAll(outputHold *o) { noteAll(o, *o->written); }
 
-static inline void noteKey(const ctx *c, int64_t end) {
-    slotOffsetsNote(&output.slots, storeHashSlot(c->key_hash), end, output.quorum->confirmed);
+static inline void noteKey(outputHold *o, uint64_t key_hash, int64_t end) {
+    slotOffsetsNote(&o->slots, storeHashSlot(key_hash), end, *o->confirmed);
 }
 
-static NO_INLINE void noteUnusual(const ctx *c, const propagated *p, int64_t offset) {
-    if (c && c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name)) return;
-    quorumWrote(output.quorum, offset);
+/* A key has expired or was evicted, without a command. */
+static bool removesOneKey(const propagated *p) {
+    if (p->argc != 2) return false;
+    return sliceEqualFold(p->argv[0], SLICE("unlink")) || sliceEqualFold(p->argv[0], SLICE("del"));
+}
+
+static NO_INLINE bool noteUnusual(outputHold *o, const ctx *c, const propagated *p, int64_t end) {
+    if (c && c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name)) return false;
     if (c && changesKeyOf(c, p)) {
-        noteKey(c, offset);
+        noteKey(o, c->key_hash, end);
+    } else if (!c && removesOneKey(p)) {
+        noteKey(o, storeHash(p->argv[1]), end);
     } else {
-        noteAll(offset);
+        noteAll(o, end);
     }
     /* A read has removed an expired key: its reply tells of that. */
     if (c && !(c->cmd->flags & CMD_WRITE) && !(c->who->flags & SESSION_INTERNAL))
-        heldOf(c->who)->all = true;
+        heldOf(o, c->who)->all = true;
+    return true;
 }
 
-static void take(const propagated *p) {
-    int64_t offset = replicasTake(p);
+bool heldOutputWrote(outputHold *o, const propagated *p, int64_t end) {
     const ctx *c = engineHot.current;
-    if (unlikely(!c) || unlikely(!(c->cmd->flags & CMD_WRITE)) || unlikely(!changesKeyOf(c, p))) {
-        noteUnusual(c, p, offset);
-        return;
-    }
-    quorumWrote(output.quorum, offset);
-    noteKey(c, offset);
+    if (unlikely(!c) || unlikely(!(c->cmd->flags & CMD_WRITE)) || unlikely(!changesKeyOf(c, p)))
+        return noteUnusual(o, c, p, end);
+    noteKey(o, c->key_hash, end);
+    return true;
 }
-
-const sink heldOutputSink = {.name = "held output", .take = take, .targets = PROPAGATE_REPLICAS};
 
 /* ------------------------------------------------------------------ waiting */
 
-static int64_t lastOffset(void) {
-    if (listIsEmpty(&output.held)) return 0;
-    return LIST_OWNER(output.held.head.prev, heldOutput, node)->marks[0].offset;
+static int64_t lastOffset(const outputHold *o) {
+    if (listIsEmpty(&o->held)) return 0;
+    return LIST_OWNER(o->held.head.prev, heldOutput, node)->marks[0].offset;
 }
 
 /* Adds a session with one mark to the list. */
 static void enlist(heldOutput *h) {
     hotCheck(h->mark_count == 1);
-    int64_t last = lastOffset();
+    int64_t last = lastOffset(h->hold);
     if (h->marks[0].offset < last) h->marks[0].offset = last;
-    listAppend(&output.held, &h->node);
+    listAppend(&h->hold->held, &h->node);
 }
 
 /* Output up to `end` was added, which depends on `offset`. */
@@ -258,11 +240,11 @@ static void addOutput(heldOutput *h, uint64_t end, int64_t offset, bool delivere
     uint64_t before = h->end > h->who->bytes_out ? h->end : h->who->bytes_out;
     h->end = end;
     if (!h->mark_count) {
-        if (offset <= output.quorum->confirmed) return;
+        if (offset <= *h->hold->confirmed) return;
         h->released = before;
         h->marks[0] = (outputMark){end, offset, clockMonoMs(), delivered};
         h->mark_count = 1;
-        output.statistics.clients++;
+        h->hold->statistics.clients++;
         enlist(h);
     } else if (h->mark_count == 1 && offset <= h->marks[0].offset) {
         h->marks[0].end = end;
@@ -277,19 +259,15 @@ static void addOutput(heldOutput *h, uint64_t end, int64_t offset, bool delivere
     }
 }
 
-/* Implements netSetHold(). */
-static size_t mayLeave(session *s) {
-    if (s->flags & NEVER_HELD) return SIZE_MAX;
-    heldOutput *h = heldOf(s);
+static size_t mayLeave(outputHold *o, session *s, bool refused) {
+    heldOutput *h = heldOf(o, s);
     size_t pending = sessionOutputPending(s);
     uint64_t end = s->bytes_out + pending;
     if (end > h->end) {
         /* Only if all that has run was noted. If nothing has, the output is of another origin. */
-        uint64_t telling_nothing = s->flags & (SESSION_REFUSED | SESSION_IN_MULTI); /* or QUEUED */
-        bool known = (h->noted || h->refused || telling_nothing) &&
-                     h->noted == s->commands - h->commands && !h->all;
-        addOutput(h, end, known ? h->need : output.quorum->written, h->all);
-        s->flags &= ~SESSION_REFUSED;
+        bool known =
+            (h->noted || h->refused || refused) && h->noted == s->commands - h->commands && !h->all;
+        addOutput(h, end, known ? h->need : *o->written, h->all);
         h->refused = h->all = false;
         h->noted = 0;
         h->need = 0;
@@ -302,10 +280,21 @@ static size_t mayLeave(session *s) {
     return may;
 }
 
+/* Implements netSetHold(). */
+static size_t mayLeaveAll(session *s) {
+    if (s->flags & NEVER_HELD) return SIZE_MAX;
+    bool refused = s->flags & (SESSION_REFUSED | SESSION_IN_MULTI); /* or QUEUED */
+    size_t most = SIZE_MAX;
+    for (int i = 0; i < active.count; i++)
+        most = sizeMin(most, mayLeave(active.list[i], s, refused));
+    s->flags &= ~SESSION_REFUSED;
+    return most;
+}
+
 static void releaseMark(heldOutput *h, int64_t now_ms) {
     hotCheck(h->mark_count > 0);
-    listRemove(&output.held, &h->node);
-    latencyNote("replication-quorum", now_ms - h->marks[0].since_ms);
+    listRemove(&h->hold->held, &h->node);
+    latencyNote(h->hold->latency_event, now_ms - h->marks[0].since_ms);
     h->released = h->marks[0].end;
     bool delivered = h->marks[0].delivered;
     h->mark_count--;
@@ -313,21 +302,21 @@ static void releaseMark(heldOutput *h, int64_t now_ms) {
         h->marks[0] = h->marks[1];
         enlist(h);
     } else {
-        output.statistics.clients--;
+        h->hold->statistics.clients--;
         countBytes(h, 0);
     }
     sessionWantWrite(h->who);
     if (delivered) sessionWantPush(h->who);
 }
 
-static heldOutput *firstHeld(void) {
-    return listIsEmpty(&output.held) ? NULL : LIST_OWNER(listFirst(&output.held), heldOutput, node);
+static heldOutput *firstHeld(const outputHold *o) {
+    return listIsEmpty(&o->held) ? NULL : LIST_OWNER(listFirst(&o->held), heldOutput, node);
 }
 
-void heldOutputRelease(void) {
-    int64_t now_ms = clockMonoMs(), confirmed = output.quorum->confirmed;
+void heldOutputRelease(outputHold *o) {
+    int64_t now_ms = clockMonoMs(), confirmed = *o->confirmed;
     heldOutput *h;
-    while ((h = firstHeld()) && h->marks[0].offset <= confirmed) releaseMark(h, now_ms);
+    while ((h = firstHeld(o)) && h->marks[0].offset <= confirmed) releaseMark(h, now_ms);
 }
 
 /* The connection ends with the error: which replies it replaces the client cannot know. */
@@ -338,20 +327,19 @@ static void expire(heldOutput *h) {
     sessionReplaceOutput(s, (size_t)(h->released - s->bytes_out), error);
     removeMarks(h);
     h->end = s->bytes_out + sessionOutputPending(s);
-    output.statistics.expired++;
+    h->hold->statistics.expired++;
     sessionCloseSoon(s);
 }
 
-void heldOutputExpire(int64_t now_ms) {
+void heldOutputExpire(outputHold *o, int64_t now_ms, int64_t timeout_ms) {
     heldOutput *h;
-    uint64_t before = output.statistics.expired;
-    while ((h = firstHeld()) &&
-           now_ms - h->marks[0].since_ms >= output.quorum->settings.timeout_ms) {
+    uint64_t before = o->statistics.expired;
+    while ((h = firstHeld(o)) && now_ms - h->marks[0].since_ms >= timeout_ms) {
         if (h->who->flags & SESSION_LENT) break; /* the next time */
         if (sessionIsExecuting(h->who)) break;
         expire(h);
     }
-    uint64_t count = output.statistics.expired - before;
+    uint64_t count = o->statistics.expired - before;
     if (count)
         logWarning(
             "Disconnecting %llu clients whose requests were not confirmed by enough replicas "
@@ -363,8 +351,8 @@ void heldOutputExpire(int64_t now_ms) {
 
 /* The running command and those around it, which are not counted yet, and the rest of a transaction
  * that tells nothing. */
-static void noteOrder(const ctx *current) {
-    heldOutput *h = heldOf(current->who);
+static void noteOrder(outputHold *o, const ctx *current) {
+    heldOutput *h = heldOf(o, current->who);
     bool tells = transactionLacks(current->who, CMD_TELLS_NOTHING);
     h->noted = tells ? 0 : (uint64_t)transactionRest(current);
     for (const ctx *c = current; c && c->who == h->who; c = c->below) h->noted++;
@@ -372,46 +360,63 @@ static void noteOrder(const ctx *current) {
     h->all = false;
 }
 
-void heldOutputBegin(replQuorum *q) {
+static bool isActive(const outputHold *o) {
+    for (int i = 0; i < active.count; i++) {
+        if (active.list[i] == o) return true;
+    }
+    return false;
+}
+
+void heldOutputInit(outputHold *o, const sessionSlot *slot) {
+    o->index = sessionSlotRegister(slot);
+    listInit(&o->held);
+}
+
+void heldOutputBegin(outputHold *o) {
     hotCheck(threadIsMain());
-    (void)heldSlot(); /* initialises the list */
-    output.quorum = q;
-    output.period++;
-    if (!output.slots.table) slotOffsetsInit(&output.slots);
-    heldOutputNoteAll();
+    check(active.count < OUTPUT_HOLDS_MAX);
+    hotCheck(!isActive(o));
+    o->period++;
+    if (!o->slots.table) slotOffsetsInit(&o->slots);
+    heldOutputNoteAll(o);
     /* The order that has switched the mode on tells nothing of the keyspace. */
     if (engineHot.current && !(engineHot.current->who->flags & NEVER_HELD))
-        noteOrder(engineHot.current);
-    netSetHold(mayLeave);
+        noteOrder(o, engineHot.current);
+    active.list[active.count++] = o;
+    netSetHold(mayLeaveAll);
     deliverSetObserver(noteDelivery);
 }
 
-static void end(void) {
-    output.quorum = NULL;
-    slotOffsetsClear(&output.slots);
+static void end(outputHold *o) {
+    int i = 0;
+    while (active.list[i] != o) i++;
+    active.list[i] = active.list[--active.count];
+    if (active.count) return;
     netSetHold(NULL);
     deliverSetObserver(NULL);
 }
 
-void heldOutputEnd(void) {
+void heldOutputEnd(outputHold *o) {
     hotCheck(threadIsMain());
     heldOutput *h;
-    while ((h = firstHeld())) {
+    if (!isActive(o)) return;
+    while ((h = firstHeld(o))) {
         removeMarks(h);
         sessionWantWrite(h->who);
     }
-    end();
+    end(o);
 }
 
-void heldOutputAbandon(void) {
+void heldOutputAbandon(outputHold *o) {
     hotCheck(threadIsMain());
     heldOutput *h;
-    size_t count = output.statistics.clients;
-    while ((h = firstHeld())) {
+    size_t count = o->statistics.clients;
+    if (!isActive(o)) return;
+    while ((h = firstHeld(o))) {
         removeMarks(h);
         sessionCloseNow(h->who);
     }
-    end();
+    end(o);
     if (count)
         logWarning("Disconnecting %zu clients whose requests were not confirmed before this server "
                    "became a replica.",

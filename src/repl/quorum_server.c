@@ -31,11 +31,32 @@ static struct {
     uint64_t refused; /* requests, since the start or CONFIG RESETSTAT */
 } mode;
 
+/* ------------------------------------------------------------------ held output */
+
+static const sessionSlot held_slot = {"held output", heldOutputFree, heldOutputMemory};
+static outputHold output = {.latency_event = "replication-quorum",
+                            .written = &mode.quorum.written,
+                            .confirmed = &mode.quorum.confirmed};
+
+static gateVerdict note(ctx *c) { return heldOutputNote(&output, c); }
+
+const gate heldOutputGate = {.name = "held output",
+                             .selects = heldOutputSelects,
+                             .admit = note,
+                             .origins = GATE_FOR_CLIENTS};
+
+static void take(const propagated *p) {
+    int64_t offset = replicasTake(p);
+    if (heldOutputWrote(&output, p, offset)) quorumWrote(&mode.quorum, offset);
+}
+
+const sink heldOutputSink = {.name = "held output", .take = take, .targets = PROPAGATE_REPLICAS};
+
 /* ------------------------------------------------------------------ refusals */
 
 static gateVerdict refuse(ctx *c, slice text) {
     mode.refused++;
-    if (c->origin == ORIGIN_CLIENT) heldOutputNoteRefusal(c->who);
+    if (c->origin == ORIGIN_CLIENT) heldOutputNoteRefusal(&output, c->who);
     replyError(c, text);
     return GATE_REFUSED;
 }
@@ -54,7 +75,7 @@ static bool needsData(const ctx *c) {
 }
 
 static bool outputIsFull(void) {
-    return heldOutputStatistics()->bytes > (size_t)replConf.replication_quorum_output_limit;
+    return output.statistics.bytes > (size_t)replConf.replication_quorum_output_limit;
 }
 
 static gateVerdict admit(ctx *c) {
@@ -67,7 +88,7 @@ static gateVerdict admit(ctx *c) {
         return refuse(c,
                       SLICE("NOQUORUM Not enough replicas to confirm writes. Nothing was done."));
     if (!needs_data) return GATE_PASS;
-    if (q->refuses && heldOutputNeed(c) > q->confirmed)
+    if (q->refuses && heldOutputNeed(&output, c) > q->confirmed)
         return refuse(c, SLICE("NOQUORUM Not enough replicas to confirm what would be read."));
     /* Another server may be promoted before this one knows, within the lease. */
     bool yields = q->settings.lease_ms && pauseIsFor(PAUSE_FOR_FAILOVER);
@@ -128,7 +149,7 @@ static void update(const replPrimary *p) {
     int64_t durable = q->settings.on_disk ? durableOffset() : 0;
     if (quorumUpdate(q, p, durable, clockMonoMs())) {
         mode.may_lack = false;
-        heldOutputRelease();
+        heldOutputRelease(&output);
     }
     logState(refused);
     logOutsiders(p);
@@ -179,7 +200,7 @@ void quorumServerTick(int64_t budget_us) {
     bool refused = q->refuses;
     quorumTick(q, now_ms);
     logState(refused);
-    heldOutputExpire(now_ms);
+    heldOutputExpire(&output, now_ms, q->settings.timeout_ms);
     armGate();
     if (q->settings.on_disk) durableOffsetMark();
     enum { PROBES_PER_LEASE = 4 };
@@ -197,7 +218,7 @@ bool quorumIsBusy(void) { return mode.quorum.is_on; }
 void quorumNoteForwarded(void) {
     if (!mode.quorum.is_on) return;
     quorumWrote(&mode.quorum, replThis()->history.offset);
-    heldOutputNoteAll();
+    heldOutputNoteAll(&output);
 }
 
 /* ------------------------------------------------------------------ on and off */
@@ -222,9 +243,9 @@ static void stop(bool is_primary) {
     gateArm(&heldOutputGate, false);
     setStage(false);
     if (is_primary) {
-        heldOutputEnd();
+        heldOutputEnd(&output);
     } else {
-        heldOutputAbandon();
+        heldOutputAbandon(&output);
     }
 }
 
@@ -234,7 +255,7 @@ static void start(const quorumSettings *settings) {
     /* A first change, so that a replica that has acknowledged it has all that precedes it. */
     (void)primaryPing(p);
     quorumSet(&mode.quorum, settings, true, replThis()->history.offset, clockMonoMs());
-    heldOutputBegin(&mode.quorum);
+    heldOutputBegin(&output);
     gateArm(&heldOutputGate, true);
     setStage(true);
     replicasArmSink();
@@ -302,7 +323,7 @@ static void printOutsiders(str *out) {
 
 void quorumPrintInfo(str *out) {
     const replQuorum *q = &mode.quorum;
-    const heldOutputStats *held = heldOutputStatistics();
+    const heldOutputStats *held = &output.statistics;
     if (!replConf.replication_quorum) return;
     int64_t missing = q->is_on ? replThis()->history.offset - q->confirmed : 0;
     strAppendFormat(out,
@@ -334,14 +355,17 @@ void quorumPrintStats(str *out) {
                     "replication_quorum_refused_requests:%llu\r\n"
                     "replication_quorum_expired_clients:%llu\r\n",
                     (unsigned long long)mode.refused,
-                    (unsigned long long)heldOutputStatistics()->expired);
+                    (unsigned long long)output.statistics.expired);
 }
 
-void quorumResetStats(void) { mode.refused = heldOutputStatistics()->expired = 0; }
+void quorumResetStats(void) { mode.refused = output.statistics.expired = 0; }
 
 /* CLIENT LIST. */
 static void report(const session *s, sessionReport *out) {
-    out->output_is_held = mode.quorum.is_on && heldOutputIsHeld(s);
+    out->output_is_held = mode.quorum.is_on && heldOutputIsHeld(&output, s);
 }
 
-void quorumInit(void) { sessionReportAddProc(report); }
+void quorumInit(void) {
+    heldOutputInit(&output, &held_slot);
+    sessionReportAddProc(report);
+}

@@ -11,6 +11,10 @@
 
 /* Armed while requests to the keyspace may be refused. */
 extern const gate quorumGate;
+/* After all other gates, armed while the mode is on: what the output of a read depends on. */
+extern const gate heldOutputGate;
+/* In place of replicasSink while the mode is on: adds to the stream, and notes what has changed. */
+extern const sink heldOutputSink;
 
 /* Applies the directives and the role of this server. */
 status quorumApply(reason *why);

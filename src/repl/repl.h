@@ -7,7 +7,7 @@
 #include "engine/hooks.h"
 
 extern const feature replFeature;
-extern const gate heldOutputGate, minReplicasGate, quorumGate, replicaKeyspaceGate;
+extern const gate aofOutputGate, heldOutputGate, minReplicasGate, quorumGate, replicaKeyspaceGate;
 extern const gate replicaRedirectGate, replicaReadOnlyGate, replicaStaleGate, replicaStreamGate;
 extern const gate replicaDiskGate;
 

@@ -20,7 +20,6 @@
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
 #include "net/net.h"
-#include "repl/held_output.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
 #include "repl/repl.h"

@@ -101,6 +101,7 @@ const gate *const serverGateOrder[] = {
     &pauseGate,
     &queueGate,
     &heldOutputGate, /* after it: what is queued is not run now */
+    &aofOutputGate,  /* for the same reason */
 };
 // clang-format on
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);
