@@ -342,6 +342,7 @@ void psyncCommand(ctx *c) {
     if (!admits(c, peer)) return;
     if (!ctxArgInt(c, 2, &from)) return;
     if (refusesSync(c, peer, c->argv[1], from)) return;
+    lostDataEnd(peer);
     enlist(c->who);
     primaryPsync(replicasThis(), peer, c->argv[1], from, c->now_ms);
     replicasSettle(c->who);

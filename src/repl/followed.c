@@ -22,7 +22,12 @@ static struct {
     char birth[REPL_ID_LEN + 1]; /* empty: unknown */
 } followed;
 
-static int64_t lost_ms; /* when a replica was refused last; 0: never */
+/* A replica that was refused. */
+static struct {
+    int64_t last_ms; /* 0: none */
+    int64_t told_ms; /* when the log said so */
+    str name;        /* of the last one */
+} lost;
 
 void followedNote(const replBirth *birth) {
     hotCheck(threadIsMain());
@@ -62,22 +67,28 @@ void followedLogOrder(const replLink *link) {
 /* ------------------------------------------------------------------ as the primary */
 
 void lostDataNote(const replPeer *peer) {
-    static int64_t told_ms;
     hotCheck(peer->keeps.len);
     int64_t now_ms = clockMonoMs();
-    str name = STR_EMPTY;
-    if (logIsDue(&told_ms, now_ms, LOG_MS))
+    const char *name = primaryPeerName(replicasThis(), peer, &lost.name);
+    if (logIsDue(&lost.told_ms, now_ms, LOG_MS))
         logWarning("Replica %s keeps the data that it has of an earlier process at this address: "
                    "this server was started without them. Restore them, or promote the replica "
                    "(replica-refuse-empty-primary)",
-                   primaryPeerName(replicasThis(), peer, &name));
+                   name);
+    lost.last_ms = now_ms;
+}
+
+void lostDataEnd(const replPeer *peer) {
+    if (likely(!lost.last_ms)) return;
+    str name = STR_EMPTY;
+    if (!strcmp(primaryPeerName(replicasThis(), peer, &name), strText(&lost.name)))
+        lost.last_ms = 0;
     strFree(&name);
-    lost_ms = now_ms;
 }
 
 int64_t lostDataMs(void) {
-    if (!lost_ms || replicaIsOn() || !replConf.replica_refuse_empty_primary) return -1;
-    return clockMonoMs() - lost_ms;
+    if (!lost.last_ms || replicaIsOn() || !replConf.replica_refuse_empty_primary) return -1;
+    return clockMonoMs() - lost.last_ms;
 }
 
 void lostDataPrintInfo(str *out) {

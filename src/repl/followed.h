@@ -28,6 +28,8 @@ void followedLogOrder(const replLink *link);
 
 /* A replica was refused, as it keeps data that this primary has lost. */
 void lostDataNote(const replPeer *peer);
+/* A replica was not refused: if it was the last one that was, it has got an order. */
+void lostDataEnd(const replPeer *peer);
 /* How long ago that was last; -1: never, or this server is a replica now. */
 int64_t lostDataMs(void);
 /* Fields of INFO replication of a primary. */
