@@ -257,6 +257,7 @@ static void tickManual(clusterBus *b) {
 
 void busStep(clusterBus *b, int64_t now_ms) {
     const clusterStateRules state = {.full_coverage = b->rules.full_coverage,
+                                     .lost_data = b->rules.lost_data,
                                      .node_timeout_ms = b->rules.timeout_ms};
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;

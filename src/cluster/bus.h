@@ -130,6 +130,7 @@ typedef struct busRules {
     int64_t read_lease_ms; /* replication-read-lease */
     int64_t manual_timeout_ms;
     bool is_silent;             /* it says nothing, to be taken to have failed, and replaced */
+    bool lost_data;             /* the same; and it serves no requests */
     int64_t forget_ms;          /* cluster-blacklist-ttl */
     struct clusterSeeds *seeds; /* cluster-seeds; NULL: none */
 } busRules;

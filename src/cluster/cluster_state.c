@@ -50,6 +50,8 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterState
         wrong = "I am part of a minority partition.";
         s->minority_ms = now_ms;
     }
+    if (rules->lost_data && primary)
+        wrong = "I was started without the data that a replica keeps: it has to be promoted.";
     if (!wrong && !s->ok && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
     bool changed = !wrong != s->ok;
     if (changed && !wrong) logNotice("Cluster state changed: ok");

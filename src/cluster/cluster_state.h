@@ -20,6 +20,7 @@ typedef struct clusterState {
 
 typedef struct clusterStateRules {
     bool full_coverage; /* all slots must be served */
+    bool lost_data;     /* this node is to be replaced by a replica that has the data */
     int64_t node_timeout_ms;
 } clusterStateRules;
 

@@ -117,6 +117,7 @@ void clusterReplicateCommand(ctx *c) {
             busFollow(&serverBus, n, serverBusNowMs());
             pubsubSlotsChanged(serverRoleServes);
         }
+        serverRoleOrdered();
         replyOk(c);
     }
 }

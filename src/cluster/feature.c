@@ -65,7 +65,12 @@ static void slotStatesReceived(slice text) {
 
 static const slotStateKeeper slot_states = {.print = printSlotStates, .loaded = slotStatesReceived};
 
-static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
+static slice primaryId(void) {
+    const clusterNode *primary = clusterIsEnabled() ? serverMap.myself->primary : NULL;
+    return primary ? clusterNodeId(primary) : SLICE("");
+}
+
+static const replCluster repl_cluster = {.own_id = ownId, .knows = knows, .primary_id = primaryId};
 
 static void saveBeforeExit(const serverEvent *e) {
     reason why; /* was logged; Valkey does not stay for it, either */

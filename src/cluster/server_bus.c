@@ -538,7 +538,16 @@ static int64_t forgetMs(void) {
     return (seconds < most ? seconds : most) * 1000;
 }
 
+/* A replica keeps data that this node was started without: it is to be promoted, unless nothing was
+ * heard of it for so long that it would have been. */
+static bool hasLostData(void) {
+    enum { KEPT_MS = 30 * 1000, TIMEOUTS = 3 };
+    int64_t ms = replLostDataMs(), timeouts_ms = TIMEOUTS * clusterConf.cluster_node_timeout;
+    return ms >= 0 && ms < (timeouts_ms > KEPT_MS ? timeouts_ms : KEPT_MS);
+}
+
 void serverBusTakeRules(void) {
+    bool lost_data = hasLostData();
     const clusterConfig *c = &clusterConf;
     serverBus.rules =
         (busRules){.timeout_ms = c->cluster_node_timeout,
@@ -556,7 +565,8 @@ void serverBusTakeRules(void) {
                    .repl_ping_ms = replPingMs(),
                    .quorum = replQuorumSize(),
                    .read_lease_ms = replReadLeaseMs(),
-                   .is_silent = replIsBehind(),
+                   .is_silent = lost_data || replIsBehind(),
+                   .lost_data = lost_data,
                    .manual_timeout_ms = c->cluster_manual_failover_timeout,
                    .forget_ms = forgetMs(),
                    .seeds = &clusterConf.cluster_seeds};

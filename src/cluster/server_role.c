@@ -26,7 +26,8 @@ enum { DROP_POLL_MS = 10 };
 
 static struct {
     bool role, slots;
-    bool keys; /* of lost slots remain to be deleted */
+    bool ordered; /* CLUSTER REPLICATE: what is here may be replaced */
+    bool keys;    /* of lost slots remain to be deleted */
 } pending;
 
 /* Whose data this node has: of which shard, and from which node. */
@@ -45,6 +46,7 @@ static bool hasDataOf(const clusterNode *primary) {
 }
 
 void serverRoleChanged(void) { pending.role = true; }
+void serverRoleOrdered(void) { pending.role = pending.ordered = true; }
 bool serverRoleIsPending(void) { return pending.role; }
 bool serverRoleDeletes(void) { return pending.slots || pending.keys; }
 void serverRoleSlotsLost(void) { pending.slots = true; }
@@ -95,11 +97,14 @@ static void applyRole(void) {
     } else if (findPrimary(&host, &port)) { /* else its address follows */
         keyspaceDropForget();
         redirectBlocked(); /* the others are told that the role has changed */
-        if (hasDataOf(primary)) {
+        if (!hasDataOf(primary)) {
+            replFollowStranger(host, port);
+        } else if (pending.ordered) {
             (void)replFollow(host, port); /* false: it does already */
         } else {
-            replFollowStranger(host, port);
+            replFollowMoved(host, port);
         }
+        pending.ordered = false;
         setDataset(primary);
     }
 }

@@ -14,6 +14,8 @@ void serverRoleInit(void);
 bool serverRoleServes(int slot);
 /* The role of this node or the address of its primary has changed. */
 void serverRoleChanged(void);
+/* The same by order of a user: CLUSTER REPLICATE. */
+void serverRoleOrdered(void);
 /* True until serverRoleApply() has dealt with that. */
 bool serverRoleIsPending(void);
 /* Slots have got other owners: the keys that this node has of them are to be deleted. */

@@ -43,10 +43,17 @@ static unsigned loadFlags(bool is_replica) {
     return is_replica || keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
 }
 
+/* What the start has found. */
+static bool loaded_dataset, loaded_aof;
+
+bool persistLoadedAof(void) { return loaded_aof; }
+bool persistLoadedDataset(void) { return loaded_dataset; }
+
 static status loadSnapshot(bool is_replica, reason *why) {
     int64_t began_us = clockMonoUs();
     status st = rdbLoadFile(persistConf.dbfilename, loadFlags(is_replica), why);
     if (st == ERR_NOT_FOUND) return OK;
+    loaded_dataset = st == OK;
     if (st == OK) {
         snapshotNoteLoaded();
         logNotice("DB loaded from disk: %.3f seconds", (double)(clockMonoUs() - began_us) / 1e6);
@@ -55,10 +62,6 @@ static status loadSnapshot(bool is_replica, reason *why) {
     }
     return st;
 }
-
-static bool loaded_aof;
-
-bool persistLoadedAof(void) { return loaded_aof; }
 
 /* Loads the append only file, and opens or creates the files to append to. */
 static status startAof(reason *why) {
@@ -73,7 +76,7 @@ static status startAof(reason *why) {
     int64_t began_us = clockMonoUs(), size = aofFilesSize(), base_size = aofFilesBaseSize();
     st = aofLoad();
     if (st != OK && st != ERR_NOT_FOUND) return st;
-    loaded_aof = st == OK;
+    loaded_aof = loaded_dataset = st == OK;
     if (st == OK && size > 0)
         logNotice("DB loaded from append only file: %.3f seconds",
                   (double)(clockMonoUs() - began_us) / 1e6);

@@ -68,6 +68,8 @@ static struct {
     persistOrigin origin;
 } last_load;
 
+static char loaded_birth[sizeof(last_load.origin.id)]; /* of a file of this server */
+
 static struct {
     loading *load; /* NULL: nothing is being loaded */
     rdbReader *reader;
@@ -105,6 +107,8 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
         if (number >= storeDbCount() && l->sync) return failDatabases(l, r);
         l->lacks_stream_db = number >= storeDbCount();
         last_load.origin.db = number >= 0 && !l->lacks_stream_db ? (int)number : -1;
+    } else if (sliceEqual(name, RDB_BIRTH_FIELD) && value.len == sizeof(loaded_birth) - 1) {
+        if (!l->sync) memcpy(loaded_birth, value.ptr, value.len);
     } else if (l->sync && sliceEqual(name, RDB_SLOT_STATES_FIELD)) {
         slotStatesLoaded(value);
     } else if (sliceEqual(name, RDB_DIGEST_FIELD) && value.len == DIGEST_HEX) {
@@ -116,6 +120,21 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
     return OK;
 }
 
+/* The header is good, and with `needs_key` there is a key. */
+static status accept(loading *l, rdbReader *r) {
+    syncLoad *sync = l->sync;
+    status st = OK;
+    hotCheck(r);
+    if (likely(!sync || sync->was_accepted)) return OK;
+    sync->was_accepted = true;
+    slotStatesLoaded(SLICE("")); /* a field may follow */
+    if (sync->accepted) sync->accepted(sync->arg);
+    if (sync->into) return OK;
+    for (int i = 0; i < sync->library_count && st == OK; i++)
+        st = librariesLoad(strSlice(&sync->libraries[i]), l->flags & RDB_LOAD_OVER, &r->why);
+    return st;
+}
+
 static status onDb(void *arg, rdbReader *r, uint64_t id) {
     loading *l = arg;
     if (id >= (uint64_t)storeDbCount()) return failDatabases(l, r);
@@ -125,8 +144,10 @@ static status onDb(void *arg, rdbReader *r, uint64_t id) {
 
 static status onDbSize(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile_keys) {
     hotCheck(((const loading *)arg)->db);
-    (void)r, (void)volatile_keys;
+    (void)volatile_keys;
     loading *l = arg;
+    status st = keys ? accept(l, r) : OK;
+    if (unlikely(st != OK)) return st;
     dbReserve(l->db, dbSize(l->db) + (keys < RESERVE_KEYS_MAX ? keys : RESERVE_KEYS_MAX));
     return OK;
 }
@@ -270,7 +291,12 @@ static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
 }
 
 static status onKey(void *arg, rdbReader *r, rdbKey *key) {
-    status st = takeKey(arg, r, key);
+    status st = accept(arg, r);
+    if (unlikely(st != OK)) {
+        if (key->o) objectFree(key->o);
+        return st;
+    }
+    st = takeKey(arg, r, key);
     if (unlikely(loadingAdvance(rdbReaderOffset(r)))) {
         if (st == OK) st = placeBatch(arg, r);
         loadingServe();
@@ -281,8 +307,10 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
 static status onFunction(void *arg, rdbReader *r, slice source) {
     const loading *l = arg;
     syncLoad *sync = l->sync;
-    if (!sync || !sync->into) return librariesLoad(source, l->flags & RDB_LOAD_OVER, &r->why);
-    /* Those in use are replaced together with the dataset. */
+    bool is_early = sync && sync->needs_key && !sync->was_accepted;
+    if (!sync || (!sync->into && !is_early))
+        return librariesLoad(source, l->flags & RDB_LOAD_OVER, &r->why);
+    /* Those in use are replaced together with the dataset, or later, if there is a key. */
     sync->libraries =
         memRealloc(sync->libraries, (size_t)(sync->library_count + 1) * sizeof(*sync->libraries));
     sync->libraries[sync->library_count++] = strNew(source);
@@ -290,13 +318,9 @@ static status onFunction(void *arg, rdbReader *r, slice source) {
 }
 
 static status onVersion(void *arg, rdbReader *r, int version) {
-    (void)r, (void)version;
-    syncLoad *sync = ((loading *)arg)->sync;
-    if (!sync) return OK;
-    sync->was_accepted = true;
-    slotStatesLoaded(SLICE("")); /* a field may follow */
-    if (sync->accepted) sync->accepted(sync->arg);
-    return OK;
+    (void)version;
+    loading *l = arg;
+    return l->sync && l->sync->needs_key ? OK : accept(l, r);
 }
 
 static status onSlotImport(void *arg, rdbReader *r, const slotImport *import) {
@@ -397,7 +421,10 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     if (l.lacks_stream_db) last_load.origin.id[0] = 0; /* nobody can continue from there */
     if (sync) sync->short_read = st != OK && r.short_read;
     if (st == OK && sync && sync->ended) st = sync->ended(sync->arg, &r);
-    if (st == OK) {
+    if (st == OK && sync && sync->needs_key && !sync->was_accepted) {
+        sync->has_no_key = true;
+        st = reasonSet(why, ERR_NOT_FOUND, "the dataset has no key");
+    } else if (st == OK) {
         logSuccess(&l, &result);
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
@@ -443,6 +470,7 @@ status rdbLoadSync(syncLoad *sync, reason *why) {
 }
 
 persistOrigin rdbLoadOrigin(void) { return last_load.origin; }
+const char *rdbLoadBirth(void) { return loaded_birth; }
 
 /* Ends the reading after the header. */
 static status stopAtVersion(void *arg, rdbReader *r, int version) {

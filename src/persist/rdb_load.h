@@ -33,6 +33,8 @@ status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;
 bool rdbLoadPlace(void);
 /* The replication fields of the last file. */
 persistOrigin rdbLoadOrigin(void);
+/* What the last file said of its birth (repl/birth.h); empty: nothing. */
+const char *rdbLoadBirth(void);
 /* See persistSetOriginProc(). */
 void rdbLoadSetOriginProc(void (*found)(void));
 /* INFO's fields about the last load. */

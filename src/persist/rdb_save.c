@@ -44,7 +44,10 @@ typedef struct saving {
 
 static bool (*find_origin)(syncOrigin *out);
 
+static const char *(*find_birth)(void);
+
 void syncSetOriginProc(bool (*proc)(syncOrigin *out)) { find_origin = proc; }
+void syncSetBirthProc(const char *(*proc)(void)) { find_birth = proc; }
 
 static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     return fileWriterWrite(&((fileSink *)sink)->file, bytes, len, why);
@@ -227,6 +230,7 @@ static void writeHeader(const rdbRecords *r) {
         info.repl_db = origin.db;
     }
     rdbFileBegin(r->writer, &info);
+    if (find_birth && *find_birth()) rdbFileAux(r->writer, RDB_BIRTH_FIELD, sliceOf(find_birth()));
     if (r->job->content.slot_states) writeSlotStates(r->writer);
 }
 

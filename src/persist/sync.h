@@ -86,5 +86,7 @@ typedef struct syncOrigin {
 } syncOrigin;
 /* Registers the function that supplies it; false: files have no such fields. */
 void syncSetOriginProc(bool (*proc)(syncOrigin *out));
+/* Where the dataset has begun: an id that is kept in its files (repl/birth.h); empty: unknown. */
+void syncSetBirthProc(const char *(*proc)(void));
 
 #endif

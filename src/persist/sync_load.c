@@ -32,6 +32,7 @@ bool persistAofIsOn(void) { return aofStateNow() == AOF_IS_ON; }
 uint64_t persistAofAppended(void) { return aofAppendedNumber(); }
 uint64_t persistAofSynced(void) { return aofSyncedNumber(); }
 
+const char *persistLoadedBirth(void) { return rdbLoadBirth(); }
 void persistSetOriginProc(void (*found)(void)) { rdbLoadSetOriginProc(found); }
 
 persistOrigin persistLoadedOrigin(void) { return rdbLoadOrigin(); }

@@ -36,8 +36,11 @@ typedef struct syncLoad {
     /* All was loaded, and listeners are not told yet that the load has ended. May be NULL. */
     void (*loaded)(struct syncLoad *load);
     void *arg;
+    /* A file without any key is refused, before `accepted` is called. */
+    bool needs_key;
+    bool has_no_key;      /* result: it was refused for that */
     bool lacks_databases; /* result: it has keys of databases that this server does not have */
-    bool was_accepted;    /* result: the header was accepted */
+    bool was_accepted;    /* result: `accepted` was called, or would have been */
     bool short_read;      /* result: it failed because the source ended */
 } syncLoad;
 /* Loads until the end of the file. Failures are logged; the data loaded so far remains. */
@@ -76,6 +79,10 @@ persistOrigin persistLoadedOrigin(void);
 /* True if the dataset of the start was that of an append only file: unless the machine has failed
  * it has each change that was replied to. */
 bool persistLoadedAof(void);
+/* True if there was a file at the start, if only without keys. */
+bool persistLoadedDataset(void);
+/* What it said of its birth (syncSetBirthProc()); empty: nothing. */
+const char *persistLoadedBirth(void);
 /* `found` is called while such a file is loaded, before a first change (an expired key that is
  * dropped) is propagated. */
 void persistSetOriginProc(void (*found)(void));

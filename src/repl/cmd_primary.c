@@ -10,6 +10,7 @@
 #include "engine/reply.h"
 #include "net/net.h"
 #include "repl/ack_hold.h"
+#include "repl/followed.h"
 #include "repl/procs.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
@@ -57,6 +58,12 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
     } else if (sliceIs(value, "confirmed-data")) {
         peer->capabilities |= PEER_HAS_CONFIRMED;
+    } else if (sliceIs(value, "birth")) {
+        peer->capabilities |= PEER_ASKS_BIRTH;
+    } else if (value.len > 6 && value.len <= 6 + BIRTH_KEPT_MAX &&
+               !memcmp(value.ptr, "keeps:", 6)) {
+        strFree(&peer->keeps);
+        peer->keeps = strNew(sliceMake(value.ptr + 6, value.len - 6));
     } else if (sliceIs(value, "dual-channel") && replConf.dual_channel_replication_enabled) {
         if (replConf.repl_diskless_sync) {
             peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -225,6 +232,17 @@ static void acknowledge(ctx *c, int at) {
     if (peer) primaryAck(replicasThis(), peer, offset, fsynced, c->now_ms);
 }
 
+static void replyDone(ctx *c) {
+    replPeer *peer = c->argc > 1 ? replicasPeer(c->who) : NULL;
+    if (likely(!peer || !(peer->capabilities & PEER_ASKS_BIRTH))) {
+        replyOk(c);
+        return;
+    }
+    char text[BIRTH_TEXT_MAX];
+    peer->capabilities &= ~(uint32_t)PEER_ASKS_BIRTH;
+    replyStatus(c, sliceMake(text, birthPrint(&replThis()->birth, text)));
+}
+
 /* REPLCONF [option value]... Reply: OK, except for ACK and GETACK. */
 void replconfCommand(ctx *c) {
     if (c->argc % 2 == 0) {
@@ -247,7 +265,7 @@ void replconfCommand(ctx *c) {
         }
         if (!setOption(c, replicasPeer(c->who), c->argv[i], c->argv[i + 1])) return;
     }
-    replyOk(c);
+    replyDone(c);
 }
 
 /* ------------------------------------------------------------------ PSYNC, SYNC */
@@ -273,8 +291,15 @@ static bool admits(ctx *c, const replPeer *peer) {
 
 /* `id`, `from`: what the replica asks for. */
 static bool refusesSync(ctx *c, const replPeer *peer, slice id, int64_t from) {
-    if (likely(!quorumRefusesSync(peer, id, from))) return false;
-    replyError(c, SLICE("NOMASTERLINK Can't SYNC: data that replicas have would be lost"));
+    const replServer *s = replThis();
+    if (quorumRefusesSync(peer, id, from)) {
+        replyError(c, SLICE("NOMASTERLINK Can't SYNC: data that replicas have would be lost"));
+        return true;
+    }
+    if (likely(!birthLosesKept(&s->birth, &s->history, strSlice(&peer->keeps), id, from)))
+        return false;
+    lostDataNote(peer);
+    replyError(c, SLICE("EMPTYPRIMARY This server was started without the data of its replica"));
     return true;
 }
 
@@ -317,6 +342,7 @@ void psyncCommand(ctx *c) {
     if (!admits(c, peer)) return;
     if (!ctxArgInt(c, 2, &from)) return;
     if (refusesSync(c, peer, c->argv[1], from)) return;
+    lostDataEnd(peer);
     enlist(c->who);
     primaryPsync(replicasThis(), peer, c->argv[1], from, c->now_ms);
     replicasSettle(c->who);

@@ -4,8 +4,10 @@
 #include "base/base.h"
 #include "config/config.h"
 #include "persist/sync.h"
+#include "persist/sync_load.h"
 #include "repl/aof_output.h"
 #include "repl/failover.h"
+#include "repl/followed.h"
 #include "repl/info_primary.h"
 #include "repl/local_expiry.h"
 #include "repl/min_replicas.h"
@@ -36,8 +38,13 @@ static bool findOrigin(syncOrigin *out) {
     return true;
 }
 
+/* For files. */
+static const char *findBirth(void) { return this_server.birth.id; }
+
 static status init(reason *why) {
     historyInit(&this_server.history);
+    birthBegin(&this_server.birth);
+    syncSetBirthProc(findBirth);
     replicasInit();
     waitInit();
     quorumInit();
@@ -47,7 +54,9 @@ static status init(reason *why) {
 }
 
 void replAfterLoad(void) {
+    if (persistLoadedDataset()) birthLoaded(&this_server.birth, sliceOf(persistLoadedBirth()));
     replicaAfterStart();
+    followedAfterStart();
     quorumBegin();
 }
 
@@ -58,6 +67,7 @@ static void printReplication(str *out) {
     if (replicaIsOn()) replicaPrintInfo(out);
     infoPrintReplicas(out);
     infoPrintStream(out);
+    lostDataPrintInfo(out);
     quorumPrintInfo(out);
 }
 

@@ -134,6 +134,32 @@ void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
               link->failures, (long long)delay_ms / 1000);
 }
 
+/* Nothing here is replaced by a dataset that has begun later, unless a user decides so. */
+static void refusePrimary(replLink *link, int64_t now_ms) {
+    enum { DOUBLINGS_MAX = 3, LOG_MS = 60 * 1000 };
+    hotCheck(link->state > LINK_CONNECT);
+    hotCheck(link->refusals <= DOUBLINGS_MAX);
+    int64_t delay_ms = (int64_t)RETRY_MS << link->refusals;
+    if (link->refusals < DOUBLINGS_MAX) link->refusals++;
+    link->refuses = true;
+    if (link->knows_birth)
+        memcpy(link->refused_birth, link->primary_birth.id, sizeof(link->refused_birth));
+    if (logIsDue(&link->refusal_told_ms, now_ms, LOG_MS))
+        logWarning("The primary was started without the data that are here, or has lost all keys: "
+                   "it is not followed, so that the keys here are kept "
+                   "(replica-refuse-empty-primary). Restore its data, promote this replica, or "
+                   "order it to follow the empty primary: REPLICAOF, CLUSTER REPLICATE, or CONFIG "
+                   "SET replica-refuse-empty-primary no");
+    retryIn(link, delay_ms, now_ms);
+}
+
+static void endRefusal(replLink *link) {
+    link->refuses = false;
+    link->refusals = 0;
+    link->refused_birth[0] = 0;
+    link->refusal_told_ms = 0;
+}
+
 static void endFailover(replLink *link, bool accepted) {
     if (!link->failover) return;
     link->failover = link->unanswered = false;
@@ -144,6 +170,7 @@ static void followStream(replLink *link, slice received, bool from_start, int64_
     hotCheck(link->state != LINK_NONE);
     linkEnter(link, LINK_CONNECTED, now_ms);
     link->failures = link->cuts = 0;
+    endRefusal(link);
     link->can_continue = !link->sync_only;
     link->acked_ms = now_ms;
     str rest = strNew(received); /* `received` may be a part of link->received */
@@ -175,10 +202,11 @@ static void sendNumber(replLink *link, slice name, int64_t value) {
 
 static void sendCapabilities(replLink *link, const linkSettings *s) {
     hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
-    slice words[15] = {SLICE("REPLCONF"),  SLICE("capa"),   SLICE("eof"),
-                       SLICE("capa"),      SLICE("psync2"), SLICE("capa"),
-                       SLICE("turn-acks"), SLICE("capa"),   SLICE("member-ttls")};
-    int count = 9;
+    slice words[21] = {SLICE("REPLCONF"),    SLICE("capa"), SLICE("eof"),       SLICE("capa"),
+                       SLICE("psync2"),      SLICE("capa"), SLICE("turn-acks"), SLICE("capa"),
+                       SLICE("member-ttls"), SLICE("capa"), SLICE("birth")};
+    int count = 11;
+    char keeps[16 + BIRTH_KEPT_MAX];
     if (s->skips_checksum) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("skip-rdb-checksum");
@@ -190,6 +218,15 @@ static void sendCapabilities(replLink *link, const linkSettings *s) {
     if (s->has_confirmed) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("confirmed-data");
+    }
+    link->knows_birth = false;
+    link->keeps_data = s->keeps_data;
+    if (s->keeps_data) {
+        slice birth = s->kept_birth.len ? s->kept_birth : SLICE("?");
+        int len = snprintf(keeps, sizeof(keeps), "keeps:%.*s%s%s", (int)birth.len, birth.ptr,
+                           link->refused_birth[0] ? "," : "", link->refused_birth);
+        words[count++] = SLICE("capa");
+        words[count++] = sliceMake(keeps, (size_t)len);
     }
     linkSendWords(link, count, words);
 }
@@ -302,6 +339,8 @@ static void onStepReply(replLink *link, slice line, int64_t now_ms) {
         logNotice("(Non critical) Primary does not understand %s: %.*s", names[link->state],
                   (int)line.len, line.ptr);
     }
+    if (link->state == LINK_CAPABILITIES)
+        link->knows_birth = birthParse(line, &link->primary_birth);
     nextStep(link, now_ms);
 }
 
@@ -374,7 +413,9 @@ static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms)
             return;
         }
     }
-    if (continues) {
+    if (linkStartsWith(line, "-EMPTYPRIMARY")) {
+        refusePrimary(link, now_ms);
+    } else if (continues) {
         onContinue(link, line, rest, now_ms);
     } else if (full) {
         onFullResync(link, line, now_ms);
@@ -418,6 +459,10 @@ void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms) 
         t->bytes = -1;
         memcpy(t->mark, line.ptr + 5, REPL_ID_LEN);
     }
+    /* A server that tells its birth has refused by itself, and a stream that is here, too, is that
+     * of a process which has lost nothing. */
+    bool same = t->known && sliceIs(sliceMake(t->id, REPL_ID_LEN), link->history->id);
+    t->needs_key = link->keeps_data && !link->knows_birth && !same;
     linkEnter(link, LINK_TRANSFER, now_ms);
     str first = strNew(rest);
     strFree(link->second ? &link->second_received : &link->received);
@@ -497,6 +542,7 @@ void linkStart(replLink *link, int64_t now_ms) {
     link->down_ms = -1;
     link->failures = link->cuts = 0;
     link->halted = false;
+    endRefusal(link);
     hotCheck(link->state == LINK_CONNECT);
 }
 
@@ -504,6 +550,7 @@ void linkStop(replLink *link) {
     disconnect(link);
     link->state = LINK_NONE;
     link->failover = link->unanswered = false;
+    endRefusal(link);
     hotCheck(link->state == LINK_NONE);
 }
 
@@ -552,6 +599,10 @@ void linkDatasetGone(replLink *link) {
 
 void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms) {
     check(link->state == LINK_TRANSFER);
+    if (result == LINK_NO_KEY) {
+        refusePrimary(link, now_ms);
+        return;
+    }
     if (result != LINK_LOADED) {
         linkRetryTransfer(link, result, now_ms);
         return;

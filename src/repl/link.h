@@ -12,6 +12,7 @@
 
 #include "base/slice.h"
 #include "base/str.h"
+#include "repl/birth.h"
 #include "repl/history.h"
 
 /* In this order. The second column is the state in ROLE and INFO. */
@@ -59,6 +60,10 @@ typedef struct linkSettings {
     bool dual_channel;        /* the dataset may come over a second connection */
     int64_t timeout_ms, fack; /* repl-timeout; `fack`: -1, or the offset that is on disk */
     bool has_confirmed;       /* with replication-quorum: what this primary has sent so far */
+    /* A primary that was started without a dataset is refused (birth.h); `kept_birth`: of the data
+     * here, empty: unknown. */
+    bool keeps_data;
+    slice kept_birth;
 } linkSettings;
 
 /* A dataset that follows. */
@@ -68,7 +73,8 @@ typedef struct linkTransfer {
     bool known;               /* the primary has told id and offset */
     char id[REPL_ID_LEN + 1]; /* the history after the dataset */
     int64_t offset;
-    int db; /* selected in the stream after it; -1: SELECT will come */
+    int db;         /* selected in the stream after it; -1: SELECT will come */
+    bool needs_key; /* a dataset without any key is refused: LINK_NO_KEY */
 } linkTransfer;
 
 typedef enum linkHistoryChange {
@@ -81,6 +87,7 @@ typedef enum linkResult {
     LINK_LOADED,
     LINK_CUT,    /* the connection was lost or timed out: tried again within a second */
     LINK_FAILED, /* the dataset was refused, or could not be stored: tried again later and later */
+    LINK_NO_KEY, /* linkTransfer.needs_key, and it had none: what is here was kept */
 } linkResult;
 
 /* All functions get the `arg` of linkInit(). They must not call functions of the link, except
@@ -143,6 +150,15 @@ typedef struct replLink {
     int64_t down_ms;
     int failures; /* full synchronisations that failed in a row, without those that were cut */
     int cuts;     /* full synchronisations in a row whose connection was lost */
+    /* Told in the handshake of this connection. */
+    bool knows_birth, keeps_data;
+    replBirth primary_birth; /* if knows_birth */
+    /* The primary has lost the data that are here: it is asked again later and later, as it may be
+     * restored. */
+    bool refuses;
+    int refusals;
+    int64_t refusal_told_ms;
+    char refused_birth[REPL_ID_LEN + 1]; /* empty: it was not told */
 } replLink;
 
 /* `history` is shared with the caller. */

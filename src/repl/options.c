@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/keyspace.h"
+#include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
@@ -100,6 +101,8 @@ const configOption replOptions[] = {
                 .alias = "slave-ignore-maxmemory", .apply = rulesApply),
     CONFIG_BOOL("replica-lazy-flush", replConf.replica_lazy_flush, true,
                 .alias = "slave-lazy-flush"),
+    CONFIG_BOOL("replica-refuse-empty-primary", replConf.replica_refuse_empty_primary, true,
+                .apply = followedApply),
     CONFIG_INT("replica-priority", replConf.replica_priority, 100, 0, INT_MAX,
                .alias = "slave-priority"),
     CONFIG_BOOL("replica-announced", replConf.replica_announced, true),

@@ -70,6 +70,7 @@ void peerClear(replPeer *peer) {
     check(!listHas(&peer->node));
     strFree(&peer->ip);
     strFree(&peer->node_id);
+    strFree(&peer->keeps);
 }
 
 const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name) {

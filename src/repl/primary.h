@@ -73,6 +73,7 @@ enum peerCapability {
     /* confirmed-data, with replication-quorum: all that this server has sent, even before a
      * restart of this server. */
     PEER_HAS_CONFIRMED = 64,
+    PEER_ASKS_BIRTH = 128, /* birth: told with the reply (birth.h) */
 };
 
 /* Parts of the dataset that a replica does not want. */
@@ -87,6 +88,7 @@ struct replPeer {
     int64_t port;
     str ip;      /* empty: the address of the connection */
     str node_id; /* in a cluster; empty: not told */
+    str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
     uint32_t capabilities;
     uint32_t filter;
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */

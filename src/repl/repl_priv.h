@@ -30,7 +30,7 @@ typedef struct replConfig {
     int primary_port;
     str primaryauth, primaryuser;
     bool replica_serve_stale_data, replica_read_only, replica_ignore_maxmemory;
-    bool replica_lazy_flush;
+    bool replica_lazy_flush, replica_refuse_empty_primary;
     int replica_priority;
     bool replica_announced;
     char *replica_announce_ip;

@@ -26,6 +26,7 @@
 #include "repl/ack_hold.h"
 #include "repl/ack_hold_file.h"
 #include "repl/durable_offset.h"
+#include "repl/followed.h"
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
@@ -54,6 +55,7 @@ static struct {
     int64_t told_offset, told_fsynced;
     uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
     int turns_put_off;      /* that were not acknowledged as more was to come */
+    bool had_keys;          /* when the last transfer began */
     bool has_caught_up;     /* with the primary that it follows: replHasCaughtUp() */
 } replica;
 
@@ -287,20 +289,22 @@ static int announcedPort(void) {
 static linkSettings envSettings(void *arg) {
     (void)arg;
     bool direct = replConf.repl_diskless_load != DISKLESS_LOAD_DISABLED;
-    return (linkSettings){.host = strSlice(&replConf.primary_host),
-                          .port = replConf.primary_port,
-                          .user = strSlice(&replConf.primaryuser),
-                          .password = strSlice(&replConf.primaryauth),
-                          .announce_port = announcedPort(),
-                          .announce_address = sliceOf(replConf.replica_announce_ip),
-                          .version = SERVER_VERSION,
-                          .node_id = roleOwnNode(),
-                          .skips_checksum = direct && netTlsForReplication(),
-                          .dual_channel = replConf.dual_channel_replication_enabled,
-                          .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
-                          .has_confirmed = replConf.replication_quorum > 0 &&
-                                           replica.has_caught_up && replOffset() > 0,
-                          .fack = durableOffset()};
+    linkSettings s = (linkSettings){.host = strSlice(&replConf.primary_host),
+                                    .port = replConf.primary_port,
+                                    .user = strSlice(&replConf.primaryuser),
+                                    .password = strSlice(&replConf.primaryauth),
+                                    .announce_port = announcedPort(),
+                                    .announce_address = sliceOf(replConf.replica_announce_ip),
+                                    .version = SERVER_VERSION,
+                                    .node_id = roleOwnNode(),
+                                    .skips_checksum = direct && netTlsForReplication(),
+                                    .dual_channel = replConf.dual_channel_replication_enabled,
+                                    .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
+                                    .has_confirmed = replConf.replication_quorum > 0 &&
+                                                     replica.has_caught_up && replOffset() > 0,
+                                    .fack = durableOffset()};
+    followedFillSettings(&s);
+    return s;
 }
 
 /* ------------------------------------------------------------------ transfer */
@@ -362,6 +366,8 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
                                  .ended = transferEnded,
                                  .arg = c};
     bool same = what->known && !memcmp(what->id, replThis()->history.id, REPL_ID_LEN);
+    replica.had_keys = keyspaceKeyCount(keyspaceMain()) > 0;
+    followedLogOrder(&replica.link);
     transferBegin(what, c, received, same, &owner);
 }
 
@@ -443,6 +449,18 @@ static void streamBroken(session *s, slice error) {
 static const streamOwner stream_owner = {
     .applied = applied, .failed = commandFailed, .broken = streamBroken};
 
+/* The dataset is that of the primary from now on. */
+static void noteFollowed(bool from_start) {
+    const replBirth *birth = replica.link.knows_birth ? &replica.link.primary_birth : NULL;
+    if (from_start) {
+        birthAdopt(&replThis()->birth, birth, replica.had_keys,
+                   keyspaceKeyCount(keyspaceMain()) > 0);
+    } else if (birth) {
+        replThis()->birth = *birth;
+    }
+    followedNote(birth);
+}
+
 static void envStream(void *arg, slice received, bool from_start) {
     hotCheck(replica.connection);
     hotCheck(!replica.stream);
@@ -454,6 +472,7 @@ static void envStream(void *arg, slice received, bool from_start) {
         return; /* the timeout ends it */
     }
     netSetPriority(s, true);
+    noteFollowed(from_start);
     replica.connection = NULL;
     replica.stream = s;
     primaryOpenBacklog(replicasThis());
@@ -581,7 +600,15 @@ void replicaFollow(slice host, int port, bool related) {
     if (was_primary) rulesEndBlocked();
 }
 
+bool replicaRefusesPrimary(void) { return replica.link.refuses; }
+
+void replicaRetryRefused(void) {
+    if (replica.link.refuses && replica.link.state == LINK_CONNECT)
+        linkRestart(&replica.link, true, clockMonoMs());
+}
+
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) {
+    followedForget();
     follow(host, port, true); /* stops the link, which ends an earlier attempt */
     replica.failover_ended = ended;
     replica.link.failover = true;
@@ -596,6 +623,7 @@ void replicaPromote(void) {
     linkStop(&replica.link);
     setAddress(SLICE(""), 0);
     ackHoldForget();
+    followedForget();
     if (replica.link.can_continue) {
         historyBranch(history);
         logNotice("Setting secondary replication ID to %s, valid up to offset: %lld. New "
@@ -725,6 +753,9 @@ void replicaPrintInfo(str *out) {
     if (!up)
         strAppendFormat(out, "master_link_down_since_seconds:%lld\r\n",
                         link->down_ms < 0 ? -1LL : (long long)secondsSince(link->down_ms));
+    if (link->refuses)
+        strAppendText(out, "master_link_refused:1\r\n"
+                           "master_link_refused_reason:primary was started without the data\r\n");
     if (link->halted) strAppendText(out, "master_link_stopped:too few databases\r\n");
     strAppendFormat(out, "slave_priority:%d\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
                     replConf.replica_priority, replConf.replica_read_only,

@@ -26,6 +26,10 @@ void replicaPromote(void);
  * reply. */
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
 
+/* Asks a primary that is refused (followed.h) again, at once. */
+void replicaRetryRefused(void);
+/* True if this replica refuses its primary, which has lost the data that are here. */
+bool replicaRefusesPrimary(void);
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
 void replicaGiveUpStream(void);
 /* The primary uses a database that this server does not have: the link ends, and is not tried again

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/hot.h"
+#include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -19,20 +20,35 @@ void replSetCluster(const replCluster *procs) { cluster = procs; }
 
 slice roleOwnNode(void) { return cluster ? cluster->own_id() : SLICE(""); }
 
+slice rolePrimaryNode(void) { return cluster ? cluster->primary_id() : SLICE(""); }
+
 bool roleKnowsNode(slice id) { return cluster && cluster->knows(id); }
 
 bool replIsReplica(void) { return replicaIsOn(); }
 
 const char *replRole(void) { return replicaIsOn() ? "replica" : "master"; }
 
-bool replFollow(slice host, int port) {
-    bool same = replicaIsOn() && sliceEqualFold(host, strSlice(&replConf.primary_host)) &&
-                port == replConf.primary_port;
-    if (!same) replicaFollow(host, port, true);
-    return !same;
+static bool isFollowed(slice host, int port) {
+    return replicaIsOn() && sliceEqualFold(host, strSlice(&replConf.primary_host)) &&
+           port == replConf.primary_port;
 }
 
-void replFollowStranger(slice host, int port) { replicaFollow(host, port, false); }
+bool replFollow(slice host, int port) {
+    bool same = isFollowed(host, port);
+    if (same && !replicaRefusesPrimary()) return false;
+    followedForget();
+    replicaFollow(host, port, true);
+    return true;
+}
+
+void replFollowMoved(slice host, int port) {
+    if (!isFollowed(host, port)) replicaFollow(host, port, true);
+}
+
+void replFollowStranger(slice host, int port) {
+    followedForget();
+    replicaFollow(host, port, false);
+}
 
 void replFollowAtStart(slice host, int port) { replicaFollowAtStart(host, port); }
 
@@ -85,6 +101,7 @@ size_t replQuorumOutputLimit(void) { return (size_t)replConf.replication_quorum_
 int replQuorumSize(void) { return replConf.replication_quorum; }
 int64_t replReadLeaseMs(void) { return replConf.replication_read_lease; }
 bool replHasCaughtUp(void) { return !replicaIsOn() || replicaHasCaughtUp(); }
+int64_t replLostDataMs(void) { return lostDataMs(); }
 bool replIsBehind(void) { return quorumIsBehind(); }
 void replHoldAcks(bool on) {
     replicaHoldAcks(on);
@@ -121,6 +138,7 @@ void replLinkRead(replLinkInfo *out) {
 }
 
 int64_t replLinkAgeMs(void) {
+    if (replicaRefusesPrimary()) return 0; /* there are none that are newer */
     replLinkInfo link;
     replLinkRead(&link);
     return link.phase == REPL_LINK_UP ? link.silent_ms : link.down_ms;

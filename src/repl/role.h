@@ -17,10 +17,13 @@ bool replIsReplica(void);
 /* "master" or "replica". */
 const char *replRole(void);
 
-/* Becomes a replica of this server, in cluster mode, too, where REPLICAOF is refused to clients.
- * Blocked clients whose waits only a primary can serve are told so. False: it is that primary's
- * replica already, and nothing was done. */
+/* An order: becomes a replica of this server, in cluster mode, too, where REPLICAOF is refused to
+ * clients. Blocked clients whose waits only a primary can serve are told so. False: it is that
+ * primary's replica already, and nothing was done, unless it has refused it as it was empty
+ * (followed.h). */
 bool replFollow(slice host, int port);
+/* The same without an order: the primary of these data is at this address now. */
+void replFollowMoved(slice host, int port);
 /* The same with a primary of which the dataset here never was a copy: none of it is kept, and until
  * the dataset of the primary has arrived the offset is 0. */
 void replFollowStranger(slice host, int port);
@@ -77,6 +80,9 @@ bool replHasCaughtUp(void);
 /* True for a primary that was started without data that its replicas have confirmed
  * (replication-quorum), until another one is promoted: it must not be taken to work. */
 bool replIsBehind(void);
+/* How long ago a replica has told this primary that it keeps data which are not here, as this
+ * server was started without them (birth.h); -1: none has. */
+int64_t replLostDataMs(void);
 /* On: this replica acknowledges nothing more to its primary than what it has now, until it follows
  * another one; as a primary it confirms nothing more (replication-quorum). Or off. */
 void replHoldAcks(bool on);
@@ -135,6 +141,7 @@ void replSetRoleReply(void (*proc)(ctx *c));
 typedef struct replCluster {
     slice (*own_id)(void); /* told to the primary; empty: not in cluster mode */
     bool (*knows)(slice node_id);
+    slice (*primary_id)(void); /* empty: this node is none of a cluster, or no replica */
 } replCluster;
 /* Set by the cluster's init. Without it replication knows no nodes. */
 void replSetCluster(const replCluster *cluster);

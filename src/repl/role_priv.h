@@ -8,6 +8,8 @@
 
 /* The id of this node; empty without a cluster. */
 slice roleOwnNode(void);
+/* The id of the node that this one is a replica of; empty: it is none of a cluster. */
+slice rolePrimaryNode(void);
 bool roleKnowsNode(slice id);
 
 #endif

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 
 #include "repl/backlog.h"
+#include "repl/birth.h"
 #include "repl/history.h"
 
 typedef struct replServer {
     replHistory history;
+    replBirth birth; /* of the dataset */
     bool has_backlog;
     replBacklog backlog; /* if has_backlog: its next byte is number history.offset + 1 */
 } replServer;

@@ -42,7 +42,8 @@ typedef struct transfer {
     int64_t heard_ms, newline_ms;
     progressMeter meter;
     bool loading, cancelled;
-    bool cut; /* the connection was lost or timed out */
+    bool cut;        /* the connection was lost or timed out */
+    bool has_no_key; /* it was refused for that */
     str rest;
 } transfer;
 
@@ -247,6 +248,7 @@ static bool loadFromConnection(transfer *t) {
                      .bytes = t->what.bytes > 0 ? t->what.bytes : 0,
                      .into = t->beside ? keyspaceNew() : NULL,
                      .serves = t->beside && t->same_history,
+                     .needs_key = t->what.needs_key,
                      .accepted = onAccepted,
                      .progress = onProgress,
                      .ended = onEnd,
@@ -257,12 +259,15 @@ static bool loadFromConnection(transfer *t) {
     check(connOnRead(t->c, NULL) == OK);
     if (!loaded) {
         if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
-        reportSocketFailure(&load);
+        t->has_no_key = load.has_no_key;
+        if (!load.has_no_key) reportSocketFailure(&load);
         if (t->beside) {
             logNotice("PRIMARY <-> REPLICA sync: Discarding temporary DB in background");
         } else if (t->replaced) {
             logNotice("PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
             emptyDataset();
+        } else if (load.has_no_key) {
+            logNotice("The dataset of the primary has no key, old data preserved");
         } else {
             logNotice("RDB version or signature incompatible, old data preserved");
         }
@@ -287,11 +292,14 @@ static bool loadFile(transfer *t) {
     syncLoad load = {.source = &from.source,
                      .path = path,
                      .bytes = from.file.size,
+                     .needs_key = t->what.needs_key,
                      .accepted = onAccepted,
                      .progress = onProgress,
                      .arg = t};
     bool loaded = persistSyncLoad(&load, &why) == OK && !t->cancelled;
     fileReaderClose(&from.file);
+    t->has_no_key = load.has_no_key;
+    freeLibraries(&load);
     if (loaded) return true;
     if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
     if (t->replaced) {
@@ -371,7 +379,10 @@ static void end(transfer *t, bool loaded) {
     if (t->cancelled) {
         netOutgoingClose(t->c);
     } else {
-        linkResult result = loaded ? LINK_LOADED : t->cut ? LINK_CUT : LINK_FAILED;
+        linkResult result = loaded          ? LINK_LOADED
+                            : t->has_no_key ? LINK_NO_KEY
+                            : t->cut        ? LINK_CUT
+                                            : LINK_FAILED;
         t->owner.ended(t->owner.arg, result, strSlice(&t->rest));
     }
     freeTransfer(t);
@@ -393,7 +404,7 @@ static void load(transfer *t) {
         logNotice("%lld bytes received from the primary and loaded in %.1f seconds",
                   (long long)t->received, took_s);
         logNotice("PRIMARY <-> REPLICA sync: Finished with success");
-    } else {
+    } else if (!t->has_no_key) {
         logWarning("Failed to load RDB");
     }
     end(t, loaded);

@@ -53,6 +53,9 @@ static void addFlags(fieldMap *m, const sentinelInstance *i) {
         if (i->flags & (uint32_t)INSTANCE_PRIMARY_DOWN << bit)
             strAppendFormat(&text, "%s,", names[bit]);
     }
+    if (i->sync.keeps_lost_data)
+        strAppendFormat(&text, "%s,",
+                        i->kind == INSTANCE_REPLICA ? "keeps_lost_data" : "lost_data");
     addText(m, "flags", sliceMake(text.ptr, text.len - 1));
     strFree(&text);
 }

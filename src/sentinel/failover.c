@@ -226,7 +226,9 @@ static bool isGood(const sentinelView *v, const sentinelInstance *primary,
     hotCheck(i->kind == INSTANCE_REPLICA);
     return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
            v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&
-           hasFreshInfo(v, i) && i->link_down_ms <= link_down_max_ms &&
+           hasFreshInfo(v, i) &&
+           /* The data that the primary has lost do not get older. */
+           (i->sync.keeps_lost_data || i->link_down_ms <= link_down_max_ms) &&
            /* FAILOVER is refused for a replica that is not online. */
            (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
 }
@@ -235,6 +237,8 @@ static bool isGood(const sentinelView *v, const sentinelInstance *primary,
 static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
     bool promoted = sentinelMayBePromoted(v, a);
     if (promoted != sentinelMayBePromoted(v, b)) return promoted;
+    /* Others have begun anew with the primary. */
+    if (a->sync.keeps_lost_data != b->sync.keeps_lost_data) return a->sync.keeps_lost_data;
     if (a->priority != b->priority) return a->priority < b->priority;
     if (a->offset != b->offset) return a->offset > b->offset;
     if (!a->runid.len || !b->runid.len) return a->runid.len > b->runid.len;

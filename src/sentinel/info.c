@@ -121,6 +121,9 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
         if (i->sync.repl_quorum < 0 || i->sync.repl_quorum > QUORUM_MAX) i->sync.repl_quorum = 0;
     } else if (valueOf(line, "replication_quorum_status:", &value)) {
         i->sync.is_behind = sliceIs(value, "behind");
+    } else if (valueOf(line, "master_link_refused:", &value) ||
+               valueOf(line, "replicas_keep_lost_data:", &value)) {
+        i->sync.keeps_lost_data = number(value, 0) != 0;
     } else if (valueOf(line, "replication_quorum_read_lease:", &value)) {
         i->sync.repl_lease_ms = number(value, 0);
         if (i->sync.repl_lease_ms < 0 || i->sync.repl_lease_ms > SENTINEL_TIME_MAX_MS)
@@ -134,7 +137,7 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
 static void forgetQuorumLines(sentinelInstance *i) {
     hotCheck(i->kind != INSTANCE_SENTINEL);
     i->sync.repl_quorum = i->sync.repl_lease_ms = i->sync.acks_held_ms = 0;
-    i->sync.has_caught_up = i->sync.is_behind = false;
+    i->sync.has_caught_up = i->sync.is_behind = i->sync.keeps_lost_data = false;
     i->sync.stream = 0;
 }
 
@@ -232,6 +235,12 @@ static void checkReconfiguration(sentinelView *v, sentinelInstance *i) {
     }
 }
 
+static void noteLostData(sentinelView *v, sentinelInstance *i, bool before) {
+    bool now = i->sync.keeps_lost_data;
+    if (now != before)
+        sentinelEvent(v, LOG_WARNING, now ? "+lost-data" : "-lost-data", i, "%s", "");
+}
+
 void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
     infoFacts facts = {.is_replica = i->kind == INSTANCE_REPLICA};
     check(i->kind != INSTANCE_SENTINEL);
@@ -239,6 +248,7 @@ void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
     i->info = strNew(text);
     i->info_ms = v->now_ms;
     bool told_role = false;
+    bool kept = i->sync.keeps_lost_data;
     forgetQuorumLines(i);
     for (slice rest = text; rest.len;) {
         slice line = sliceTrim(cut(&rest, '\n')), role;
@@ -248,6 +258,7 @@ void sentinelInfo(sentinelView *v, sentinelInstance *i, slice text) {
     if (!told_role) facts.is_replica = true;
     sentinelNoteHold(v, i);
     i->link_down_ms = facts.link_down_ms;
+    noteLostData(v, i, kept);
     i->knows_failover = facts.has_failover;
     if (facts.in_failover && !i->in_failover) i->in_failover_since_ms = v->now_ms;
     i->in_failover = facts.in_failover;

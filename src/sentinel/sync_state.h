@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a Sentinel knows of a server with synchronous replication, replication-quorum
- * (quorum_choice.c). Times are of sentinelView.mono_ms. */
+ * (quorum_choice.c), and of data that a primary has lost. Times are of sentinelView.mono_ms. */
 #ifndef SENTINEL_SYNC_STATE_H
 #define SENTINEL_SYNC_STATE_H
 
@@ -29,6 +29,10 @@ typedef struct syncState {
     /* In a failover. */
     const char *waiting_why; /* what the selection waits for; a constant, or NULL */
     bool is_confirmed;       /* the replica was selected so that it has all that was confirmed */
+
+    /* Of a replica: it keeps the data that its primary has lost, and does not follow it; of a
+     * primary: a replica does. */
+    bool keeps_lost_data;
 } syncState;
 
 #endif

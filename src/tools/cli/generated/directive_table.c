@@ -214,6 +214,7 @@ const knownDirective knownDirectives[] = {
     {"replica-lazy-flush", "yes", NULL},
     {"replica-priority", "100", NULL},
     {"replica-read-only", "yes", NULL},
+    {"replica-refuse-empty-primary", "yes", NULL},
     {"replica-serve-stale-data", "yes", NULL},
     {"replicaof", "no one", NULL},
     {"replication-quorum", "0", NULL},
@@ -296,4 +297,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 290;
+const int knownDirectiveCount = 291;

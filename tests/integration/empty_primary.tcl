@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A primary that restarts without its data never replaces those of its replicas, unless somebody orders it
+# (replica-refuse-empty-primary).
+
+source $::tests_dir/support/replication.tcl
+
+# Level -1 is the primary, -0 its replica.
+proc lose_data {{level -1}} {
+    with_level $level {
+        stop_server
+        foreach file {dump.rdb appendonlydir} {file delete -force [file join [srv dir] $file]}
+        continue_server
+    }
+}
+
+proc with_level {level code} {
+    set all $::servers
+    set ::servers [lrange $all [expr {-$level}] end]
+    try {uplevel 1 $code} finally {set ::servers $all}
+}
+
+proc restart_level {level} {with_level $level restart_server}
+
+proc is_refused {{level -0}} {
+    wait_for_condition 800 25 {[string match "*master_link_refused:1\r*" [r $level info replication]]} else {
+        fail "the primary is not refused: [r $level info replication]"
+    }
+}
+
+proc follow_and_fill {} {
+    r -1 flushall
+    r replicaof no one
+    r replicaof [srv -1 host] [srv -1 port]
+    link_is up
+    r -1 set before 1
+    same_offset -1 -0
+    assert_equal 1 [r dbsize]
+}
+
+set settings {repl-diskless-sync-delay 0 save {} enable-debug-command yes}
+
+foreach {kind more} {
+    "to a file" {repl-diskless-load disabled}
+    "directly, beside the old data" {repl-diskless-load swapdb}
+    "directly, after a flush" {repl-diskless-load flush-before-load}
+    "over two connections" {repl-diskless-load swapdb dual-channel-replication-enabled yes}
+} {
+    set own [dict merge $settings $more]
+    start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $own [list port [free_port]]]] {
+    start_server [list overrides $own] {
+        test "a primary that restarts without files is refused, loading $kind" {
+            follow_and_fill
+            lose_data
+            r -1 set after 1
+            is_refused
+            assert_equal {1 {}} [r mget before after]
+            assert_match "*master_link_status:down*master_link_refused_reason:primary was started without the data*" [r info replication]
+            log_has "it is not followed, so that the keys here are kept"
+            log_has "this server was started without them" -1
+            assert_match "*replicas_keep_lost_data:1*" [r -1 info replication]
+            assert_match "*sync_full:0*" [r -1 info stats]
+        }
+
+        test "such a replica may be promoted, and then the old primary follows it, loading $kind" {
+            r replicaof no one
+            assert_equal 0 [string match *master_link_refused* [r info replication]]
+            r set promoted 1
+            r -1 replicaof [srv host] [srv port]
+            link_is up -1
+            same_data -0 -1
+            assert_equal {1 1} [r -1 mget before promoted]
+            r -1 replicaof no one
+        }
+
+        test "REPLICAOF of the same primary is an order, loading $kind" {
+            follow_and_fill
+            lose_data
+            r -1 set after 1
+            is_refused
+            assert_equal OK [r replicaof [srv -1 host] [srv -1 port]]
+            link_is up
+            same_data -1 -0
+            assert_equal {{} 1} [r mget before after]
+            log_has "Its dataset replaces the 1 keys here, as this server was told to follow it"
+        }
+
+        test "CONFIG SET replica-refuse-empty-primary no ends it, loading $kind" {
+            follow_and_fill
+            lose_data
+            is_refused
+            r config set replica-refuse-empty-primary no
+            link_is up
+            same_data -1 -0
+            assert_equal 0 [r dbsize]
+            r config set replica-refuse-empty-primary yes
+        }
+    }
+    }
+}
+
+start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $settings [list port [free_port]]]] {
+start_server [list overrides $settings] {
+    test {a primary with its file is followed, also if it has no keys} {
+        follow_and_fill
+        r -1 flushall
+        r -1 save
+        # What the replica has, the file has not.
+        r -1 set lost 1
+        same_offset -1 -0
+        assert_equal 1 [r dbsize]
+        restart_level -1
+        link_is up
+        same_data -1 -0
+        assert_equal 0 [r dbsize]
+    }
+
+    test {a full synchronisation with the same process is none with an empty primary} {
+        follow_and_fill
+        # Another stream, without a restart.
+        r -1 debug change-repl-id
+        r client kill type master
+        link_is up
+        assert_match "*Full resync from primary*" [server_log]
+        same_data -1 -0
+    } {needs:debug}
+
+    test {a replica without keys follows an empty primary} {
+        follow_and_fill
+        r -1 flushall
+        same_offset -1 -0
+        lose_data
+        link_is up
+        r -1 set new 1
+        same_data -1 -0
+    }
+
+    test {a first synchronisation replaces what is there} {
+        follow_and_fill
+        r replicaof no one
+        lose_data
+        r set own 1
+        r replicaof [srv -1 host] [srv -1 port]
+        link_is up
+        same_data -1 -0
+        assert_equal 0 [r dbsize]
+    }
+
+    test {a file that an empty primary has saved is refused as well} {
+        follow_and_fill
+        lose_data
+        is_refused
+        r -1 set after 1
+        r -1 save
+        restart_level -1
+        assert_equal 1 [r -1 get after]
+        wait_for_condition 800 25 {[string match *replicas_keep_lost_data:1* [r -1 info replication]]} else {fail "not refused"}
+        assert_equal {1 {}} [r mget before after]
+        assert_match "*sync_full:0*" [r -1 info stats]
+    }
+
+    test {a primary whose data were restored is followed again} {
+        follow_and_fill
+        r -1 save
+        file copy -force [file join [srv -1 dir] dump.rdb] [file join [srv -1 dir] kept]
+        lose_data
+        is_refused
+        with_level -1 {
+            stop_server
+            file copy -force [file join [srv dir] kept] [file join [srv dir] dump.rdb]
+            continue_server
+        }
+        link_is up
+        same_data -1 -0
+        assert_equal 1 [r dbsize]
+    }
+}
+}
+
+start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $settings [list port [free_port]]]] {
+start_server [list overrides [dict merge $settings [list port [free_port] save {3600 1000000}]]] {
+    # Its configuration names the primary, as that of an operator does.
+    proc both_restart {{between {}}} {
+        stop_server
+        lose_data
+        r -1 set after 1
+        uplevel 1 $between
+        upvar #0 [lindex $::servers 0] server
+        set server(settings) [dict merge $server(settings) [list replicaof "[srv -1 host] [srv -1 port]"]]
+        continue_server
+    }
+
+    test {a replica that is restarted, too, keeps what its file has} {
+        follow_and_fill
+        r save
+        both_restart
+        is_refused
+        assert_equal {1 {}} [r mget before after]
+    }
+
+    test {the file of another primary's replica is replaced} {
+        r replicaof no one
+        r save
+        both_restart
+        link_is up
+        same_data -1 -0
+        assert_equal {{} 1} [r mget before after]
+    }
+
+    test {a replica that is restarted follows a primary that has lost nothing, whatever its stream is now} {
+        r save
+        stop_server
+        r -1 debug change-repl-id
+        r -1 set more 1
+        continue_server
+        link_is up
+        same_data -1 -0
+    } {needs:debug}
+}
+}
+
+start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $settings [list port [free_port]]]] {
+start_server [list overrides [dict merge $settings [list port [free_port]]]] {
+start_server [list overrides $settings] {
+    proc chain_and_fill {} {
+        r -2 flushall
+        r -1 replicaof no one
+        r -1 replicaof [srv -2 host] [srv -2 port]
+        link_is up -1
+        r replicaof no one
+        r replicaof [srv -1 host] [srv -1 port]
+        link_is up
+        r -2 set before 1
+        same_offset -2 -1 -0
+    }
+
+    test {the replica of a replica that refuses keeps its data and its link} {
+        chain_and_fill
+        lose_data -2
+        is_refused -1
+        link_is up
+        assert_equal {1 1} [list [r -1 get before] [r get before]]
+    }
+
+    test {a replica in between that has lost its data, too, is refused} {
+        chain_and_fill
+        with_level -1 stop_server
+        lose_data -2
+        with_level -1 {
+            upvar #0 [lindex $::servers 0] server
+            set server(settings) [dict merge $server(settings) [list replicaof "[srv -1 host] [srv -1 port]"]]
+            continue_server
+        }
+        link_is up -1
+        is_refused
+        assert_equal 1 [r get before]
+        assert_equal 0 [r -1 dbsize]
+    }
+
+    test {a replica in between that has got the data again is followed} {
+        r -2 set again 1
+        with_level -2 {r config rewrite}
+        r replicaof no one
+        r -2 save
+        restart_level -2
+        link_is up -1
+        r replicaof [srv -1 host] [srv -1 port]
+        link_is up
+        same_data -2 -1 -0
+    }
+}
+}
+}
