@@ -38,6 +38,8 @@ typedef struct rdbReader {
     rdbSource *source;
     bool checksum;          /* maintain `crc` */
     int db_id;              /* of the following values, for those of modules */
+    bool redis;             /* types and opcodes have the meaning of rdb_redis.h */
+    struct rdbTemplates *templates; /* of the file (rdb_redis.h); NULL: none, or a payload */
     bool short_read;        /* the failure was an unexpected end */
     uint64_t crc;           /* of all bytes consumed up to `summed` */
     uint64_t base;          /* offset of the buffer's first byte */

@@ -18,6 +18,8 @@ persistConfig persistConf;
 
 static const configWord version_words[] = {
     {"strict", RDB_VERSION_STRICT}, {"relaxed", RDB_VERSION_RELAXED}, {NULL, 0}};
+static const configWord foreign_words[] = {
+    {"refuse", FOREIGN_REFUSE}, {"skip", FOREIGN_SKIP}, {NULL, 0}};
 static const configWord fsync_words[] = {
     {"everysec", FSYNC_EVERYSEC}, {"always", FSYNC_ALWAYS}, {"no", FSYNC_NO}, {NULL, 0}};
 static const configWord snapshot_mode_words[] = {
@@ -143,6 +145,7 @@ const configOption persistOptions[] = {
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
                 RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),
+    CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE),
     CONFIG_BOOL("rdb-del-sync-files", persistConf.rdb_del_sync_files, false),
     CONFIG_BOOL("rdb-save-incremental-fsync", persistConf.rdb_save_incremental_fsync, true),
     CONFIG_BOOL("stop-writes-on-bgsave-error", persistConf.stop_writes_on_bgsave_error, true,

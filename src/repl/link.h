@@ -144,6 +144,7 @@ typedef struct replLink {
     int64_t down_ms;
     int failures; /* full synchronisations that failed in a row, without those that were cut */
     int cuts;     /* full synchronisations in a row whose connection was lost */
+    int64_t postponed_ms; /* linkPostpone() */
 } replLink;
 
 /* `history` is shared with the caller. */
@@ -157,6 +158,9 @@ void linkStop(replLink *link);
 /* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
  * if possible. */
 void linkRestart(replLink *link, bool continues, int64_t now_ms);
+/* When the transfer has failed next, it is tried again after this time: until somebody changes
+ * something the next attempts would fail as well, and each costs the primary a save. */
+void linkPostpone(replLink *link, int64_t delay_ms);
 /* When the connection is lost or the transfer has failed next, it is not tried again: this server
  * has too few databases for the primary. */
 void linkHalt(replLink *link);
