@@ -14,7 +14,7 @@ enum {
     RDB_VERSION_FOREIGN_MAX = 79,
     RDB_VERSION_FOREIGN_KNOWN = 16, /* the last of them that is known: Redis 7.4 to 8.10 */
     RDB_VERSION_VALKEY_KNOWN = 81,  /* of Valkey 9.2 */
-    RDB_VERSION_CHECKSUM_MIN = 5, /* older files have no checksum */
+    RDB_VERSION_CHECKSUM_MIN = 5,   /* older files have no checksum */
     RDB_MAGIC_LEN = 9,
     RDB_CHECKSUM_LEN = 8,
 };

@@ -257,8 +257,7 @@ void rdbWriteModuleAux(rdbWriter *w, int when) {
     }
 }
 
-status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE],
-                        bool *skipped) {
+status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE], bool *skipped) {
     uint64_t id, opcode, when;
     status st = rdbReadLength(r, &id);
     if (st != OK) return st;

@@ -73,6 +73,7 @@ static status readTimes(valueReader *v, bool relative) {
 
 /* True if each third item is a time; *timed: of at least one field. */
 static bool checkTimes(const uint8_t *lp, bool *timed) {
+    hotCheck(listpackCount(lp) % 3 == 0);
     *timed = false;
     for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
         at = listpackNext(lp, listpackNext(lp, at));
@@ -140,6 +141,7 @@ static void nameListClear(nameList *l) {
 
 static slice nameAt(const nameList *l, size_t i) {
     hotCheck(i < l->count);
+    hotCheck(l->ends[l->count - 1] == l->bytes.len);
     size_t from = i ? l->ends[i - 1] : 0;
     return sliceMake(strSlice(&l->bytes).ptr + from, l->ends[i] - from);
 }
@@ -151,6 +153,7 @@ static bool precedes(slice a, slice b) {
 static status addName(rdbReader *r, nameList *l, slice name) {
     if (l->count && !precedes(nameAt(l, l->count - 1), name))
         return rdbReaderFail(r, "Names of a hash template are not in order");
+    hotCheck(l->count <= l->cap);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 8;
         l->ends = memRealloc(l->ends, l->cap * sizeof(*l->ends));
@@ -249,6 +252,7 @@ static void startHash(valueReader *v, size_t count) {
 
 /* Reads the values of the names, one by one. */
 static status readValues(valueReader *v, const nameList *names) {
+    hotCheck(names->count > 0);
     status st = OK;
     startHash(v, names->count);
     for (size_t i = 0; st == OK && i < names->count; i++) {
@@ -261,6 +265,7 @@ static status readValues(valueReader *v, const nameList *names) {
 
 /* Reads a listpack of an id and values; `names` NULL: those of the template with the id. */
 static status readPackedValues(valueReader *v, const nameList *names) {
+    hotCheck(!v->o);
     slice bytes;
     packedFacts facts;
     status st = rdbReadString(v->r, &bytes);
@@ -346,6 +351,7 @@ static status skipArrayElement(rdbReader *r) {
 }
 
 status rdbSkipRedisValue(rdbReader *r, int type) {
+    hotCheck(r->redis);
     uint64_t number, count, has_cursor;
     if (type == RDB_REDIS_GCRA) return rdbReadLength(r, &number);
     if (type != RDB_REDIS_ARRAY) return ERR_NOT_FOUND;
@@ -357,6 +363,7 @@ status rdbSkipRedisValue(rdbReader *r, int type) {
 }
 
 status rdbSkipMetadata(rdbReader *r, char needed[RDB_METADATA_NAME_SIZE]) {
+    hotCheck(r->redis);
     enum { CLASSES_MAX = 7, MAY_SKIP = 1 };
     uint64_t classes;
     *needed = 0;

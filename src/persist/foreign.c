@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "engine/execute.h"
 #include "engine/options.h"
 #include "persist/persist_priv.h"
 
@@ -24,6 +25,7 @@ static struct {
     foreignKind kinds[KINDS_MAX]; /* of the last load; the last one collects all others */
     int count;
     uint64_t skipped; /* keys that the dataset lacks since its load */
+    uint64_t commands_skipped;
     str skipped_types;
 } foreign;
 
@@ -33,6 +35,7 @@ void foreignBegin(void) {
 }
 
 static foreignKind *kindOf(const char *type) {
+    hotCheck(foreign.count <= KINDS_MAX);
     for (int i = 0; i < foreign.count; i++) {
         if (!strcmp(foreign.kinds[i].type, type)) return &foreign.kinds[i];
     }
@@ -44,6 +47,7 @@ static foreignKind *kindOf(const char *type) {
 }
 
 static void addName(foreignKind *kind, slice key) {
+    hotCheck(kind->keys > 0);
     if (kind->keys > NAMES_MAX || engineHidesUserData()) return;
     if (kind->names.len) strAppendText(&kind->names, ", ");
     if (key.len > NAME_BYTES_MAX) key.len = NAME_BYTES_MAX;
@@ -66,6 +70,31 @@ void foreignAddAux(const char *type) {
 bool foreignSkips(void) { return persistConf.foreign_values == FOREIGN_SKIP; }
 bool foreignRefuses(void) { return foreign.count > 0 && !foreignSkips(); }
 
+bool foreignIsCommand(slice name) {
+    static const char *const names[] = {"vadd",       "vrem",   "vsetattr", "arset",
+                                        "armset",     "ardel",  "arring",   "arinsert",
+                                        "ardelrange", "arseek", NULL};
+    static const char *const families[] = {"json.", "ft.",      "bf.", "cf.", "cms.",
+                                           "topk.", "tdigest.", "ts.", NULL};
+    for (int i = 0; names[i]; i++) {
+        if (sliceIs(name, names[i])) return true;
+    }
+    for (int i = 0; families[i]; i++) {
+        size_t len = strlen(families[i]);
+        if (name.len > len && sliceIs(sliceMake(name.ptr, len), families[i])) return true;
+    }
+    return false;
+}
+
+/* Called by the engine for each unknown command of a file or stream. */
+static bool skipsCommand(slice name) {
+    if (!foreignIsCommand(name)) return false;
+    foreign.commands_skipped++;
+    return true;
+}
+
+void foreignApply(void) { executeSetSkipped(foreignSkips() ? skipsCommand : NULL); }
+
 void foreignLog(void) {
     for (int i = 0; i < foreign.count; i++) {
         const foreignKind *kind = &foreign.kinds[i];
@@ -81,6 +110,7 @@ void foreignLog(void) {
 }
 
 void foreignAppendTypes(str *out) {
+    hotCheck(threadIsMain());
     for (int i = 0; i < foreign.count; i++)
         strAppendFormat(out, "%s%s=%llu", i ? "," : "", foreign.kinds[i].type,
                         (unsigned long long)foreign.kinds[i].keys);
@@ -94,7 +124,10 @@ void foreignLoaded(void) {
 }
 
 void foreignPrintInfo(str *out) {
-    if (!foreign.skipped) return;
-    strAppendFormat(out, "foreign_keys_skipped:%llu\r\nforeign_keys_skipped_types:%s\r\n",
-                    (unsigned long long)foreign.skipped, strText(&foreign.skipped_types));
+    if (!foreign.skipped && !foreign.commands_skipped) return;
+    strAppendFormat(out,
+                    "foreign_keys_skipped:%llu\r\nforeign_keys_skipped_types:%s\r\n"
+                    "foreign_commands_skipped:%llu\r\n",
+                    (unsigned long long)foreign.skipped, strText(&foreign.skipped_types),
+                    (unsigned long long)foreign.commands_skipped);
 }

@@ -339,8 +339,8 @@ static status refuseForeign(const loading *l, rdbReader *r) {
     foreignLog();
     foreignAppendTypes(&types);
     if (l->sync) l->sync->is_foreign = true;
-    status st = rdbReaderFail(r, "Values of types that this server does not have: %s",
-                              strText(&types));
+    status st =
+        rdbReaderFail(r, "Values of types that this server does not have: %s", strText(&types));
     strFree(&types);
     return st;
 }

@@ -172,8 +172,7 @@ static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
         strFree(&name);
     }
     if (c->type >= 0)
-        printf("[additional info] Reading type %d (%s)\n", c->type,
-               typeName(c->version, c->type));
+        printf("[additional info] Reading type %d (%s)\n", c->type, typeName(c->version, c->type));
     printTotals(c);
     printStats(c, options);
     printAt(c, "Check RDB returned error code 1 (0 means success)");
