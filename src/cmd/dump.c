@@ -94,17 +94,18 @@ static bool readPayload(ctx *c, robj **out) {
         replyError(c, SLICE("ERR DUMP payload version or checksum are wrong"));
         return false;
     }
-    uint8_t type = (uint8_t)payload.ptr[0];
-    if (rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN) {
-        replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
-        return false;
-    }
+    uint8_t type;
     rdbReadOptions options = {.limits = *rdbLimitsNow(), .db_id = dbId(c->db), .look = lookAtAll()};
     reason why;
     payload.len -= RDB_DUMP_FOOTER;
-    if (rdbDumpRead(payload, c->argv[1], &options, out, &why) == OK) return true;
+    status st = rdbDumpRead(payload, version, c->argv[1], &options, out, &type, &why);
+    if (st == OK) return true;
     logVerbose("RESTORE: %s", why.text);
-    replyError(c, SLICE("ERR Bad data format"));
+    if (st == ERR_NOT_FOUND && rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN) {
+        replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
+    } else {
+        replyError(c, SLICE("ERR Bad data format"));
+    }
     return false;
 }
 

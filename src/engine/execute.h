@@ -12,6 +12,9 @@
 void executeResolve(request *r);
 /* The same for a request of a file or stream, which may name extensions that are hidden. */
 void executeResolveReplay(request *r);
+/* Unknown commands of files and of a primary's stream that `skips` returns true for do nothing and
+ * succeed; NULL: there are none. */
+void executeSetSkipped(bool (*skips)(slice name));
 /* The same for requests of one session, of which most have the name of the one before.
  * ANY_THREAD. */
 void executeResolveAll(request *requests, int count);

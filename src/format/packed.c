@@ -51,7 +51,7 @@ static bool nameTableAdd(nameTable *t, const uint8_t *at) {
 
 bool packedCheck(slice bytes, unsigned width, packedFacts *out) {
     hotCheck(width > 0);
-    hotCheck(width <= 2);
+    hotCheck(width <= 3);
     *out = (packedFacts){.is_canonical = true};
     if (bytes.len > LISTPACK_SIZE_MAX || !listpackIsValid(bytes.ptr, bytes.len, true, NULL, NULL))
         return false;
@@ -76,7 +76,7 @@ bool packedIsUnique(const uint8_t *lp, unsigned width, size_t groups) {
     bool unique = true;
     for (const uint8_t *at = listpackFirst(lp); at && unique; at = listpackNext(lp, at)) {
         unique = nameTableAdd(&names, at);
-        if (width == 2) at = listpackNext(lp, at);
+        for (unsigned i = 1; i < width; i++) at = listpackNext(lp, at);
     }
     nameTableClear(&names);
     return unique;

@@ -5,10 +5,11 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value.h"
 
-enum { VERSION_LEN = 2 };
+enum { VERSION_LEN = 2, VERSION_CHECKSUM_OPTIONAL = 13 };
 
 void rdbDumpAppendFooter(str *out, size_t from) {
     hotCheck(from <= out->len);
@@ -82,23 +83,37 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
     const char *footer = payload.ptr + payload.len - RDB_DUMP_FOOTER;
     *version = loadU16(footer);
     if (*version < 1) return false;
-    if (!relaxed && (rdbVersionIsForeign(*version) || *version > RDB_VERSION)) return false;
+    if (!relaxed && !rdbVersionIsKnown(*version)) return false;
     if (skip_checksum) return true;
     uint64_t expected = loadU64(footer + VERSION_LEN);
+    if (expected == 0 && rdbVersionIsForeign(*version) && *version >= VERSION_CHECKSUM_OPTIONAL)
+        return true;
     return expected == crc64(0, payload.ptr, payload.len - RDB_CHECKSUM_LEN);
 }
 
-status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out, reason *why) {
+/* Reads the type, after the key metadata that may precede it. */
+static status readType(rdbReader *r, uint8_t *type) {
+    char needed[RDB_METADATA_NAME_SIZE];
+    status st = rdbReadByte(r, type);
+    if (st != OK || !r->redis || *type != RDB_REDIS_OP_METADATA) return st;
+    st = rdbSkipMetadata(r, needed);
+    if (st == OK && *needed)
+        st = rdbReaderFail(r, "Can't handle key metadata of class '%s'", needed);
+    return st == OK ? rdbReadByte(r, type) : st;
+}
+
+status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *options, robj **out,
+                   uint8_t *type, reason *why) {
     rdbSliceSource source;
     rdbSliceSourceInit(&source, body);
     rdbReader r;
     rdbReaderInit(&r, &source.source, false);
     r.db_id = options->db_id;
-    uint8_t type;
+    r.redis = rdbVersionIsForeign(version);
     bool dropped;
     *out = NULL;
-    status st = rdbReadByte(&r, &type);
-    if (st == OK) st = rdbReadValue(&r, type, key, options, out, &dropped);
+    status st = readType(&r, type);
+    if (st == OK) st = rdbReadValue(&r, *type, key, options, out, &dropped);
     if (st == OK && !*out) st = rdbReaderFail(&r, "Empty value");
     if (st == OK && rdbReaderOffset(&r) != body.len)
         st = rdbReaderFail(&r, "%zu bytes after the value", body.len - (size_t)rdbReaderOffset(&r));

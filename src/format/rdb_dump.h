@@ -22,12 +22,14 @@ void rdbDump(const robj *o, int db_id, str *out);
 blob *rdbDumpBlob(const robj *o, int db_id) MUST_USE;
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from);
-/* True if the payload ends with an accepted version (`relaxed`: also versions of other servers and
- * later ones) and a correct checksum, which is not compared if `skip_checksum`. *version is set. */
+/* True if the payload ends with an accepted version (`relaxed`: also unknown ones) and a correct
+ * checksum, which is not compared if `skip_checksum`, or if it is 0 in a version of Redis that
+ * allows this. *version is set. */
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version);
 /* Reads type and value from a payload without its footer into a new object for `key`, which the
- * caller owns. Fails if bytes remain or the value has no elements. */
-status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out,
-                   reason *why) MUST_USE;
+ * caller owns; `version` is that of the footer. Fails if bytes remain or the value has no elements;
+ * with ERR_NOT_FOUND for a type of another server, in *type. */
+status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *options, robj **out,
+                   uint8_t *type, reason *why) MUST_USE;
 
 #endif

@@ -62,7 +62,12 @@ status rdbFileEnd(rdbWriter *w, reason *why) MUST_USE;
 typedef struct rdbKey {
     slice name; /* borrowed for the call */
     int type;
-    robj *o; /* owned by the handler; NULL: no elements */
+    robj *o; /* owned by the handler; NULL: no elements, or skipped */
+    /* With skip_foreign: the type of a value that this server has no type for, which was skipped;
+     * or, with an object, the class of key metadata that was left out, as "metadata:name". Borrowed
+     * for the call. NULL: neither. */
+    const char *foreign;
+    uint64_t foreign_bytes; /* of the value in the file */
     bool fields_dropped;
     int64_t expire_ms; /* OBJECT_NO_EXPIRE: none; not set in `o` */
     int64_t idle_s;    /* -1: not in the record */
@@ -79,7 +84,8 @@ typedef struct rdbFileHandler {
     status (*function)(void *arg, rdbReader *r, slice source);
     status (*key)(void *arg, rdbReader *r, rdbKey *key);
     status (*slot_import)(void *arg, rdbReader *r, const slotImport *import);
-    /* Data of a module outside of keys; only with skip_modules. */
+    /* Data of a module outside of keys that was skipped: with skip_modules, or because it is of
+     * Redis and the module is not loaded. */
     status (*module_aux)(void *arg, rdbReader *r, const char *module);
     /* Called before each step, for the check tool. `at` is a word such as "read-key"; from there on
      * the key's type is known, and from "read-object-value" on its name (until then NULL). */
@@ -91,6 +97,10 @@ typedef struct rdbFileOptions {
     bool relaxed; /* accept versions of other servers and later ones */
     /* Values of modules are skipped (`key` is called without an object), not refused. */
     bool skip_modules;
+    /* In files of Redis 7.4 and later, and with foreign_everywhere in all: values of types that
+     * this server has not are skipped, and `key` is called with their type. Else they are
+     * refused. */
+    bool skip_foreign, foreign_everywhere;
     bool check_checksum; /* the reader must maintain it */
 } rdbFileOptions;
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reading RDB files (rdb_file.h). Opcodes that precede a key apply to the next key only. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/number.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
+#include "format/rdb_redis.h"
 #include "store/store.h"
 
 typedef struct fileReader {
@@ -17,6 +19,7 @@ typedef struct fileReader {
     rdbFileResult *result;
     rdbKey key; /* attributes of the next key */
     str name;
+    char foreign[sizeof("metadata:") + RDB_MODULE_NAME_SIZE]; /* key.foreign, if set */
 } fileReader;
 
 static status doing(fileReader *f, const char *at) {
@@ -41,12 +44,13 @@ static status readHeader(fileReader *f) {
         return rdbReaderFail(f->r, "Wrong signature trying to load DB from file: %s", magic);
     bool fits =
         version >= 1 && (redis ? version <= RDB_VERSION_FOREIGN_MAX : version >= RDB_VERSION);
-    bool known = version <= RDB_VERSION && !rdbVersionIsForeign((int)version);
-    if (!fits || (!known && !f->options->relaxed))
+    if (!fits || (!rdbVersionIsKnown((int)version) && !f->options->relaxed))
         return rdbReaderFail(f->r, "Can't handle RDB format version %d%s", (int)version,
                              fits ? " ('rdb-version-check relaxed' allows to try it)" : "");
     f->result->bad_header = false;
     f->result->version = (int)version;
+    f->r->redis = rdbVersionIsForeign((int)version);
+    if (f->r->redis) rdbTemplatesBegin(f->r);
     return f->handler->version ? f->handler->version(f->arg, f->r, (int)version) : OK;
 }
 
@@ -159,11 +163,29 @@ static status readFrequency(fileReader *f) {
 
 static status readModuleAux(fileReader *f) {
     char name[RDB_MODULE_NAME_SIZE];
-    bool skips = f->options->skip_modules;
+    bool skipped = false;
     status st = doing(f, "read-module-aux");
-    if (st == OK) st = rdbReadModuleAux(f->r, skips, name);
-    if (st != OK || !skips || !f->handler->module_aux) return st;
+    if (st == OK) st = rdbReadModuleAux(f->r, f->options->skip_modules, name, &skipped);
+    if (st != OK || !skipped || !f->handler->module_aux) return st;
     return f->handler->module_aux(f->arg, f->r, name);
+}
+
+static status readTemplate(fileReader *f) {
+    status st = doing(f, "read-hash-template");
+    return st == OK ? rdbReadTemplate(f->r) : st;
+}
+
+/* Reads what modules have stored with the next key. */
+static status readMetadata(fileReader *f) {
+    char needed[RDB_METADATA_NAME_SIZE];
+    status st = doing(f, "read-key-metadata");
+    if (st == OK) st = rdbSkipMetadata(f->r, needed);
+    if (st != OK || !*needed) return st;
+    if (!f->options->skip_foreign)
+        return rdbReaderFail(f->r, "Can't handle key metadata of class '%s'", needed);
+    snprintf(f->foreign, sizeof(f->foreign), "metadata:%s", needed);
+    f->key.foreign = f->foreign;
+    return OK;
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -172,26 +194,53 @@ static rdbKey emptyKey(void) {
     return (rdbKey){.expire_ms = OBJECT_NO_EXPIRE, .idle_s = -1, .frequency = -1};
 }
 
+/* Skips a value that this server has no type for. */
+static status skipForeign(fileReader *f, int type, const char *name) {
+    hotCheck(*name);
+    hotCheck(strlen(name) < sizeof(f->foreign));
+    uint64_t from = rdbReaderOffset(f->r);
+    status st = type == RDB_TYPE_MODULE_2 ? rdbSkipModuleData(f->r) : rdbSkipRedisValue(f->r, type);
+    snprintf(f->foreign, sizeof(f->foreign), "%s", name);
+    f->key.foreign = f->foreign;
+    f->key.foreign_bytes = rdbReaderOffset(f->r) - from;
+    return st;
+}
+
+/* Reads the value of a module, or skips it if its type is not loaded. */
+static status readModuleValue(fileReader *f) {
+    uint64_t id;
+    char name[RDB_MODULE_NAME_SIZE];
+    status st = rdbReadLength(f->r, &id);
+    if (st != OK) return st;
+    if (rdbModuleIsLoaded(id)) return rdbReadModuleValue(f->r, id, f->key.name, &f->key.o);
+    rdbModuleName(id, name);
+    return skipForeign(f, RDB_TYPE_MODULE_2, name);
+}
+
+static status readValue(fileReader *f, int type) {
+    const rdbFileOptions *options = f->options;
+    bool skips = options->skip_foreign && (f->r->redis || options->foreign_everywhere);
+    if (type == RDB_TYPE_MODULE_2 && options->skip_modules) return rdbSkipModuleValue(f->r);
+    if (type == RDB_TYPE_MODULE_2 && skips) return readModuleValue(f);
+    if (skips && f->r->redis && (type == RDB_REDIS_ARRAY || type == RDB_REDIS_GCRA))
+        return skipForeign(f, type, rdbRedisTypeName(type));
+    return rdbReadValue(f->r, type, f->key.name, &options->values, &f->key.o,
+                        &f->key.fields_dropped);
+}
+
 static status readKey(fileReader *f, int type) {
     hotCheck(type >= 0);
     f->key.type = type;
     status st = doing(f, "read-key");
     if (st != OK) return st;
-    bool foreign = rdbVersionIsForeign(f->result->version);
-    if (foreign && type >= RDB_TYPE_FOREIGN_MIN && type <= RDB_TYPE_FOREIGN_MAX)
+    if (f->r->redis && type >= RDB_TYPE_FOREIGN_MIN && !rdbRedisTypeName(type))
         return rdbReaderFail(f->r, "Can't handle foreign type or opcode %d in RDB with version %d",
                              type, f->result->version);
     st = rdbReadStringInto(f->r, &f->name);
     if (st != OK) return st;
     f->key.name = strSlice(&f->name);
     st = doing(f, "read-object-value");
-    if (st != OK) return st;
-    if (type == RDB_TYPE_MODULE_2 && f->options->skip_modules) {
-        st = rdbSkipModuleValue(f->r);
-    } else {
-        st = rdbReadValue(f->r, type, f->key.name, &f->options->values, &f->key.o,
-                          &f->key.fields_dropped);
-    }
+    if (st == OK) st = readValue(f, type);
     if (st == OK) st = f->handler->key(f->arg, f->r, &f->key);
     f->key = emptyKey();
     return st;
@@ -219,8 +268,9 @@ static status readRecord(fileReader *f, bool *end) {
     case RDB_OP_EOF: *end = true; return OK;
     default: break;
     }
-    if (type == RDB_OP_SLOT_IMPORT && !rdbVersionIsForeign(f->result->version))
-        return readSlotImport(f);
+    if (f->r->redis && type == RDB_REDIS_OP_TEMPLATE) return readTemplate(f);
+    if (f->r->redis && type == RDB_REDIS_OP_METADATA) return readMetadata(f);
+    if (!f->r->redis && type == RDB_OP_SLOT_IMPORT) return readSlotImport(f);
     return readKey(f, type);
 }
 
@@ -251,6 +301,7 @@ status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHan
     if (st == OK) st = readHeader(&f);
     for (bool end = false; st == OK && !end;) st = readRecord(&f, &end);
     if (st == OK) st = readChecksum(&f);
+    rdbTemplatesEnd(r);
     strFree(&f.name);
     return st;
 }

@@ -12,7 +12,9 @@ enum {
     RDB_VERSION_REDIS_MAX = 11,   /* the last version shared with Redis: magic REDIS0011 */
     RDB_VERSION_FOREIGN_MIN = 12, /* 12 to 79 are versions of other servers */
     RDB_VERSION_FOREIGN_MAX = 79,
-    RDB_VERSION_CHECKSUM_MIN = 5, /* older files have no checksum */
+    RDB_VERSION_FOREIGN_KNOWN = 16, /* the last of them that is known: Redis 7.4 to 8.10 */
+    RDB_VERSION_VALKEY_KNOWN = 81,  /* of Valkey 9.2 */
+    RDB_VERSION_CHECKSUM_MIN = 5,   /* older files have no checksum */
     RDB_MAGIC_LEN = 9,
     RDB_CHECKSUM_LEN = 8,
 };
@@ -20,6 +22,13 @@ enum {
 /* True for versions of other servers, in which types and opcodes may mean something else. */
 static inline bool rdbVersionIsForeign(int version) {
     return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
+}
+
+/* True for the versions whose content this server knows; others are read only on demand
+ * (rdb-version-check relaxed). */
+static inline bool rdbVersionIsKnown(int version) {
+    return version >= 1 && version <= RDB_VERSION_VALKEY_KNOWN &&
+           (!rdbVersionIsForeign(version) || version <= RDB_VERSION_FOREIGN_KNOWN);
 }
 
 /* Types of values. */

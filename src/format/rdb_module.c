@@ -45,14 +45,28 @@ status rdbSkipModuleValue(rdbReader *r) {
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-enum { VERSION_BITS = 10, CHARACTER_BITS = 6, NAME_LEN = RDB_MODULE_NAME_SIZE - 1 };
+enum {
+    VERSION_BITS = 10,
+    CHARACTER_BITS = 6,
+    NAME_LEN = RDB_MODULE_NAME_SIZE - 1,
+    METADATA_NAME_LEN = RDB_METADATA_NAME_SIZE - 1,
+    METADATA_VERSION_AND_FLAGS_BITS = 8,
+};
 
 static moduleCodec *registered;
 
+/* Prints the lowest bits of `packed` as `len` characters and a NUL. */
+static void unpackName(uint64_t packed, char *name, int len) {
+    for (int i = len - 1; i >= 0; i--, packed >>= CHARACTER_BITS) name[i] = alphabet[packed & 63];
+    name[len] = 0;
+}
+
 void rdbModuleName(uint64_t id, char name[RDB_MODULE_NAME_SIZE]) {
-    id >>= VERSION_BITS;
-    for (int i = NAME_LEN - 1; i >= 0; i--, id >>= CHARACTER_BITS) name[i] = alphabet[id & 63];
-    name[NAME_LEN] = 0;
+    unpackName(id >> VERSION_BITS, name, NAME_LEN);
+}
+
+void rdbMetadataName(uint32_t class, char name[RDB_METADATA_NAME_SIZE]) {
+    unpackName(class >> METADATA_VERSION_AND_FLAGS_BITS, name, METADATA_NAME_LEN);
 }
 
 uint64_t rdbModuleId(slice name, int version) {
@@ -74,6 +88,8 @@ static const moduleCodec *findCodec(uint64_t id) {
     while (c && c->id >> VERSION_BITS != id >> VERSION_BITS) c = c->next;
     return c;
 }
+
+bool rdbModuleIsLoaded(uint64_t id) { return findCodec(id) != NULL; }
 
 status moduleCodecRegister(moduleCodec *c) {
     check(c->id != 0);
@@ -182,13 +198,10 @@ void rdbWriteModuleValue(rdbWriter *w, const robj *o) {
     rdbWriteLength(w, RDB_MODULE_EOF);
 }
 
-status rdbReadModuleValue(rdbReader *r, slice key, robj **out) {
+status rdbReadModuleValue(rdbReader *r, uint64_t id, slice key, robj **out) {
     char name[RDB_MODULE_NAME_SIZE];
-    uint64_t id;
     void *content = NULL;
     *out = NULL;
-    status st = rdbReadLength(r, &id);
-    if (st != OK) return st;
     const moduleCodec *c = findCodec(id);
     rdbModuleName(id, name);
     if (!c) {
@@ -198,7 +211,7 @@ status rdbReadModuleValue(rdbReader *r, slice key, robj **out) {
         return ERR_NOT_FOUND;
     }
     valuePlace at = {r->db_id, key};
-    st = c->read(c, r, versionOf(id), &at, &content);
+    status st = c->read(c, r, versionOf(id), &at, &content);
     if (st != OK) return st;
     *out = moduleObjectNew(key, c->type, content);
     return expectEnd(r, "module data", name);
@@ -244,20 +257,21 @@ void rdbWriteModuleAux(rdbWriter *w, int when) {
     }
 }
 
-status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE]) {
+status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE], bool *skipped) {
     uint64_t id, opcode, when;
     status st = rdbReadLength(r, &id);
     if (st != OK) return st;
     rdbModuleName(id, name);
     const moduleCodec *c = findCodec(id);
-    if (!skips && !c) {
+    *skipped = skips || (!c && r->redis);
+    if (!*skipped && !c) {
         return rdbReaderFail(
             r, "The RDB file contains AUX module data I can't load: no matching module '%s'", name);
     }
     st = rdbReadLength(r, &opcode);
     if (st == OK) st = rdbReadLength(r, &when);
     if (st != OK) return st;
-    if (skips) return rdbSkipModuleData(r);
+    if (*skipped) return rdbSkipModuleData(r);
     if (opcode != RDB_MODULE_UNSIGNED) return rdbReaderFail(r, "bad when_opcode");
     if (!c->read_aux) {
         return rdbReaderFail(

@@ -12,7 +12,7 @@
 #include "format/rdb_writer.h"
 #include "store/type_module.h"
 
-enum { RDB_MODULE_NAME_SIZE = 10, RDB_MODULE_VERSION_MAX = 1023 };
+enum { RDB_MODULE_NAME_SIZE = 10, RDB_METADATA_NAME_SIZE = 5, RDB_MODULE_VERSION_MAX = 1023 };
 
 /* The name of a module's type from its 64-bit id: nine characters of 6 bits, then 10 bits of
  * version. */
@@ -20,6 +20,10 @@ void rdbModuleName(uint64_t id, char name[RDB_MODULE_NAME_SIZE]);
 /* The id; 0 if `name` is not nine characters of A-Z, a-z, 0-9, - and _, or the version is out of
  * range. */
 uint64_t rdbModuleId(slice name, int version);
+/* The name of a class of key metadata (rdb_redis.h): four such characters. */
+void rdbMetadataName(uint32_t class, char name[RDB_METADATA_NAME_SIZE]);
+/* True if a type with the name in this id is registered, in whichever version. */
+bool rdbModuleIsLoaded(uint64_t id);
 /* Skips items up to and including the end mark. */
 status rdbSkipModuleData(rdbReader *r) MUST_USE;
 /* Skips a value of RDB_TYPE_MODULE_2: the type's id and its items. */
@@ -73,12 +77,13 @@ status rdbReadModuleString(rdbReader *r, slice *out) MUST_USE;
 
 /* The value of RDB_TYPE_MODULE_2, without the type byte. */
 void rdbWriteModuleValue(rdbWriter *w, const robj *o);
-/* Reads one into a new object. ERR_NOT_FOUND if its type is not registered. */
-status rdbReadModuleValue(rdbReader *r, slice key, robj **out) MUST_USE;
+/* Reads one, after its id, into a new object. ERR_NOT_FOUND if its type is not registered. */
+status rdbReadModuleValue(rdbReader *r, uint64_t id, slice key, robj **out) MUST_USE;
 /* Writes the data of all types that is due before or after the keys. */
 void rdbWriteModuleAux(rdbWriter *w, int when);
-/* Reads or skips one record, after its opcode. With `skips` nothing is read by modules; `name` is
- * set. */
-status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE]) MUST_USE;
+/* Reads or skips one record, after its opcode, and sets `name`. With `skips` nothing is read by
+ * modules; a record of Redis whose module is not loaded is skipped, too. */
+status rdbReadModuleAux(rdbReader *r, bool skips, char name[RDB_MODULE_NAME_SIZE],
+                        bool *skipped) MUST_USE;
 
 #endif

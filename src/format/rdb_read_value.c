@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "ds/quicklist.h"
 #include "format/rdb_module.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_value_priv.h"
 #include "store/member_expiry.h"
 #include "store/type_hash.h"
@@ -139,6 +140,16 @@ static status readTimed(valueReader *v, int type) {
     return st;
 }
 
+status rdbAddField(valueReader *v, const slice pair[2], int64_t time_ms) {
+    if (dropItem(v, TYPE_HASH, pair[0], time_ms)) return OK;
+    const packLimits *limits = &v->options->limits.hash;
+    hashOutcome outcome;
+    v->o = hashPrepare(v->o, pair, 2, limits);
+    v->o = hashSetTimed(v->o, pair[0], pair[1], time_ms, lookAtAll(), limits, &outcome);
+    if (outcome == HASH_CREATED) return OK;
+    return rdbReaderFail(v->r, "Duplicate hash fields detected");
+}
+
 /* Reads a hash; `timed`: each field has an expiry time. */
 static status readHash(valueReader *v, bool timed) {
     uint64_t count;
@@ -153,12 +164,8 @@ static status readHash(valueReader *v, bool timed) {
         st = rdbReadStringInto(v->r, &words[0]);
         if (st == OK) st = rdbReadStringInto(v->r, &words[1]);
         if (st == OK && timed) st = readFieldTime(v, &time_ms);
-        if (st != OK || dropItem(v, TYPE_HASH, strSlice(&words[0]), time_ms)) continue;
-        slice pair[2] = {strSlice(&words[0]), strSlice(&words[1])};
-        hashOutcome outcome;
-        v->o = hashPrepare(v->o, pair, 2, limits);
-        v->o = hashSetTimed(v->o, pair[0], pair[1], time_ms, lookAtAll(), limits, &outcome);
-        if (outcome != HASH_CREATED) st = rdbReaderFail(v->r, "Duplicate hash fields detected");
+        const slice pair[2] = {strSlice(&words[0]), strSlice(&words[1])};
+        if (st == OK) st = rdbAddField(v, pair, time_ms);
     }
     if (st == OK && hashLength(v->o) > 0) v->o = hashFindShape(v->o);
     strFree(&words[0]);
@@ -203,7 +210,9 @@ static status readNodes(valueReader *v, int type) {
 
 static status readModule(valueReader *v, int type) {
     (void)type; /* the value names its own type */
-    return rdbReadModuleValue(v->r, v->key, &v->o);
+    uint64_t id;
+    status st = rdbReadLength(v->r, &id);
+    return st == OK ? rdbReadModuleValue(v->r, id, v->key, &v->o) : st;
 }
 
 static status readPreGa(valueReader *v, int type) {
@@ -238,6 +247,7 @@ static status readByType(valueReader *v, int type) {
         [RDB_TYPE_MODULE_2] = readModule,
     };
     if (type == RDB_TYPE_SET_TIMED || type == RDB_TYPE_ZSET_TIMED) return readTimed(v, type);
+    if (v->r->redis && type >= RDB_TYPE_FOREIGN_MIN) return rdbReadRedisValue(v, type);
     if (type < 0 || type >= RDB_TYPE_COUNT || !readers[type]) {
         (void)rdbReaderFail(v->r, "Unknown RDB encoding type %d", type);
         return ERR_NOT_FOUND;

@@ -36,12 +36,14 @@ enum { RDB_READER_BUFFER = 64 * 1024 };
 
 typedef struct rdbReader {
     rdbSource *source;
-    bool checksum;          /* maintain `crc` */
-    int db_id;              /* of the following values, for those of modules */
-    bool short_read;        /* the failure was an unexpected end */
-    uint64_t crc;           /* of all bytes consumed up to `summed` */
-    uint64_t base;          /* offset of the buffer's first byte */
-    size_t at, end, summed; /* in the buffer */
+    bool checksum;                  /* maintain `crc` */
+    int db_id;                      /* of the following values, for those of modules */
+    bool redis;                     /* types and opcodes have the meaning of rdb_redis.h */
+    struct rdbTemplates *templates; /* of the file (rdb_redis.h); NULL: none, or a payload */
+    bool short_read;                /* the failure was an unexpected end */
+    uint64_t crc;                   /* of all bytes consumed up to `summed` */
+    uint64_t base;                  /* offset of the buffer's first byte */
+    size_t at, end, summed;         /* in the buffer */
     char *buffer;
     str text, packed; /* the last string, and its compressed form */
     reason why;

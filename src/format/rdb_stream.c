@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_stream.h"
 
@@ -243,6 +244,11 @@ static status claim(rdbReader *r, streamGroup *g, streamConsumer *c, const loose
     return OK;
 }
 
+/* True if a consumer has the time of its last successful read. */
+static bool hasActiveTime(int type) {
+    return type == RDB_TYPE_STREAM_3 || type == RDB_REDIS_STREAM_4 || type == RDB_REDIS_STREAM_5;
+}
+
 static status readConsumer(rdbReader *r, streamGroup *g, int type, const looseList *list) {
     slice name;
     uint64_t seen = 0, active = 0, count = 0;
@@ -252,7 +258,7 @@ static status readConsumer(rdbReader *r, streamGroup *g, int type, const looseLi
     if (!c) return rdbReaderFail(r, "Duplicate stream consumer detected.");
     st = rdbReadU64(r, &seen);
     active = seen;
-    if (st == OK && type == RDB_TYPE_STREAM_3) st = rdbReadU64(r, &active);
+    if (st == OK && hasActiveTime(type)) st = rdbReadU64(r, &active);
     if (st == OK) st = rdbReadLength(r, &count);
     streamConsumerSetSeen(c, (int64_t)seen);
     streamConsumerSetActive(c, (int64_t)active);
@@ -264,12 +270,36 @@ static status readConsumer(rdbReader *r, streamGroup *g, int type, const looseLi
     return st;
 }
 
+/* Reads pending entries that a consumer has released (XNACK). They belong to no consumer there;
+ * here to one without a name, delivered at 0, so that XAUTOCLAIM and XREADGROUP CLAIM give them
+ * first. */
+static status readReleased(rdbReader *r, streamGroup *g, const looseList *list) {
+    uint64_t count;
+    status st = rdbReadLength(r, &count);
+    if (st != OK || count == 0) return st;
+    hotCheck(list->count >= streamPendingCount(g));
+    streamConsumer *nobody = streamConsumerFind(g, SLICE(""));
+    if (!nobody) nobody = streamConsumerCreate(g, SLICE(""), 0);
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        streamPending p;
+        streamId id;
+        st = readPackedId(r, &id);
+        if (st == OK) st = claim(r, g, nobody, list, id);
+        if (st != OK) break;
+        check(streamPendingFind(g, id, &p));
+        p.delivered_ms = 0;
+        streamPendingSet(g, &p);
+    }
+    return st;
+}
+
 static status readConsumers(rdbReader *r, streamGroup *g, int type) {
     looseList list = {NULL, 0, 0};
     uint64_t consumers = 0;
     status st = readLooseList(r, &list);
     if (st == OK) st = rdbReadLength(r, &consumers);
     for (uint64_t i = 0; st == OK && i < consumers; i++) st = readConsumer(r, g, type, &list);
+    if (st == OK && type == RDB_REDIS_STREAM_5) st = readReleased(r, g, &list);
     if (st == OK && streamPendingCount(g) != list.count)
         st = rdbReaderFail(r, "Stream CG PEL entry without consumer");
     memFree(list.entries);
@@ -321,6 +351,36 @@ static status readCounters(rdbReader *r, stream *s, int type) {
     return OK;
 }
 
+/* Reads an id that a producer gave an entry (XADD IDMP): its text and the entry. */
+static status readProduced(rdbReader *r) {
+    slice iid;
+    streamId id;
+    status st = rdbReadString(r, &iid);
+    return st == OK ? readId(r, &id) : st;
+}
+
+/* Reads the ids of producers, by which Redis 8.6 detects entries that are added twice. */
+static status readProducers(rdbReader *r) {
+    enum { DURATION_MAX_S = 86400, ENTRIES_MAX = 10000 };
+    uint64_t duration_s, entries_max, producers, added, duplicates;
+    status st = rdbReadLength(r, &duration_s);
+    if (st == OK) st = rdbReadLength(r, &entries_max);
+    if (st != OK) return st;
+    if (duration_s < 1 || duration_s > DURATION_MAX_S || entries_max < 1 ||
+        entries_max > ENTRIES_MAX)
+        return rdbReaderFail(r, "Invalid limits of the ids of a stream's producers");
+    st = rdbReadLength(r, &producers);
+    for (uint64_t i = 0; st == OK && i < producers; i++) {
+        slice name;
+        uint64_t ids = 0;
+        st = rdbReadString(r, &name);
+        if (st == OK) st = rdbReadLength(r, &ids);
+        for (uint64_t j = 0; st == OK && j < ids; j++) st = readProduced(r);
+    }
+    if (st == OK) st = rdbReadLength(r, &added);
+    return st == OK ? rdbReadLength(r, &duplicates) : st;
+}
+
 status rdbReadStream(valueReader *v, int type) {
     uint64_t nodes = 0, groups = 0;
     v->o = streamObjectNew(v->key);
@@ -330,5 +390,6 @@ status rdbReadStream(valueReader *v, int type) {
     if (st == OK) st = readCounters(v->r, s, type);
     if (st == OK) st = rdbReadLength(v->r, &groups);
     for (uint64_t i = 0; st == OK && i < groups; i++) st = readGroup(v->r, s, type);
-    return st;
+    bool has_producers = type == RDB_REDIS_STREAM_4 || type == RDB_REDIS_STREAM_5;
+    return st == OK && has_producers ? readProducers(v->r) : st;
 }

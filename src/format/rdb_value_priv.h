@@ -17,12 +17,17 @@ typedef struct valueReader {
 
 /* The number of elements to reserve for an announced count, which is untrusted. */
 size_t rdbReserveCount(uint64_t announced);
+/* Adds a field of a hash to v->o, which exists, unless the field has expired; the time is
+ * HASH_NO_TIME for none. Fails if the hash has the field already. */
+status rdbAddField(valueReader *v, const slice pair[2], int64_t time_ms) MUST_USE;
 /* Reads a list of nodes: ziplists, or (`second`) plain and packed nodes. */
 status rdbReadQuicklist(valueReader *v, bool second) MUST_USE;
 /* Reads a collection stored as one string. */
 status rdbReadPacked(valueReader *v, int type) MUST_USE;
 void rdbWriteStream(rdbWriter *w, const robj *o);
-/* Reads any of the three types of streams. */
+/* Reads a value of a type that only files of Redis have (rdb_redis.h). */
+status rdbReadRedisValue(valueReader *v, int type) MUST_USE;
+/* Reads any of the types of streams. */
 status rdbReadStream(valueReader *v, int type) MUST_USE;
 
 #endif

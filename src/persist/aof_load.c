@@ -17,6 +17,7 @@
 #include "format/rdb_source.h"
 #include "io/append_file.h"
 #include "persist/aof_files.h"
+#include "persist/foreign.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
@@ -91,7 +92,9 @@ static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
     request r = {.argv = reader->argv, .argc = reader->argc, .raw = reader->raw};
     executeResolveReplay(&r);
     p->why = why;
-    p->refused = canRun(&r) ? NULL : why;
+    bool is_unknown = !((const command *)r.command)->name.len;
+    bool skipped = is_unknown && foreignSkips() && foreignIsCommand(r.argv[0]);
+    p->refused = skipped || canRun(&r) ? NULL : why;
     p->current = &r;
     executeReplay(&p->who, &r, &p->sink);
     if (p->refused) return false;

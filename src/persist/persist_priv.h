@@ -18,6 +18,8 @@ typedef struct savePoint {
 enum appendFsync { FSYNC_EVERYSEC, FSYNC_ALWAYS, FSYNC_NO };
 enum rdbVersionCheck { RDB_VERSION_STRICT, RDB_VERSION_RELAXED };
 
+enum foreignValues { FOREIGN_REFUSE, FOREIGN_SKIP };
+
 enum snapshotMode { SNAPSHOT_AUTO, SNAPSHOT_INLINE, SNAPSHOT_FORK };
 enum excessAction { EXCESS_WAIT, EXCESS_CANCEL };
 
@@ -28,6 +30,7 @@ typedef struct persistConfig {
     char *dbfilename; /* without a path */
     bool rdbcompression, rdbchecksum;
     int rdb_version_check; /* enum rdbVersionCheck */
+    int foreign_values;    /* enum foreignValues */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
     int snapshot_mode; /* enum snapshotMode */

@@ -14,6 +14,7 @@
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_source.h"
+#include "persist/foreign.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_save.h"
@@ -264,8 +265,17 @@ static void itemDropped(void *arg, slice key, valueType type, slice item) {
     dropped->ends[dropped->count++] = dropped->bytes.len;
 }
 
+/* A file that will be refused is read to its end for the report only. */
+static bool isLeftOut(const rdbKey *key) {
+    if (unlikely(key->foreign != NULL)) foreignAdd(key->foreign, key->name, key->foreign_bytes);
+    if (likely(!foreignRefuses())) return key->foreign && !key->o;
+    if (key->o) objectFree(key->o);
+    return true;
+}
+
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
     loadingDelayKey();
+    if (unlikely(isLeftOut(key))) return OK;
     if (unlikely(l->failed != OK)) {
         if (key->o) objectFree(key->o);
         return l->failed;
@@ -317,10 +327,64 @@ static status onFunction(void *arg, rdbReader *r, slice source) {
     return OK;
 }
 
+static status onModuleAux(void *arg, rdbReader *r, const char *module) {
+    (void)arg, (void)r;
+    foreignAddAux(module);
+    return OK;
+}
+
+/* Values are only counted: own data may be in memory, so at most one value is built at a time. */
+static status countForeign(void *arg, rdbReader *r, rdbKey *key) {
+    (void)arg;
+    if (key->foreign) foreignAdd(key->foreign, key->name, key->foreign_bytes);
+    if (key->o) objectFree(key->o);
+    if (loadingAdvance(rdbReaderOffset(r))) loadingServe();
+    return OK;
+}
+
+/* Reads the file of another server to its end, before own data are removed for it. Fails if values
+ * would be refused. */
+static status scanForeign(const char *path, reason *why) {
+    hotCheck(!foreignSkips());
+    static const rdbFileHandler counts = {.key = countForeign};
+    rdbFileSource from;
+    status st = rdbFileSourceOpen(&from, path, why);
+    if (st != OK) return st;
+    rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
+                              .relaxed = rdbVersionsRelaxed(),
+                              .skip_foreign = true};
+    rdbReader r;
+    rdbFileResult result;
+    rdbReaderInit(&r, &from.source, false);
+    st = rdbFileRead(&r, &options, &counts, NULL, &result);
+    if (st != OK) *why = r.why;
+    rdbReaderClear(&r);
+    fileReaderClose(&from.file);
+    return st;
+}
+
+static status refuseForeign(const loading *l, rdbReader *r) {
+    str types = STR_EMPTY;
+    foreignLog();
+    foreignAppendTypes(&types);
+    if (l->sync) l->sync->is_foreign = true;
+    status st =
+        rdbReaderFail(r, "Values of types that this server does not have: %s", strText(&types));
+    strFree(&types);
+    return st;
+}
+
 static status onVersion(void *arg, rdbReader *r, int version) {
     (void)version;
     loading *l = arg;
-    return l->sync && l->sync->needs_key ? OK : accept(l, r);
+    const syncLoad *sync = l->sync;
+    if (sync && r->redis && sync->path && !sync->into && !foreignSkips() &&
+        keyspaceKeyCount(keyspaceMain()) > 0) {
+        status st = scanForeign(sync->path, &r->why);
+        if (st == OK && foreignRefuses()) st = refuseForeign(l, r);
+        if (st != OK) return st;
+    }
+    return sync && sync->needs_key ? OK : accept(l, r);
 }
 
 static status onSlotImport(void *arg, rdbReader *r, const slotImport *import) {
@@ -335,6 +399,7 @@ static const rdbFileHandler handler = {.version = onVersion,
                                        .db_size = onDbSize,
                                        .function = onFunction,
                                        .slot_import = onSlotImport,
+                                       .module_aux = onModuleAux,
                                        .key = onKey};
 
 /* ------------------------------------------------------------------ the file */
@@ -401,17 +466,21 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
     rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = l.look},
                               .relaxed = rdbVersionsRelaxed(),
+                              .skip_foreign = true,
+                              .foreign_everywhere = foreignSkips(),
                               .check_checksum = persistConf.rdbchecksum && !rdbChecksumSkipped()};
     options.values.item_dropped = itemDropped;
     options.values.arg = &l;
     rdbReader r;
     rdbFileResult result;
     last_load.origin = (persistOrigin){.db = -1};
+    foreignBegin();
     rdbReaderInit(&r, from, options.check_checksum);
     active.load = &l;
     active.reader = &r;
     status st = rdbFileRead(&r, &options, &handler, &l, &result);
     if (st == OK) st = l.failed == OK ? placeBatch(&l, &r) : l.failed;
+    if (st == OK && foreignRefuses()) st = refuseForeign(&l, &r);
     active.load = NULL;
     freeBatch(&l);
     strFree(&l.dropped.bytes);
@@ -425,11 +494,13 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
         sync->has_no_key = true;
         st = reasonSet(why, ERR_NOT_FOUND, "the dataset has no key");
     } else if (st == OK) {
+        foreignLog();
+        foreignLoaded();
         logSuccess(&l, &result);
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
     } else {
-        logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
+        if (!foreignRefuses()) logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
         *why = r.why;
     }
     rdbReaderClear(&r);
@@ -516,4 +587,5 @@ status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
 void rdbLoadPrintInfo(str *out) {
     strAppendFormat(out, "rdb_last_load_keys_expired:%llu\r\nrdb_last_load_keys_loaded:%llu\r\n",
                     (unsigned long long)last_load.expired, (unsigned long long)last_load.loaded);
+    foreignPrintInfo(out);
 }

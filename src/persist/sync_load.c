@@ -11,11 +11,24 @@
 #include "persist/aof.h"
 #include "persist/aof_files.h"
 #include "persist/aof_rewrite.h"
+#include "persist/foreign.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
 #include "persist/snapshot.h"
 
-status persistSyncLoad(syncLoad *load, reason *why) { return rdbLoadSync(load, why); }
+static str refused_types; /* of the last load; empty: it was not refused for them */
+
+status persistSyncLoad(syncLoad *load, reason *why) {
+    strClear(&refused_types);
+    status st = rdbLoadSync(load, why);
+    if (load->is_foreign) foreignAppendTypes(&refused_types);
+    return st;
+}
+
+void persistPrintRefusal(str *out) {
+    if (!refused_types.len) return;
+    strAppendFormat(out, "master_sync_last_error:foreign values: %s\r\n", strText(&refused_types));
+}
 
 const char *persistSnapshotPath(void) { return persistConf.dbfilename; }
 

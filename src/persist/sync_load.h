@@ -40,9 +40,13 @@ typedef struct syncLoad {
     bool needs_key;
     bool has_no_key;      /* result: it was refused for that */
     bool lacks_databases; /* result: it has keys of databases that this server does not have */
+    bool is_foreign;      /* result: it has values of types that this server does not have */
     bool was_accepted;    /* result: `accepted` was called, or would have been */
     bool short_read;      /* result: it failed because the source ended */
 } syncLoad;
+/* INFO's field about the last dataset of a primary that was refused, if the next one was not loaded
+ * since. */
+void persistPrintRefusal(str *out);
 /* Loads until the end of the file. Failures are logged; the data loaded so far remains. */
 status persistSyncLoad(syncLoad *load, reason *why) MUST_USE;
 

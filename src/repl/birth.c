@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where a dataset has begun (birth.h). Invariant: a birth that is new has an id. */
 #include "repl/birth.h"
 
 #include <stdio.h>
@@ -28,6 +30,7 @@ void birthAdopt(replBirth *b, const replBirth *of, bool had_keys, bool has_keys)
         birthBegin(b); /* nothing shows that it is not new */
     }
     if (had_keys) b->is_new = false;
+    if (b->is_new) hotCheck(b->id[0]);
     if (b->is_new) hotCheck(b->id[0]);
 }
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which data a replica keeps if its primary has lost them (followed.h). Invariant: the file of the
+ * followed primary exists exactly while `followed.is_set`. */
 #include "repl/followed.h"
 
 #include <string.h>
@@ -38,6 +41,7 @@ void followedNote(const replBirth *birth) {
 }
 
 void followedAfterStart(void) {
+    hotCheck(!followed.is_set);
     if (replicaIsOn() && persistLoadedDataset()) followed.is_set = followedFileRead(followed.birth);
 }
 
@@ -55,6 +59,7 @@ void followedFillSettings(linkSettings *s) {
 
 void followedLogOrder(const replLink *link) {
     size_t keys = keyspaceKeyCount(keyspaceMain());
+    if (link->knows_birth && link->primary_birth.is_new) hotCheck(link->primary_birth.id[0]);
     const replBirth *theirs = &link->primary_birth, *ours = &replThis()->birth;
     if (!keys || !link->knows_birth || !theirs->is_new || !strcmp(theirs->id, ours->id)) return;
     logWarning("The primary was started without a dataset. Its dataset replaces the %zu keys here, "
@@ -80,6 +85,7 @@ void lostDataNote(const replPeer *peer) {
 
 void lostDataEnd(const replPeer *peer) {
     if (likely(!lost.last_ms)) return;
+    hotCheck(lost.name.len);
     str name = STR_EMPTY;
     if (!strcmp(primaryPeerName(replicasThis(), peer, &name), strText(&lost.name)))
         lost.last_ms = 0;

@@ -112,7 +112,13 @@ static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
  * lost connection by another try at once, or after a second. */
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
     hotCheck(link->state > LINK_CONNECT);
-    int64_t delay_ms = 0;
+    int64_t delay_ms = link->postponed_ms;
+    link->postponed_ms = 0;
+    if (delay_ms) {
+        retryIn(link, delay_ms, now_ms);
+        logNotice("Next try of a synchronization in %lld seconds", (long long)delay_ms / 1000);
+        return;
+    }
     if (result == LINK_CUT) {
         if (link->cuts++ == 0) {
             retryAtOnce(link, true, now_ms);
@@ -554,10 +560,21 @@ void linkStop(replLink *link) {
     hotCheck(link->state == LINK_NONE);
 }
 
+void linkRestart(replLink *link, bool continues, int64_t now_ms) {
+    if (!continues) link->can_continue = false;
+    link->halted = false;
+    retryAtOnce(link, false, now_ms);
+}
+
 void linkHalt(replLink *link) {
     check(link->state != LINK_NONE);
     link->can_continue = false;
     link->halted = true;
+}
+
+void linkPostpone(replLink *link, int64_t delay_ms) {
+    check(delay_ms > 0);
+    link->postponed_ms = delay_ms;
 }
 
 void linkSetContinuable(replLink *link, bool yes) { link->can_continue = yes; }

@@ -130,7 +130,7 @@ typedef struct replLink {
      * */
     bool can_continue;
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
-    bool halted;     /* no further attempts until linkStart(): they would fail */
+    bool halted;     /* no further attempts until linkStart() or linkRestart(): they would fail */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
     bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
     bool sync_only;  /* the stream came by SYNC: no offsets are known, nothing is acknowledged */
@@ -159,6 +159,7 @@ typedef struct replLink {
     int refusals;
     int64_t refusal_told_ms;
     char refused_birth[REPL_ID_LEN + 1]; /* empty: it was not told */
+    int64_t postponed_ms;                /* linkPostpone() */
 } replLink;
 
 /* `history` is shared with the caller. */
@@ -169,6 +170,12 @@ void linkClear(replLink *link);
 void linkStart(replLink *link, int64_t now_ms);
 /* Ends: not a replica any more. */
 void linkStop(replLink *link);
+/* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
+ * if possible. */
+void linkRestart(replLink *link, bool continues, int64_t now_ms);
+/* When the transfer has failed next, it is tried again after this time: until somebody changes
+ * something the next attempts would fail as well, and each costs the primary a save. */
+void linkPostpone(replLink *link, int64_t delay_ms);
 /* When the connection is lost or the transfer has failed next, it is not tried again: this server
  * has too few databases for the primary. */
 void linkHalt(replLink *link);

@@ -319,6 +319,13 @@ static void datasetGone(void *arg) {
 
 static void haltLink(void *arg);
 
+/* The dataset of the primary has values that foreign-values refuses. */
+static void postponeLink(void *arg) {
+    enum { DELAY_MS = 60 * 1000 };
+    (void)arg;
+    linkPostpone(&replica.link, DELAY_MS);
+}
+
 static void transferHeard(void *arg) {
     (void)arg;
     linkHeard(&replica.link, clockMonoMs());
@@ -363,6 +370,7 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
     const transferOwner owner = {.dataset_gone = datasetGone,
                                  .heard = transferHeard,
                                  .lacks_databases = haltLink,
+                                 .is_foreign = postponeLink,
                                  .ended = transferEnded,
                                  .arg = c};
     bool same = what->known && !memcmp(what->id, replThis()->history.id, REPL_ID_LEN);
@@ -757,6 +765,7 @@ void replicaPrintInfo(str *out) {
         strAppendText(out, "master_link_refused:1\r\n"
                            "master_link_refused_reason:primary was started without the data\r\n");
     if (link->halted) strAppendText(out, "master_link_stopped:too few databases\r\n");
+    if (!up) persistPrintRefusal(out);
     strAppendFormat(out, "slave_priority:%d\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
                     replConf.replica_priority, replConf.replica_read_only,
                     replConf.replica_announced);

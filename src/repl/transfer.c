@@ -241,6 +241,13 @@ static void freeLibraries(syncLoad *load) {
     memFree(load->libraries);
 }
 
+/* Tells the owner that further attempts would fail as well. */
+static void reportRefusal(transfer *t, const syncLoad *load) {
+    if (t->cancelled) return;
+    if (load->lacks_databases) t->owner.lacks_databases(t->owner.arg);
+    if (load->is_foreign) t->owner.is_foreign(t->owner.arg);
+}
+
 static bool loadFromConnection(transfer *t) {
     reason why;
     t->source.read = readConnection;
@@ -258,7 +265,7 @@ static bool loadFromConnection(transfer *t) {
     bool loaded = persistSyncLoad(&load, &why) == OK && (t->beside ? t->replaced : !t->cancelled);
     check(connOnRead(t->c, NULL) == OK);
     if (!loaded) {
-        if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
+        reportRefusal(t, &load);
         t->has_no_key = load.has_no_key;
         if (!load.has_no_key) reportSocketFailure(&load);
         if (t->beside) {
@@ -301,7 +308,7 @@ static bool loadFile(transfer *t) {
     t->has_no_key = load.has_no_key;
     freeLibraries(&load);
     if (loaded) return true;
-    if (load.lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
+    reportRefusal(t, &load);
     if (t->replaced) {
         logNotice("PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
         emptyDataset();

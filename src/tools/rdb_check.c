@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "format/rdb_file.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_source.h"
 #include "store/store.h"
@@ -34,7 +35,13 @@ typedef struct rdbChecker {
     (printf("[offset %llu] ", offsetNow(c)), printf(__VA_ARGS__), (void)putchar('\n'))
 
 /* A version that the server loads only when told to. */
-static bool isUnusual(int version) { return rdbVersionIsForeign(version) || version > RDB_VERSION; }
+static bool isUnusual(int version) { return !rdbVersionIsKnown(version); }
+
+/* The name of a type, which depends on the server that wrote the file; NULL if there is none. */
+static const char *typeName(int version, int type) {
+    bool redis = rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN;
+    return redis ? rdbRedisTypeName(type) : rdbTypeName(type);
+}
 
 static const char *unusualWord(int version) {
     return rdbVersionIsForeign(version) ? "foreign" : "future";
@@ -49,8 +56,7 @@ static status onStep(void *arg, rdbReader *r, const char *at, const rdbKey *key)
         c->type = -1;
         c->key_known = false;
     } else if (!strcmp(at, "read-key")) {
-        bool moved = rdbVersionIsForeign(c->version) && key->type >= RDB_TYPE_FOREIGN_MIN;
-        bool unknown = !rdbTypeName(key->type) || moved; /* moved: another type there */
+        bool unknown = !typeName(c->version, key->type);
         if (unknown && isUnusual(c->version))
             return rdbReaderFail(r, "Unknown object type %d in RDB file with %s version %d",
                                  key->type, unusualWord(c->version), c->version);
@@ -166,7 +172,7 @@ static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
         strFree(&name);
     }
     if (c->type >= 0)
-        printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
+        printf("[additional info] Reading type %d (%s)\n", c->type, typeName(c->version, c->type));
     printTotals(c);
     printStats(c, options);
     printAt(c, "Check RDB returned error code 1 (0 means success)");
@@ -205,6 +211,7 @@ bool rdbCheck(const rdbCheckOptions *options, uint64_t *len) {
         .values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
         .relaxed = true,
         .skip_modules = true,
+        .skip_foreign = true,
         .check_checksum = true,
     };
     rdbFileResult result;

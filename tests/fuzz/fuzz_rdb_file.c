@@ -60,6 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                    .look = lookAtAll()},
         .relaxed = data[0] & 1,
         .skip_modules = data[0] & 2,
+        .skip_foreign = data[0] & 4,
+        .foreign_everywhere = data[0] & 8,
     };
     static const rdbFileHandler handler = {.key = takeKey, .function = takeText, .aux = takeAux};
     rdbSliceSource source;

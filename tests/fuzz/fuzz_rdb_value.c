@@ -3,11 +3,12 @@
  * Values in the RDB format: what is read with small limits equals what is read with the default
  * ones, what is written is read back as the same value, and nothing stays allocated.
  *
- * Input: the type byte (modulo the number of types; the last two are those of this server), then
- * the value. */
+ * Input: the type byte (modulo the number of types; after those of Valkey come two of this server,
+ * then those of Redis 7.4 and later), then the value. */
 #include <string.h>
 
 #include "base/base.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_value.h"
 #include "store/member_expiry.h"
 #include "store/slab.h"
@@ -28,8 +29,22 @@ static const rdbReadOptions small_limits = {
                .list = {.fill = 2, .depth = 1}},
 };
 
+typedef struct valueKind {
+    int type;
+    bool redis; /* as Redis numbers the types */
+} valueKind;
+
+static valueKind kindOf(uint8_t byte) {
+    enum { OWN = 2, REDIS = RDB_REDIS_GCRA + 1 - RDB_TYPE_FOREIGN_MIN };
+    int index = byte % (RDB_TYPE_COUNT + OWN + REDIS);
+    if (index < RDB_TYPE_COUNT) return (valueKind){index, false};
+    index -= RDB_TYPE_COUNT;
+    if (index < OWN) return (valueKind){RDB_TYPE_SET_TIMED + index, false};
+    return (valueKind){RDB_TYPE_FOREIGN_MIN + index - OWN, true};
+}
+
 /* Reads a value; all bytes must be used if `whole`. */
-static robj *readValue(int type, slice bytes, const rdbReadOptions *limits, bool whole,
+static robj *readValue(valueKind kind, slice bytes, const rdbReadOptions *limits, bool whole,
                        status *st) {
     rdbReadOptions options = *limits;
     options.look = lookAtAll();
@@ -37,9 +52,10 @@ static robj *readValue(int type, slice bytes, const rdbReadOptions *limits, bool
     rdbSliceSourceInit(&source, bytes);
     rdbReader r;
     rdbReaderInit(&r, &source.source, false);
+    r.redis = kind.redis;
     robj *o = NULL;
     bool dropped = false;
-    *st = rdbReadValue(&r, type, SLICE("key"), &options, &o, &dropped);
+    *st = rdbReadValue(&r, kind.type, SLICE("key"), &options, &o, &dropped);
     check(!dropped);
     if (*st != OK) {
         check(o == NULL);
@@ -81,7 +97,7 @@ static void checkRoundTrip(const robj *o, const rdbReadOptions *limits, bool com
     status st;
     if (objectType(o) == TYPE_STREAM) check(streamVerify(streamOf(o)) == NULL);
     writeValue(o, compress, &bytes);
-    robj *back = readValue(rdbTypeOf(o), strSlice(&bytes), limits, true, &st);
+    robj *back = readValue((valueKind){rdbTypeOf(o), false}, strSlice(&bytes), limits, true, &st);
     check(back != NULL);
     checkEqual(o, back);
     /* The digest of a stream does not contain its counters and groups; its bytes do. */
@@ -104,12 +120,11 @@ static void checkNothingLeft(slabStore *s) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     storeInit(1, false);
-    int type = data[0] % (RDB_TYPE_COUNT + 2);
-    if (type >= RDB_TYPE_COUNT) type += RDB_TYPE_SET_TIMED - RDB_TYPE_COUNT;
+    valueKind kind = kindOf(data[0]);
     slice bytes = sliceMake((const char *)data + 1, size - 1);
     status small_status, default_status;
-    robj *small = readValue(type, bytes, &small_limits, false, &small_status);
-    robj *usual = readValue(type, bytes, &default_limits, false, &default_status);
+    robj *small = readValue(kind, bytes, &small_limits, false, &small_status);
+    robj *usual = readValue(kind, bytes, &default_limits, false, &default_status);
     check(small_status == default_status);
     check((small == NULL) == (usual == NULL));
     if (small) {

@@ -64,11 +64,19 @@ start_server {tags {rdb tools}} {
         write_bytes $other "REDIS0012\xfe\x00\x00\x01a\x01b\xff[string repeat \x00 8]"
         lassign [check_rdb $other] status output
         assert_equal 0 $status
-        assert_match "*Foreign RDB version 12 detected\n*checksum disabled*requires config 'rdb-version-check relaxed'*" $output
+        assert_match "*Foreign RDB version 12 detected\n*checksum disabled*RDB looks OK! *" $output
+        write_bytes $other "REDIS0017\xfe\x00\x00\x01a\x01b\xff[string repeat \x00 8]"
+        lassign [check_rdb $other] status output
+        assert_equal 0 $status
+        assert_match "*Foreign RDB version 17 detected\n*checksum disabled*requires config 'rdb-version-check relaxed'*" $output
         write_bytes $other "VALKEY081\xfe\x00\x17\x01a\x01b\xff"
         lassign [check_rdb $other] status output
         assert_equal 1 $status
-        assert_match "*Future RDB version 81 detected\n*Unknown object type 23 in RDB file with future version 81*" $output
+        assert_match "*Future RDB version 81 detected\n*Invalid object type: 23*" $output
+        write_bytes $other "VALKEY082\xfe\x00\x17\x01a\x01b\xff"
+        lassign [check_rdb $other] status output
+        assert_equal 1 $status
+        assert_match "*Future RDB version 82 detected\n*Unknown object type 23 in RDB file with future version 82*" $output
     }
 
     test {check-rdb: data of modules is skipped} {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/build_info.h"
 #include "base/number.h"
 #include "tools/cli/help.h"
@@ -133,6 +134,49 @@ static void checkDirectives(migrateJob *job) {
              strText(&job->directives));
 }
 
+/* ------------------------------------------------------------------ types */
+
+/* Number of keys of a type in the selected database, by a walk of the server; -1: it refuses. */
+static int64_t countInDatabase(migrateJob *job, const char *type) {
+    int64_t found = 0;
+    check(*type);
+    char cursor[NUMBER_TEXT_MAX] = "0";
+    do {
+        valkeyReply *page = connectionCommand(&job->c, "SCAN %s COUNT 1000 TYPE %s", cursor, type);
+        bool good = page->type == VALKEY_REPLY_ARRAY && page->elements == 2 &&
+                    page->element[0]->type == VALKEY_REPLY_STRING;
+        if (good) {
+            found += (int64_t)page->element[1]->elements;
+            snprintf(cursor, sizeof(cursor), "%s", page->element[0]->str);
+        }
+        freeReplyObject(page);
+        if (!good) return -1;
+    } while (strcmp(cursor, "0") != 0);
+    return found;
+}
+
+/* Notes keys of a type that is built into that server and does not exist here. */
+static void checkType(migrateJob *job, const char *type) {
+    const char *at = job->info->str;
+    int64_t found = 0;
+    for (infoDatabase d; infoNextDatabase(&at, &d);) {
+        freeReplyObject(connectionCommand(&job->c, "SELECT %d", d.id));
+        int64_t here = countInDatabase(job, type);
+        if (here < 0) {
+            note(job, FINDING_DIFFERS, "keys of type %s in database %d could not be counted", type,
+                 d.id);
+            continue;
+        }
+        found += here;
+    }
+    freeReplyObject(connectionCommand(&job->c, "SELECT 0"));
+    if (found)
+        note(job, FINDING_MISSING,
+             "%" PRId64 " keys of type %s, which does not exist here: the dataset is refused, or, "
+             "with foreign-values skip, loaded without them",
+             found, type);
+}
+
 /* ------------------------------------------------------------------ modules, engines, users */
 
 static void checkModules(migrateJob *job) {
@@ -142,8 +186,7 @@ static void checkModules(migrateJob *job) {
         const char *name = replyMapText(module, "name"), *path = replyMapText(module, "path");
         if (!strcmp(name, "lua")) continue; /* the engine that every Valkey has */
         if (job->redis && !*path) {
-            note(job, FINDING_MISSING, "module %s is a part of Redis, not a file to be loaded",
-                 name);
+            checkType(job, name);
         } else {
             note(job, FINDING_DIFFERS, "module %s: load the same file here (loadmodule %s)", name,
                  *path ? path : "PATH");
@@ -179,12 +222,13 @@ static void checkUsers(migrateJob *job) {
 
 /* ------------------------------------------------------------------ data and topology */
 
-/* Redis 7.4 changed the format of its files. */
-static bool hasForeignFiles(const migrateJob *job) {
+/* True for a Redis of this version or a later one. */
+static bool isVersion(const migrateJob *job, int major, int minor) {
     char version[64];
-    int major = 0, minor = 0;
-    (void)sscanf(text(job, "redis_version", version, sizeof(version)), "%d.%d", &major, &minor);
-    return job->redis && (major > 7 || (major == 7 && minor >= 4));
+    int major_there = 0, minor_there = 0;
+    (void)sscanf(text(job, "redis_version", version, sizeof(version)), "%d.%d", &major_there,
+                 &minor_there);
+    return job->redis && (major_there > major || (major_there == major && minor_there >= minor));
 }
 
 static bool hasExpiringFields(const migrateJob *job) {
@@ -196,15 +240,11 @@ static bool hasExpiringFields(const migrateJob *job) {
 }
 
 static void checkData(migrateJob *job) {
-    if (hasForeignFiles(job)) {
+    if (isVersion(job, 8, 8)) checkType(job, "array");
+    if (isVersion(job, 7, 4) && hasExpiringFields(job))
         note(job, FINDING_DIFFERS,
-             "files and replication of Redis 7.4 and later need rdb-version-check relaxed, and "
-             "there is no way back by them");
-        if (hasExpiringFields(job))
-            note(job, FINDING_MISSING,
-                 "hashes with expiring fields in files and streams of Redis: their format is its "
-                 "own");
-    }
+             "hashes with expiring fields: they come here; there is no way back for them to Redis, "
+             "whose format is its own");
     if (number(job, "cluster_enabled"))
         note(job, FINDING_DIFFERS,
              "cluster: replace it node by node, as replicas that take over; check each node");

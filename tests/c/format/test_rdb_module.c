@@ -290,14 +290,17 @@ static void a_payload_of_dump_is_read_again(void **state) {
     robj *o;
     rdbDump(get(storeDb(0), "a"), 0, &payload);
     slice body = sliceMake(payload.ptr, payload.len - RDB_DUMP_FOOTER);
-    assert_int_equal(rdbDumpRead(body, SLICE("b"), &options, &o, &why), OK);
+    uint8_t type;
+    status st = rdbDumpRead(body, RDB_VERSION, SLICE("b"), &options, &o, &type, &why);
+    assert_int_equal(st, OK);
     assertTold("write 0:a;read 1:b;");
     assert_int_equal(valueOf(o), -7);
     assert_true(testEqual(o, get(storeDb(0), "a")));
     objectFree(o);
     for (size_t len = 1; len < body.len; len++) {
-        assert_int_not_equal(rdbDumpRead(sliceMake(body.ptr, len), SLICE("b"), &options, &o, &why),
-                             OK);
+        slice cut = sliceMake(body.ptr, len);
+        st = rdbDumpRead(cut, RDB_VERSION, SLICE("b"), &options, &o, &type, &why);
+        assert_int_not_equal(st, OK);
         assert_null(o);
     }
     strFree(&payload);

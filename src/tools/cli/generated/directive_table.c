@@ -104,6 +104,7 @@ const knownDirective knownDirectives[] = {
     {"events-per-io-thread", NULL, NULL},
     {"extended-commands", "yes", NULL},
     {"extended-redis-compatibility", "no", NULL},
+    {"foreign-values", "refuse", NULL},
     {"hash-max-listpack-entries", "512", NULL},
     {"hash-max-listpack-value", "64", NULL},
     {"hash-max-shape-fields", "128", NULL},
@@ -297,4 +298,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 291;
+const int knownDirectiveCount = 292;
