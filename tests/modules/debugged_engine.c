@@ -9,8 +9,8 @@
  * The debugger stops before each word, until `continue`. An argument of the load makes the engine
  * refuse: `none` has no debugger, `fails` cannot enable it. STEPS.CALLS replies how often the
  * debugger was enabled, disabled, started and ended in this process. A number is the version of the
- * engine's table. STEPS.RESETS replies which resets there were since the last call: the use (e, f; -
- * without one), and 1 if asynchronous. */
+ * engine's table. STEPS.RESETS replies which resets there were since the last call: the use (e, f;
+ * - without one), and 1 if asynchronous. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
