@@ -72,8 +72,20 @@ bool clusterSlotArg(ctx *c, int arg_index, int *out) {
     return false;
 }
 
+static void tellDeleted(void *arg, db *d, slice key) {
+    (void)d; /* that of the context */
+    ctxTellObservers(arg, key, &eventDel);
+}
+
 static void notifyDeleted(void *arg, const robj *o) {
     ctxTellObservers(arg, objectKey(o), &eventDel);
+}
+
+/* Deletes the keys of a slot in the database of the context; returns their number. */
+static uint64_t flushSlot(ctx *c, int slot, bool later) {
+    if (storeExpectsChanges()) return keyspaceDeleteEach(c->db, slot, tellDeleted, c);
+    if (engineHot.observers) dbEach(c->db, slot, notifyDeleted, c);
+    return dbFlushSlot(c->db, slot, later);
 }
 
 /* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: deletes the keys of a slot in all databases. Reply: OK. */
@@ -90,8 +102,7 @@ void clusterFlushslotCommand(ctx *c) {
     db *own = c->db;
     for (int i = 0; i < storeDbCount(); i++) {
         c->db = storeDb(i);
-        if (engineHot.observers) dbEach(c->db, slot, notifyDeleted, c);
-        removed += dbFlushSlot(c->db, slot, !now);
+        removed += flushSlot(c, slot, !now);
     }
     c->db = own;
     if (removed) ctxDatasetChanged(c, removed);

@@ -52,8 +52,9 @@ static demand demandOf(const ctx *c, int slot) {
     while (outermost->outer) outermost = outermost->outer;
     demand d = {.slot = slot,
                 .reads_replica = outermost->who->flags & SESSION_READONLY,
-                .asks =
-                    outermost->who->flags & SESSION_ASKING || outermost->cmd->flags & CMD_ASKING};
+                .asks = outermost->who->flags & SESSION_ASKING};
+    /* A module that calls outside of a command has none. */
+    if (outermost->cmd && outermost->cmd->flags & CMD_ASKING) d.asks = true;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         d.writes = transactionHas(c->who, CMD_WRITE);
         d.uses_channels = transactionEach(c->who, isOfChannels, NULL);
@@ -233,7 +234,7 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     if (found == SERVED) return GATE_PASS;
     str text = STR_EMPTY;
     if (c->origin == ORIGIN_SCRIPT || c->origin == ORIGIN_MODULE) {
-        explainInScript(&text, found, c->argv[0]);
+        explainInScript(&text, found, c->origin == ORIGIN_MODULE ? c->cmd->name : c->argv[0]);
     } else {
         explain(&text, found, slot, c->who);
     }

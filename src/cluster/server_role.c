@@ -126,9 +126,10 @@ void serverRoleApply(void) {
     }
     /* A replica that takes over is waited for: the stream must not get longer. */
     if (pauseIsFor(PAUSE_FOR_FAILOVER)) return;
-    if (pending.keys) pending.keys = serverSlotsDeleteLost();
-    /* The rest follows in the next turns. */
-    if (pending.keys) loopLimitSleep(engineLoop(), keyspaceDropWaits() ? DROP_POLL_MS : 0);
+    if (!pending.keys) return;
+    pending.keys = serverSlotsDeleteLost();
+    /* The rest follows in the next turns, and what callbacks of modules have caused. */
+    loopLimitSleep(engineLoop(), keyspaceDropWaits() ? DROP_POLL_MS : 0);
 }
 
 void serverRoleEmpty(void) {

@@ -80,7 +80,10 @@ static void addCost(costTable *t, slice key, uint64_t hash, uint64_t cost) {
 
 /* True if the command's keys count: those of EXEC and scripts are those of what they run, and of
  * what is declared. */
-static bool countsKeys(const ctx *c) { return !c->outer || c->outer->cmd->flags & CMD_RUNS_QUEUE; }
+static bool countsKeys(const ctx *c) {
+    if (!c->outer) return true;
+    return c->outer->cmd && c->outer->cmd->flags & CMD_RUNS_QUEUE; /* a module may have none */
+}
 
 static void before(ctx *c) {
     if (!c->outer) {

@@ -5,6 +5,7 @@
 
 const keyEvent eventCopyTo = {"copy_to", NOTIFY_GENERIC};
 const keyEvent eventDel = {"del", NOTIFY_GENERIC};
+const keyEvent eventDropped = {"del", NOTIFY_GENERIC};
 const keyEvent eventExpire = {"expire", NOTIFY_GENERIC};
 const keyEvent eventMoveFrom = {"move_from", NOTIFY_GENERIC};
 const keyEvent eventMoveTo = {"move_to", NOTIFY_GENERIC};

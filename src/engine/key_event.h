@@ -35,6 +35,9 @@ typedef struct keyEvent {
     uint32_t class; /* one of notifyFlag */
 } keyEvent;
 
+/* eventDropped: `del` of the keys of a lost slot, which modules are told of, and channels are
+ * not. */
+extern const keyEvent eventDropped;
 extern const keyEvent eventCopyTo, eventDel, eventExpire, eventMoveFrom, eventMoveTo, eventPersist,
     eventRenameFrom, eventRenameTo, eventRestore;
 extern const keyEvent eventAppend, eventIncrby, eventIncrbyfloat, eventPfadd, eventSet, eventSetbit,

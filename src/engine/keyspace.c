@@ -109,22 +109,31 @@ static void tellEvicted(db *d, slice key) {
 /* A key evicted between two requests. */
 static void keyEvicted(db *d, slice key) { memoryTellEvicted(tellEvicted, d, key); }
 
-/* Expired fields or members, found by active expiry or before a command: propagates HDEL, SREM or
- * ZREM. */
-static void itemsExpired(db *d, slice key, valueType type, const slice *items, unsigned count,
-                         bool emptied) {
+/* Expired fields or members, found by active expiry or before a command: the unit is HDEL, SREM or
+ * ZREM, and UNLINK if nothing else was in the value, as in Valkey. */
+static void itemsExpiring(db *d, slice key, valueType type, const slice *items, unsigned count) {
     hotCheck(count > 0);
-    bool is_hash = type == TYPE_HASH, is_set = type == TYPE_SET;
     slice *words = memNewArray(slice, (size_t)count + 2);
     words[0] = keyspaceRemovalCommandName(type);
     words[1] = key;
     memcpy(words + 2, items, count * sizeof(*items));
     propagateUnitBegin();
-    tellRemoved(d, key, is_hash ? &eventHashExpired : is_set ? &eventSexpired : &eventZexpired);
-    if (emptied) tellRemoved(d, key, &eventDel);
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
-    propagateUnitEnd();
     memFree(words);
+}
+
+static void itemsExpired(db *d, slice key, valueType type) {
+    bool is_hash = type == TYPE_HASH, is_set = type == TYPE_SET;
+    tellRemoved(d, key, is_hash ? &eventHashExpired : is_set ? &eventSexpired : &eventZexpired);
+}
+
+static void itemsEnded(db *d, slice key, bool key_removed) {
+    if (key_removed) {
+        slice words[2] = {keyspaceDeleteCommandName(), key};
+        propagateCopy(propagateToKey(dbId(d), key), 2, words);
+        tellRemoved(d, key, &eventDel);
+    }
+    propagateUnitEnd();
 }
 
 /* ------------------------------------------------------------------ what commands read */
@@ -165,7 +174,9 @@ static void keyRemovalTimed(bool eviction, int64_t us) {
 }
 
 static const storeListener listener = {.expired = keyExpired,
+                                       .items_expiring = itemsExpiring,
                                        .items_expired = itemsExpired,
+                                       .items_ended = itemsEnded,
                                        .member_timed = memberTimed,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
@@ -180,16 +191,61 @@ static struct {
     size_t count, cap;
 } drops;
 
+/* Each key is a unit, with what modules do about it. */
+static void propagateDropped(db *d, slice key) {
+    slice words[2] = {SLICE("UNLINK"), key};
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
+    tellRemoved(d, key, &eventDropped);
+}
+
 static void tellDropped(void *arg, const robj *o) {
-    db *d = arg;
-    slice words[2] = {SLICE("UNLINK"), objectKey(o)};
-    propagateCopy(propagateToKey(dbId(d), words[1]), 2, words);
-    tellRemoved(d, words[1], NULL);
+    propagateUnitBegin();
+    propagateDropped(arg, objectKey(o));
+    propagateUnitEnd();
+}
+
+typedef struct keyNames {
+    str *items;
+    size_t count;
+} keyNames;
+
+static void noteKey(void *arg, const robj *o) {
+    keyNames *all = arg;
+    all->items[all->count++] = strNew(objectKey(o));
+}
+
+uint64_t keyspaceDeleteEach(db *d, int slot, void (*tell)(void *arg, db *d, slice key), void *arg) {
+    hotCheck(threadIsMain());
+    keyNames all = {memNewArray(str, dbSlotCount(d, slot) + 1), 0};
+    uint64_t deleted = 0;
+    dbEach(d, slot, noteKey, &all);
+    for (size_t i = 0; i < all.count; i++) {
+        slice key = strSlice(&all.items[i]);
+        propagateUnitBegin();
+        if (dbDelete(d, key, storeHash(key), lookAtAll())) {
+            deleted++;
+            tell(arg, d, key);
+        }
+        propagateUnitEnd();
+        strFree(&all.items[i]);
+    }
+    memFree(all.items);
+    return deleted;
+}
+
+static void dropOne(void *arg, db *d, slice key) {
+    (void)arg; /* nothing is to be counted */
+    propagateDropped(d, key);
 }
 
 void keyspaceDropSlot(int slot) {
     check(threadIsMain());
     for (int i = 0; i < storeDbCount(); i++) {
+        if (storeExpectsChanges()) {
+            /* Without slices: modules are to see each value in its place. */
+            engineHot.dirty += keyspaceDeleteEach(storeDb(i), slot, dropOne, NULL);
+            continue;
+        }
         takenKeys *t = dbTakeSlot(storeDb(i), slot);
         if (!t) continue;
         engineHot.dirty += takenCount(t);
@@ -205,11 +261,8 @@ static void dropSome(uint64_t buckets) {
     check(drops.count > 0);
     takenKeys *t = drops.items[0];
     dbVisitProc *tell = engineHot.sinks || engineHot.observers ? tellDropped : NULL;
-    propagateUnitBegin();
-    propagateUnwrapped();
     if (!takenStep(t, buckets, tell, takenDb(t)))
         memmove(drops.items, drops.items + 1, --drops.count * sizeof(takenKeys *));
-    propagateUnitEnd();
 }
 
 bool keyspaceDropWaits(void) { return drops.count && takenIsHeld(drops.items[0]); }

@@ -35,9 +35,13 @@ bool keyspaceFieldExpired(const ctx *c, db *d, slice key, uint64_t hash, robj *o
 slice keyspaceRemovalCommandName(valueType type);
 /* Deletes the keys of a slot of the main keyspace in all databases without a command. They are gone
  * at once; the AOF, replicas and observers are told of each key, by UNLINK, in the steps that
- * follow, before anything may be added to the slot again. There are no keyspace events. Not while
- * a command that has looked up keys is executed. */
+ * follow, before anything may be added to the slot again. There are no messages of keyspace events,
+ * but modules are told `del`; if one listens, all is told at once. Not while a command that has
+ * looked up keys is executed. */
 void keyspaceDropSlot(int slot);
+/* Deletes the keys of a slot one by one, and passes each to `tell` in a unit of its own: callbacks
+ * may change any key. Returns the number of those that were deleted. */
+uint64_t keyspaceDeleteEach(db *d, int slot, void (*tell)(void *arg, db *d, slice key), void *arg);
 /* Tells until this time (clockMonoUs()); true: there is more. Not while a command is executed. */
 bool keyspaceDropStep(int64_t end_us);
 /* True while a snapshot needs the next keys before. */

@@ -79,7 +79,15 @@ static void end(const scriptEngine *e) {
     running = NULL;
 }
 
+static scriptDebugResult refuse(const scriptEngine *e) {
+    const moduleEngine *of = (const moduleEngine *)(const void *)e;
+    logWarning("Scripting engine '%s' uses ABI version '%llu', which does not support debugger API",
+               e->name, (unsigned long long)of->methods.version);
+    return SCRIPT_DEBUG_UNSUPPORTED;
+}
+
 void debuggerOffer(moduleEngine *e) {
+    if (e->methods.version < VERSION_DEBUGGER) e->engine.debug_enable = refuse;
     if (!e->methods.debugger_enable) return;
     e->engine.debug_enable = enable;
     e->engine.debug_disable = disable;

@@ -25,11 +25,11 @@ int apiWrongArity(ValkeyModuleCtx *ctx) {
 
 /* Its first word is counted; one without a blank counts as ERR. The errors of a thread are counted
  * when the client gets them. */
-void contextNoteError(ValkeyModuleCtx *x, slice text) {
+void contextNoteError(ValkeyModuleCtx *x, slice text, bool counted) {
     const char *blank = memchr(text.ptr, ' ', text.len);
     slice code = blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR");
     if (x->run && x->run->out == x->out) {
-        statsCountError(code);
+        if (!counted) statsCountError(code);
         x->run->flags |= CTX_FAILED;
     } else if (x->flags & CONTEXT_THREAD) {
         blockClientNoteError(x->blocked, code);
@@ -39,7 +39,7 @@ void contextNoteError(ValkeyModuleCtx *x, slice text) {
 /* The text is sent as it is. */
 static void replyText(ValkeyModuleCtx *x, slice text) {
     if (!outOf(x)) return;
-    contextNoteError(x, text);
+    contextNoteError(x, text, false);
     respError(x->out, text);
 }
 

@@ -23,9 +23,6 @@ typedef struct moduleVm {
 
 static moduleEngine *engines;
 
-/* Tables of these versions differ in what their functions take. */
-enum { VERSION_CODE_LEN = 2, VERSION_RESET_USE = 3, VERSION_DEBUGGER = 4 };
-
 /* ------------------------------------------------------------------ handles */
 
 static int keepFunction(moduleVm *vm, compiledFunction *f) {
@@ -168,34 +165,49 @@ ValkeyModuleScriptingEngineExecutionState apiGetFunctionExecutionState(
 
 /* ------------------------------------------------------------------ interpreters */
 
+static ValkeyModuleScriptingEngineSubsystemType numberOfUse(scriptUse use) {
+    return use == SCRIPT_USE_EVAL ? VMSE_EVAL : VMSE_FUNCTION;
+}
+
 static void *openVm(const scriptEngine *e, scriptUse use) {
     moduleVm *vm = memNew(moduleVm);
     vm->of = (moduleEngine *)e;
-    vm->use = use == SCRIPT_USE_EVAL ? VMSE_EVAL : VMSE_FUNCTION;
+    vm->use = numberOfUse(use);
     return vm;
 }
 
 typedef ValkeyModuleScriptingEngineCallableLazyEnvReset *resetWithoutUse(
     ValkeyModuleCtx *, ValkeyModuleScriptingEngineCtx *, int);
 
+typedef struct resetPart {
+    const moduleEngine *of;
+    ValkeyModuleScriptingEngineSubsystemType use;
+    int later;
+} resetPart;
+
 static void resetEnvironment(ValkeyModuleCtx *x, void *arg) {
-    moduleVm *vm = arg;
-    moduleEngine *e = vm->of;
+    const resetPart *p = arg;
+    const ValkeyModuleScriptingEngineMethods *methods = &p->of->methods;
     ValkeyModuleScriptingEngineCallableLazyEnvReset *rest = NULL;
-    if (e->methods.version >= VERSION_RESET_USE) {
-        if (e->methods.reset_env) rest = e->methods.reset_env(x, e->context, vm->use, 0);
-    } else if (vm->use == VMSE_EVAL && e->methods.reset_env) {
-        rest = ((resetWithoutUse *)(void *)e->methods.reset_env)(x, e->context, 0);
+    if (methods->version >= VERSION_RESET_USE) {
+        rest = methods->reset_env(x, p->of->context, p->use, p->later);
+    } else if (p->use == VMSE_EVAL) {
+        rest = ((resetWithoutUse *)(void *)methods->reset_env)(x, p->of->context, p->later);
     }
     if (!rest) return;
     if (rest->engineLazyEnvResetCallback) rest->engineLazyEnvResetCallback(rest->context);
     memFree(rest);
 }
 
+static void reset(const scriptEngine *engine, scriptUse use, bool later) {
+    resetPart p = {
+        .of = (const moduleEngine *)(const void *)engine, .use = numberOfUse(use), .later = later};
+    if (p.of->methods.reset_env) contextRun(p.of->owner, 0, resetEnvironment, &p);
+}
+
 static void closeVm(void *state) {
     moduleVm *vm = state;
     for (int i = 0; i < vm->count; i++) drop(vm, i);
-    contextRun(vm->of->owner, 0, resetEnvironment, vm);
     memFree(vm->functions);
     memFree(vm);
 }
@@ -207,21 +219,30 @@ static bool closesAnywhere(const void *state) {
 }
 
 typedef struct memoryPart {
-    const moduleVm *vm;
-    size_t bytes;
+    const moduleEngine *of;
+    ValkeyModuleScriptingEngineSubsystemType use;
+    scriptMemory found;
 } memoryPart;
 
 static void askMemory(ValkeyModuleCtx *x, void *arg) {
     memoryPart *p = arg;
-    moduleEngine *e = p->vm->of;
-    p->bytes = e->methods.get_memory_info(x, e->context, p->vm->use).used_memory;
+    ValkeyModuleScriptingEngineMemoryInfo info =
+        p->of->methods.get_memory_info(x, p->of->context, p->use);
+    p->found = (scriptMemory){info.used_memory, info.engine_memory_overhead};
 }
 
-static size_t vmMemory(const void *state) {
-    memoryPart p = {state, 0};
-    if (p.vm->of->methods.get_memory_info) contextRun(p.vm->of->owner, 0, askMemory, &p);
-    return p.bytes;
+static scriptMemory memoryFor(const scriptEngine *e, ValkeyModuleScriptingEngineSubsystemType use) {
+    memoryPart p = {(const moduleEngine *)(const void *)e, use, {0, 0}};
+    if (p.of->methods.get_memory_info) contextRun(p.of->owner, 0, askMemory, &p);
+    return p.found;
 }
+
+static size_t memoryOfUse(const scriptEngine *e, scriptUse use, const void *vm) {
+    (void)vm; /* the module knows */
+    return memoryFor(e, numberOfUse(use)).used;
+}
+
+static scriptMemory memoryOfAll(const scriptEngine *e) { return memoryFor(e, VMSE_ALL); }
 
 /* Engines collect their garbage themselves. */
 static bool collect(void *state, int64_t budget_us) {
@@ -242,8 +263,13 @@ int apiRegisterScriptingEngine(ValkeyModuleCtx *module_ctx, const char *engine_n
                                ValkeyModuleScriptingEngineCtx *engine_ctx,
                                ValkeyModuleScriptingEngineMethods *engine_methods) {
     uint64_t version = engine_methods->version;
-    if (!module_ctx->module || version == 0 || version > VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION)
+    if (!module_ctx->module || version == 0) return VALKEYMODULE_ERR;
+    if (version > VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION) {
+        logWarning("The engine implementation version is greater than what this server supports. "
+                   "Server ABI Version: %lu, Engine ABI version: %llu",
+                   VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION, (unsigned long long)version);
         return VALKEYMODULE_ERR;
+    }
     if (version < VERSION_DEBUGGER)
         logWarning("Registering scripting engine '%s' with ABI version '%llu'", engine_name,
                    (unsigned long long)version);
@@ -259,7 +285,9 @@ int apiRegisterScriptingEngine(ValkeyModuleCtx *module_ctx, const char *engine_n
                                .open = openVm,
                                .close = closeVm,
                                .closes_anywhere = closesAnywhere,
-                               .memory = vmMemory,
+                               .memory = memoryOfUse,
+                               .memory_of_all = memoryOfAll,
+                               .reset = reset,
                                .compile = compile,
                                .load = load,
                                .drop = drop,

@@ -154,7 +154,8 @@ int apiCallArgvAbort(ValkeyModuleCallArgvBlockedHandle *handle) {
 
 int apiReplyRaw(ValkeyModuleCtx *ctx, const char *proto, size_t proto_len) {
     if (!ctx->out) return VALKEYMODULE_OK;
-    if (proto_len && proto[0] == '-') contextNoteError(ctx, sliceMake(proto + 1, proto_len - 1));
+    if (proto_len && proto[0] == '-')
+        contextNoteError(ctx, sliceMake(proto + 1, proto_len - 1), ctx->script != NULL);
     outbufAppend(ctx->out, proto, proto_len);
     return VALKEYMODULE_OK;
 }

@@ -337,9 +337,10 @@ int apiReplyWithCallReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply) {
     if (!reply) return VALKEYMODULE_ERR;
     if (reply->root->proto > ctx->proto && !isResp2(reply->bytes)) return VALKEYMODULE_ERR;
     if (!ctx->out) return VALKEYMODULE_OK;
-    /* Errors of calls count when clients get them. */
+    /* Errors of calls count when clients get them, those of a script's commands at once. */
+    slice error = sliceMake(reply->bytes.ptr + 1, reply->bytes.len - 1);
     if (reply->bytes.len && reply->bytes.ptr[0] == '-')
-        contextNoteError(ctx, sliceMake(reply->bytes.ptr + 1, reply->bytes.len - 1));
+        contextNoteError(ctx, error, ctx->script != NULL);
     outbufAppend(ctx->out, reply->bytes.ptr, reply->bytes.len);
     return VALKEYMODULE_OK;
 }

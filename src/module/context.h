@@ -91,8 +91,9 @@ bool contextForget(ValkeyModuleCtx *x, garbageKind kind, const void *what);
 /* How a kind is freed; registered by the file that makes them. */
 void contextSetFree(garbageKind kind, void (*proc)(ValkeyModuleCtx *x, void *what));
 
-/* Counts an error that the context replies, whose text has no line end. Its `out` is not NULL. */
-void contextNoteError(ValkeyModuleCtx *x, slice text);
+/* Counts an error that the context replies, whose text has no line end, unless it is `counted`
+ * already. Its `out` is not NULL. */
+void contextNoteError(ValkeyModuleCtx *x, slice text, bool counted);
 
 /* Logs that the module has used a function wrongly. */
 void contextMisuse(const ValkeyModuleCtx *x, const char *format, ...)

@@ -185,6 +185,7 @@ int apiSubscribeToKeyspaceEvents(ValkeyModuleCtx *ctx, int types, ValkeyModuleNo
     s->proc = cb;
     ownedAdd(&events.subscribers, &s->entry, ctx->module);
     executeSetLateProc(tellLate);
+    storeExpectChanges();
     rearm();
     return VALKEYMODULE_OK;
 }

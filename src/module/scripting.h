@@ -7,6 +7,10 @@
 #include "module/context.h"
 #include "script/engine.h"
 
+/* Tables from these versions on: compile_code() takes a length, reset_env() the use; there is a
+ * debugger. */
+enum { VERSION_CODE_LEN = 2, VERSION_RESET_USE = 3, VERSION_DEBUGGER = 4 };
+
 /* An engine that a module has registered. */
 typedef struct moduleEngine moduleEngine;
 struct moduleEngine {

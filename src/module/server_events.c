@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
+#include "engine/propagate.h"
 #include "engine/server_event.h"
 #include "io/loop.h"
 #include "module/client_info.h"
@@ -417,7 +418,11 @@ static void keyRemoving(db *d, const robj *o, storeRemoval why) {
                  .db_id = dbId(d),
                  .key_db = d,
                  .key = objectKey(o)};
+    /* What listeners propagate comes before the command, as in callbacks of keyspace events. */
+    const ctx *c = engineHot.current;
+    propagateMark begun = propagateCallbackBegins();
     tellAll(&t);
+    propagateCallbackEnded(begun, c && c->flags & CTX_REWRITTEN);
 }
 
 static void keyChanged(db *d, slice key, const keyEvent *event) {
@@ -498,6 +503,7 @@ static void rearm(void) {
     if (events.wanted & results) { /* the command that subscribes is told, too */
         for (ctx *c = engineHot.current; c; c = c->below) c->flags |= CTX_OBSERVED;
     }
+    if (isWanted(VALKEYMODULE_EVENT_KEY)) storeExpectChanges();
     keyObserverArm(&key_observer, isWanted(VALKEYMODULE_EVENT_KEY));
     if (!(events.wanted & results)) events.command_count = 0;
     if (isWanted(VALKEYMODULE_EVENT_EVENTLOOP) && !events.stages_added) {

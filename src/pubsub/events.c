@@ -42,6 +42,7 @@ static void publishOne(slice start, const db *d, slice of, slice message) {
 static void notify(db *d, slice key, const keyEvent *event) {
     enum { TEXT_KEPT_MAX = 4096 };
     if (!event || !(event->class & events.wanted) || engineHot.loading) return;
+    if (event == &eventDropped) return;
     slice name = sliceOf(event->name);
     if (events.wanted & NOTIFY_KEYSPACE) publishOne(KEYSPACE_START, d, key, name);
     if (events.wanted & NOTIFY_KEYEVENT) publishOne(KEYEVENT_START, d, name, key);

@@ -221,6 +221,7 @@ void scriptCacheFlush(bool later) {
     } else {
         freeGarbage(g);
     }
+    scriptEnginesReset(SCRIPT_USE_EVAL, later);
 }
 
 void scriptCacheRemoveOf(const scriptEngine *engine) {

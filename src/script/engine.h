@@ -36,6 +36,10 @@ typedef enum scriptDebugResult {
     SCRIPT_DEBUG_FAILED
 } scriptDebugResult;
 
+typedef struct scriptMemory {
+    size_t used, overhead;
+} scriptMemory;
+
 typedef struct scriptEngine scriptEngine;
 struct scriptEngine {
     const char *name; /* "LUA", as it is listed */
@@ -44,8 +48,13 @@ struct scriptEngine {
     void (*close)(void *vm);
     /* True if another thread may close it: no code of scripts is run by that. */
     bool (*closes_anywhere)(const void *vm);
-    /* Bytes held by its heap. */
-    size_t (*memory)(const void *vm);
+    /* Bytes held for one use; `vm` NULL: no interpreter is open. */
+    size_t (*memory)(const scriptEngine *e, scriptUse use, const void *vm);
+    /* Bytes held for all uses, and what the engine itself takes. NULL: memory(), and nothing. */
+    scriptMemory (*memory_of_all)(const scriptEngine *e);
+    /* All scripts of one use have been flushed; `later`: by a command with ASYNC. NULL: a new
+     * interpreter is all that it needs. */
+    void (*reset)(const scriptEngine *e, scriptUse use, bool later);
     /* Compiles the body of an EVAL script. Returns a handle, or -1 with the reason in `error`. */
     int (*compile)(void *vm, slice code, str *error);
     /* Runs the code of a library, which registers functions. False: the reason is in `error`.

@@ -92,9 +92,18 @@ void *scriptEngineVm(const scriptEngine *e, scriptUse use, bool open) {
 size_t scriptEnginesMemory(scriptUse use) {
     size_t bytes = 0;
     for (const engineEntry *at = engines; at; at = at->next) {
-        if (at->vm[use]) bytes += at->engine->memory(at->vm[use]);
+        bytes += at->engine->memory(at->engine, use, at->vm[use]);
     }
     return bytes;
+}
+
+scriptMemory scriptEngineMemory(const scriptEngine *e) {
+    const engineEntry *of = entryOf(e);
+    check(of);
+    if (e->memory_of_all) return e->memory_of_all(e);
+    scriptMemory m = {0, 0};
+    for (int use = 0; use < USES; use++) m.used += e->memory(e, (scriptUse)use, of->vm[use]);
+    return m;
 }
 
 bool scriptEnginesCollect(int64_t budget_us) {
@@ -138,4 +147,10 @@ void takenVmsFree(takenVms *t) {
     hotCheck(t);
     for (int i = 0; i < t->count; i++) t->vms[i].engine->close(t->vms[i].vm);
     memFree(t);
+}
+
+void scriptEnginesReset(scriptUse use, bool later) {
+    for (const engineEntry *at = engines; at; at = at->next) {
+        if (at->engine->reset) at->engine->reset(at->engine, use, later);
+    }
 }

@@ -26,8 +26,9 @@ int scriptEngineCount(void);
 
 /* The interpreter; NULL if it is not open and `open` is false. */
 void *scriptEngineVm(const scriptEngine *e, scriptUse use, bool open);
-/* Bytes of all interpreters of one use. */
+/* Bytes of all engines for one use; of one engine for all uses. */
 size_t scriptEnginesMemory(scriptUse use);
+scriptMemory scriptEngineMemory(const scriptEngine *e);
 /* Frees unreachable memory of all interpreters for about `budget_us` each. True: there is more. */
 bool scriptEnginesCollect(int64_t budget_us);
 
@@ -37,5 +38,7 @@ takenVms *scriptEnginesTake(scriptUse use);
 /* True if another thread may close them. */
 bool takenVmsCloseAnywhere(const takenVms *t);
 void takenVmsFree(takenVms *t);
+/* Tells the engines that all scripts of one use have been flushed. */
+void scriptEnginesReset(scriptUse use, bool later);
 
 #endif

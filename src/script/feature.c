@@ -68,30 +68,30 @@ static void printStats(str *out) {
 typedef struct engineLines {
     str *out;
     int count;
+    scriptMemory all;
 } engineLines;
-
-static size_t vmMemory(const scriptEngine *e, scriptUse use) {
-    void *vm = scriptEngineVm(e, use, false);
-    return vm ? e->memory(vm) : 0;
-}
 
 static void printEngine(const scriptEngineRow *row, void *arg) {
     engineLines *lines = arg;
-    size_t bytes =
-        vmMemory(row->engine, SCRIPT_USE_EVAL) + vmMemory(row->engine, SCRIPT_USE_FUNCTIONS);
-    strAppendFormat(lines->out,
-                    "engine_%d:name=%s,module=%s,abi_version=%d,used_memory=%zu,"
-                    "memory_overhead=0\r\n",
-                    lines->count++, row->engine->name, row->module, row->abi_version, bytes);
+    scriptMemory m = scriptEngineMemory(row->engine);
+    lines->all.used += m.used;
+    lines->all.overhead += m.overhead;
+    strAppendFormat(
+        lines->out,
+        "engine_%d:name=%s,module=%s,abi_version=%d,used_memory=%zu,memory_overhead=%zu\r\n",
+        lines->count++, row->engine->name, row->module, row->abi_version, m.used, m.overhead);
 }
 
 static void printEngines(str *out) {
+    str text = STR_EMPTY;
+    engineLines lines = {.out = &text};
+    scriptEnginesEach(printEngine, &lines);
     strAppendFormat(out,
                     "engines_count:%d\r\nengines_total_used_memory:%zu\r\n"
-                    "engines_total_memory_overhead:0\r\n",
-                    scriptEngineCount(), evalMemory() + functionVmMemory());
-    engineLines lines = {.out = out};
-    scriptEnginesEach(printEngine, &lines);
+                    "engines_total_memory_overhead:%zu\r\n",
+                    lines.count, lines.all.used, lines.all.overhead);
+    strAppendSlice(out, strSlice(&text));
+    strFree(&text);
 }
 
 size_t scriptCacheBytes(void) { return scriptCacheUseNow().bytes; }

@@ -161,6 +161,7 @@ void librariesFlush(bool later) {
     } else {
         freeGarbage(g);
     }
+    scriptEnginesReset(SCRIPT_USE_FUNCTIONS, later);
 }
 
 void librariesRemoveOf(const scriptEngine *engine) {

@@ -70,7 +70,10 @@ static size_t memoryLimitNow(void) {
     return share > LIMIT_LEAST ? share : LIMIT_LEAST;
 }
 
-static size_t memory(const void *state) { return ((const luaVm *)state)->used; }
+static size_t memory(const scriptEngine *e, scriptUse use, const void *state) {
+    (void)e, (void)use;
+    return state ? ((const luaVm *)state)->used : 0;
+}
 
 bool luaVmHasRoom(const luaVm *vm, size_t bytes) {
     hotCheck(threadIsMain());

@@ -149,6 +149,7 @@ void dbExchange(db *a, db *b) {
     hotCheck(threadIsMain());
     hotCheck(mayChange(a));
     hotCheck(mayChange(b));
+    itemsExchanged(a, b);
     db old_a = *a, old_b = *b;
     *a = old_b;
     *b = old_a;
@@ -227,11 +228,30 @@ unsigned dbWordFlags(const robj *o) {
            (objectForm(o) == FORM_POINTER ? HASHTABLE_MARK : 0);
 }
 
+/* Calls `tell`, whose callbacks may flush the keyspace that the object was in. */
+static NO_INLINE void freeThenTell(db *d, robj *o, void (*tell)(db *d, slice key), bool later,
+                                   bool eviction) {
+    str key = strNew(objectKey(o));
+    freeRemoved(d, o, later, eviction);
+    tell(d, strSlice(&key));
+    strFree(&key);
+}
+
+void dbTellRemoved(db *d, robj *o, void (*tell)(db *d, slice key), bool later, bool eviction) {
+    hotCheck(threadIsMain());
+    if (unlikely(storeNow.expects_changes) && tell) {
+        freeThenTell(d, o, tell, later, eviction);
+        return;
+    }
+    if (tell) tell(d, objectKey(o));
+    freeRemoved(d, o, later, eviction);
+}
+
 /* Frees an object that was removed from its table. */
 static void freeExpired(db *d, robj *o) {
     d->in->stats.expired++;
-    if (d->in->listener) d->in->listener->expired(d, objectKey(o));
-    freeRemoved(d, o, storeNow.lazy_expired, false);
+    dbTellRemoved(d, o, d->in->listener ? d->in->listener->expired : NULL, storeNow.lazy_expired,
+                  false);
 }
 
 void dbRemoveExpired(db *d, robj *o) {
@@ -621,10 +641,6 @@ void dbExpire(db *d, slice key, uint64_t hash) {
     robj *o = takeKey(d, key, hash, REMOVAL_EXPIRED);
     freeObject(d, o, storeNow.lazy_expired);
     d->in->stats.expired++;
-}
-
-void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
-    freeObject(d, takeKey(d, key, hash, REMOVAL_DELETED), false);
 }
 
 /* Inserts `o` where no key exists. */

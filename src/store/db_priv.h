@@ -65,6 +65,7 @@ typedef struct storeState {
     bool listens_removals; /* storeTellRemovals() */
     bool unlinks_values;   /* there are types with unlink_value() */
     bool time_removals;    /* storeTimeRemovals() */
+    bool expects_changes;  /* storeExpectChanges() */
     bool unchanging;       /* keyspaceForbidChanges() */
     bool resizes_off;      /* storeSetResizing() */
     bool forked;           /* between storeForkBegin() and storeForkEnd() */
@@ -163,12 +164,21 @@ void dbExchange(db *a, db *b);
 unsigned dbWordFlags(const robj *o);
 /* Removes an expired object, counts it and notifies the listener. */
 void dbRemoveExpired(db *d, robj *o);
-/* Removes a key whose value is empty, without notification. */
-void dbRemoveEmptied(db *d, slice key, uint64_t hash);
+/* Frees an object that was removed from its table, and passes its name to `tell`, if not NULL. */
+void dbTellRemoved(db *d, robj *o, void (*tell)(db *d, slice key), bool later, bool eviction);
+/* Before expired fields or members are removed: the listener is told. itemsExpired() must
+ * follow. */
+void itemsExpiring(db *d, slice key, const robj *o, const slice *items, unsigned count);
+/* They have been removed: tells the listener, and removes the value and its key if it is empty. The
+ * value may be another one afterwards, or missing. Returns true if it was removed here. `key` may
+ * be a part of what the listener frees. */
+bool itemsExpired(db *d, slice key, uint64_t hash);
 /* Called after an object was stored: records its name if it has volatile items. */
 void itemsNote(db *d, uint64_t hash, const robj *o);
 /* Forgets all names; called when the database is emptied. */
 void itemsForget(db *d);
+/* The databases are going to exchange their tables. */
+void itemsExchanged(const db *a, const db *b);
 /* One turn of active expiry of fields; false if it ended at its time limit. See
  * storeExpireTurn(). */
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,

@@ -160,7 +160,6 @@ bool storeEvictOne(keyspace *k, const evictRule *rule) {
     beforeRemoval(c.d, c.hash, c.o, REMOVAL_EVICTED);
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     k->stats.evicted++;
-    if (k->listener) k->listener->evicted(c.d, objectKey(c.o));
-    freeRemoved(c.d, c.o, rule->later, true);
+    dbTellRemoved(c.d, c.o, k->listener ? k->listener->evicted : NULL, rule->later, true);
     return true;
 }

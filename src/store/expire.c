@@ -18,13 +18,55 @@ enum {
     WINDOW = 200, /* keys visited between two checks of time and share */
 };
 
+/* Names of keys with their storeHash(). */
+typedef struct keyNames {
+    struct {
+        uint64_t hash;
+        size_t len;
+    } * items;
+    size_t count, cap;
+    str bytes;
+} keyNames;
+
 /* One scan within a turn. */
 typedef struct walk {
     db *db;
     int64_t now_ms;
     uint64_t visited, expired;
     double ttl_sum_ms; /* of keys that are not expired */
+    keyNames found;    /* expired ones, while others may be changed by who is told of them */
 } walk;
+
+static void noteName(keyNames *all, const robj *o) {
+    slice key = objectKey(o);
+    if (all->count == all->cap) {
+        all->cap = all->cap ? 2 * all->cap : 16;
+        all->items = memRealloc(all->items, all->cap * sizeof(*all->items));
+    }
+    all->items[all->count].hash = storeHash(key);
+    all->items[all->count++].len = key.len;
+    strAppendSlice(&all->bytes, key);
+}
+
+/* Removes those that are still there, and have still expired. */
+static void removeNamed(walk *w) {
+    size_t at = 0;
+    for (size_t i = 0; i < w->found.count; i++) {
+        slice key = sliceMake(w->found.bytes.ptr + at, w->found.items[i].len);
+        uint64_t hash = w->found.items[i].hash;
+        robj *o = (robj *)(uintptr_t)dbPeek(w->db, key, hash);
+        if (o && objectIsExpired(o, w->now_ms) && removesExpired(w->db, hash))
+            dbRemoveExpired(w->db, o);
+        at += key.len;
+    }
+    w->found.count = 0;
+    strClear(&w->found.bytes);
+}
+
+static void freeNames(keyNames *all) {
+    memFree(all->items);
+    strFree(&all->bytes);
+}
 
 static void visit(void *context, void *entry, unsigned flags) {
     (void)flags; /* always volatile */
@@ -37,7 +79,11 @@ static void visit(void *context, void *entry, unsigned flags) {
         return;
     }
     w->expired++;
-    dbRemoveExpired(w->db, o);
+    if (unlikely(storeNow.expects_changes)) {
+        noteName(&w->found, o);
+    } else {
+        dbRemoveExpired(w->db, o);
+    }
 }
 
 void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited) {
@@ -75,8 +121,11 @@ static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_u
         if (!d->expire_cursor) restartIfGrown(d);
         walk w = {.db = d, .now_ms = now_ms};
         do {
-            d->expire_cursor = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);
+            uint64_t next = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);
+            d->expire_cursor = next;
+            if (unlikely(w.found.count)) removeNamed(&w);
         } while (d->expire_cursor && w.visited < WINDOW);
+        freeNames(&w.found);
         if (w.visited == 0) return;
         updateEstimates(d, &w);
         int64_t time_us = clockMonoUs();

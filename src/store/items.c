@@ -52,18 +52,45 @@ void itemsNote(db *d, uint64_t hash, const robj *o) {
     hashtableInsertAt(&d->items, &items_type, &position, k, 0);
 }
 
+/* The names that a walk is visiting, while callbacks of the listener may free any of them. */
+typedef struct batch {
+    const db *of;
+    itemKey *keys[BATCH]; /* NULL: freed */
+    unsigned count;
+    struct batch *below; /* of the walk that this one interrupts */
+} batch;
+
+static batch *walked; /* the innermost walk's */
+
+/* `k` is freed; NULL: all names of the database. */
+static void leaveBatches(const db *d, const itemKey *k) {
+    for (batch *b = walked; b; b = b->below) {
+        if (b->of != d) continue;
+        for (unsigned i = 0; i < b->count; i++) {
+            if (!k || b->keys[i] == k) b->keys[i] = NULL;
+        }
+    }
+}
+
+void itemsExchanged(const db *a, const db *b) {
+    leaveBatches(a, NULL);
+    leaveBatches(b, NULL);
+}
+
 static void freeKey(void *context, void *entry, unsigned flags) {
     (void)context, (void)flags; /* all entries */
     memFree(entry);
 }
 
 void itemsForget(db *d) {
+    leaveBatches(d, NULL);
     hashtableFree(&d->items, freeKey, NULL);
     d->items_cursor = d->field_cursor = d->field_key = 0;
     hotCheck(hashtableCount(&d->items) == 0);
 }
 
 static void drop(db *d, itemKey *k) {
+    leaveBatches(d, k);
     check(hashtableDeleteEntry(&d->items, &items_type, k->hash, k));
     memFree(k);
 }
@@ -77,11 +104,6 @@ static robj *objectOf(db *d, itemKey *k) {
 }
 
 /* ------------------------------------------------------------------ scanning */
-
-typedef struct batch {
-    itemKey *keys[BATCH];
-    unsigned count;
-} batch;
 
 static void collect(void *context, void *entry, unsigned flags) {
     hotCheck(((const batch *)context)->count <= BATCH);
@@ -124,65 +146,102 @@ static bool timeIsOver(const walk *w) {
            (time_us >= w->floor_us && w->expired * 100 <= w->visited * (uint64_t)w->stale_max);
 }
 
-/* Removes fields, and the key with the last of them: returns true then. */
-static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired) {
-    hotCheck(expired->count > 0);
-    hotCheck(expired->count <= hashLength(o));
-    slice key = sliceMake(k->bytes, k->len);
-    bool emptied = hashLength(o) == expired->count;
-    d->in->stats.expired_fields += expired->count;
-    beforeChange(d, k->hash, o);
-    if (d->in->listener)
-        d->in->listener->items_expired(d, key, TYPE_HASH, expired->fields, expired->count, emptied);
-    hashRemoveExpired(o, expired);
-    if (emptied) dbRemoveEmptied(d, key, k->hash);
-    return emptied;
+void itemsExpiring(db *d, slice key, const robj *o, const slice *items, unsigned count) {
+    hotCheck(count > 0);
+    if (d->in->listener) d->in->listener->items_expiring(d, key, objectType(o), items, count);
+}
+
+/* The value of a key if it is empty. */
+static const robj *emptyValue(const db *d, slice key, uint64_t hash) {
+    const robj *o = dbPeek(d, key, hash);
+    if (!o ||
+        (objectType(o) != TYPE_HASH && objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET))
+        return NULL;
+    uint64_t hidden = objectType(o) == TYPE_HASH ? 0 : membersHidden(o);
+    return typeOf(o)->length(o) + hidden == 0 ? o : NULL;
+}
+
+bool itemsExpired(db *d, slice key, uint64_t hash) {
+    hotCheck(hash == storeHash(key));
+    const storeListener *l = d->in->listener;
+    const robj *o = dbPeek(d, key, hash);
+    str name = strNew(key);
+    if (l) l->items_expired(d, strSlice(&name), objectType(o));
+    bool empty = emptyValue(d, strSlice(&name), hash) != NULL;
+    if (empty) (void)dbDeleteNow(d, strSlice(&name), hash, lookAtAll()); /* it exists */
+    if (l) l->items_ended(d, strSlice(&name), empty);
+    strFree(&name);
+    return empty;
+}
+
+/* The object of a name of the innermost walk after callbacks; NULL if there is none any more. */
+static robj *objectAgain(db *d, unsigned index) {
+    itemKey *k = walked->keys[index];
+    return k ? objectOf(d, k) : NULL;
 }
 
 void dbExpireField(db *d, slice key, uint64_t hash, robj *o, slice field) {
     hotCheck(objectType(o) == TYPE_HASH);
     hotCheck(hash == storeHash(key));
-    bool emptied = hashLength(o) == 1;
     d->in->stats.expired_fields++;
     beforeChange(d, hash, o);
-    if (d->in->listener) d->in->listener->items_expired(d, key, TYPE_HASH, &field, 1, emptied);
+    itemsExpiring(d, key, o, &field, 1);
     check(hashDelete(&o, field, lookAtAll())); /* a table, which stays where it is */
-    if (emptied) dbRemoveEmptied(d, key, hash);
+    (void)itemsExpired(d, key, hash);
 }
 
-/* Removes expired members of a set or sorted set. False if the time is up. */
-static bool expireMembers(db *d, itemKey *k, robj *o, walk *w) {
-    hotCheck(membersTimes(o));
-    slice members[MEMBERS_EXPIRED_MAX], key = sliceMake(k->bytes, k->len);
+/* Removes expired members of a set or sorted set, key number `index` of the walk. False if the time
+ * is up. */
+static bool expireMembers(db *d, unsigned index, robj *o, walk *w) {
+    slice members[MEMBERS_EXPIRED_MAX];
     uint64_t looked = 0;
     bool stale = false;
-    for (;;) {
+    while (o && objectType(o) != TYPE_HASH) {
+        const itemKey *k = walked->keys[index];
         unsigned count = membersFindExpired(o, w->now_ms, members);
         w->visited += count + 1;
         w->expired += count;
         if (count && !stale) w->stale_keys++;
         stale |= count > 0;
         looked += count + 1;
-        if (!count || membersRemoveExpired(d, key, k->hash, o, members, count)) break;
+        if (!count) break;
+        (void)membersRemoveExpired(d, sliceMake(k->bytes, k->len), k->hash, o, members, count);
+        o = objectAgain(d, index); /* drops the name if no member with a TTL is left */
         if (count < MEMBERS_EXPIRED_MAX) break;
         if (looked < WINDOW) continue;
         looked = 0;
         if (timeIsOver(w)) return false;
     }
-    (void)objectOf(d, k); /* drops the name if no member with a TTL is left */
     return true;
 }
 
-/* Removes expired fields of one key. False if the time is up; the scan continues there next
- * time. */
-static bool expireKey(db *d, itemKey *k, walk *w) {
-    robj *o = objectOf(d, k);
-    if (!o || objectIsExpired(o, w->now_ms) || isHidden(d, k->hash)) return true;
-    uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
+/* Removes expired fields of a hash. Returns what is the value of its key now; NULL: it has no more
+ * fields with a TTL. */
+static robj *removeFields(db *d, unsigned index, robj *o, const hashExpired *expired) {
+    hotCheck(expired->count > 0);
+    hotCheck(expired->count <= hashLength(o));
+    const itemKey *k = walked->keys[index];
+    slice key = sliceMake(k->bytes, k->len);
+    uint64_t hash = k->hash;
+    d->in->stats.expired_fields += expired->count;
+    beforeChange(d, hash, o);
+    itemsExpiring(d, key, o, expired->fields, expired->count);
+    hashRemoveExpired(o, expired);
+    (void)itemsExpired(d, key, hash);
+    return objectAgain(d, index);
+}
+
+/* Removes expired fields or members of key number `index` of the walk. False if the time is up; the
+ * scan continues there next time. */
+static bool expireKey(db *d, unsigned index, walk *w) {
+    robj *o = objectAgain(d, index);
+    uint64_t hash = o ? walked->keys[index]->hash : 0;
+    if (!o || objectIsExpired(o, w->now_ms) || isHidden(d, hash)) return true;
+    uint64_t cursor = d->field_key == hash ? d->field_cursor : 0, looked = 0;
     uint64_t dead_before = w->expired;
     d->field_key = 0;
     w->keys++;
-    if (objectType(o) != TYPE_HASH) return expireMembers(d, k, o, w);
+    if (objectType(o) != TYPE_HASH) return expireMembers(d, index, o, w);
     do {
         hashExpired expired;
         cursor = hashFindExpired(o, cursor, w->now_ms, &expired);
@@ -190,31 +249,38 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
         if (expired.count && w->expired == dead_before) w->stale_keys++;
         w->expired += expired.count;
         looked += expired.visited + 1;
-        if (expired.count && removeFields(d, k, o, &expired)) break;
+        if (expired.count) o = removeFields(d, index, o, &expired);
+        if (!o || objectType(o) != TYPE_HASH) return true;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;
         if (!timeIsOver(w)) continue;
-        d->field_key = k->hash;
+        d->field_key = hash;
         d->field_cursor = cursor;
         return false;
     } while (cursor);
-    (void)objectOf(d, k); /* drops the name if no field with a TTL is left */
     return true;
+}
+
+/* Visits some names. False if the time is up. */
+static bool expireBatch(db *d, batch *b, walk *w) {
+    unsigned i = 0;
+    if (d->field_key) {
+        while (i < b->count && b->keys[i]->hash != d->field_key) i++;
+        if (i == b->count) i = 0;
+    }
+    b->below = walked;
+    walked = b;
+    while (i < b->count && expireKey(d, i, w)) i++;
+    walked = b->below;
+    return i == b->count;
 }
 
 static bool expireItems(db *d, walk *w) {
     uint64_t begun = d->items_cursor;
     do {
-        batch b = {.count = 0};
+        batch b = {.of = d};
         uint64_t next = hashtableScan(&d->items, &items_type, d->items_cursor, collect, &b);
-        unsigned i = 0;
-        if (d->field_key) {
-            while (i < b.count && b.keys[i]->hash != d->field_key) i++;
-            if (i == b.count) i = 0;
-        }
-        for (; i < b.count; i++) {
-            if (!expireKey(d, b.keys[i], w)) return false;
-        }
+        if (!expireBatch(d, &b, w)) return false;
         d->items_cursor = next;
         if (!next) {
             if (!begun) return true;

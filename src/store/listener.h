@@ -26,9 +26,13 @@ typedef struct storeListener {
     /* An expired key was found and removed. */
     void (*expired)(db *d, slice key);
     /* Fields of a hash, or members of a set or sorted set, have expired and are about to be
-     * removed; `emptied`: together with the key. */
-    void (*items_expired)(db *d, slice key, valueType type, const slice *items, unsigned count,
-                          bool emptied);
+     * removed. Must not change the store. */
+    void (*items_expiring)(db *d, slice key, valueType type, const slice *items, unsigned count);
+    /* They have been removed. A value that is empty now is still in its place, and is removed next,
+     * unless this call has changed it. */
+    void (*items_expired)(db *d, slice key, valueType type);
+    /* The end of that; `key_removed`: the empty value was removed, and its key with it. */
+    void (*items_ended)(db *d, slice key, bool key_removed);
     /* The first member of a set or sorted set in the life of the process gets a TTL. */
     void (*member_timed)(void);
     /* storeEvictOne() has removed a key. */
@@ -49,6 +53,10 @@ void storeTimeRemovals(bool on);
 void storeSetNotes(bool added, bool missed);
 /* Whether it hears of removals, before each of them; not of those by dbFlush(). */
 void storeTellRemovals(bool on);
+/* From now on what the listener is told of without a command may change any key (a callback of a
+ * module): removals by expiry keep no pointer to an object over that. */
+void storeExpectChanges(void);
+bool storeExpectsChanges(void);
 void storeSetListener(keyspace *k, const storeListener *listener);
 
 #endif

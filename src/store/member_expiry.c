@@ -104,18 +104,21 @@ bool membersRemoveExpired(db *d, slice key, uint64_t hash, robj *o, const slice 
     check(count > 0);
     check(count <= memberTimesCount(times));
     beforeChange(d, hash, o);
-    uint64_t hidden = memberTimesHidden(times);
-    bool emptied = typeOf(o)->length(o) + hidden == count;
     d->in->stats.expired_members += count;
-    if (d->in->listener)
-        d->in->listener->items_expired(d, key, objectType(o), members, count, emptied);
+    itemsExpiring(d, key, o, members, count);
     for (unsigned i = 0; i < count; i++) {
         if (memberTimesHidden(times) == 0) (void)ops->hide(o, members[i]); /* its score is lost */
         memberTimesRemoveFirst(times);
     }
     ops->settle(o);
-    if (emptied) dbRemoveEmptied(d, key, hash);
-    return emptied;
+    return itemsExpired(d, key, hash);
+}
+
+/* What has members with TTLs now. */
+static robj *timedValue(const db *d, slice key, uint64_t hash) {
+    robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
+    if (!o || (objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET)) return NULL;
+    return membersTimes(o) ? o : NULL;
 }
 
 bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
@@ -131,7 +134,8 @@ bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
     }
     do {
         if (membersRemoveExpired(d, key, hash, o, members, count)) return true;
-        count = membersFindExpired(o, look.bits >> 1, members);
+        o = timedValue(d, key, hash);
+        count = o ? membersFindExpired(o, look.bits >> 1, members) : 0;
     } while (count);
     return true;
 }

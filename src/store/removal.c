@@ -19,6 +19,13 @@ void storeTellRemovals(bool on) {
     setTells();
 }
 
+void storeExpectChanges(void) {
+    hotCheck(threadIsMain());
+    storeNow.expects_changes = true;
+}
+
+bool storeExpectsChanges(void) { return storeNow.expects_changes; }
+
 void removalSetUnlinks(bool on) {
     storeNow.unlinks_values = on;
     setTells();

@@ -8,7 +8,10 @@
  *
  * The debugger stops before each word, until `continue`. An argument of the load makes the engine
  * refuse: `none` has no debugger, `fails` cannot enable it. STEPS.CALLS replies how often the
- * debugger was enabled, disabled, started and ended in this process. */
+ * debugger was enabled, disabled, started and ended in this process. A number is the version of the
+ * engine's table. STEPS.RESETS replies which resets there were since the last call: the use (e, f;
+ * - without one), and 1 if asynchronous. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,10 +138,33 @@ static size_t overhead(ValkeyModuleCtx *ctx, ValkeyModuleScriptingEngineCompiled
     return 0;
 }
 
+static char resets[256];
+
+static void noteReset(char use, int async) {
+    size_t len = strlen(resets);
+    snprintf(resets + len, sizeof(resets) - len, "%s%c%d", len ? " " : "", use, async);
+}
+
+static int resetsCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithCString(ctx, resets);
+    resets[0] = 0;
+    return VALKEYMODULE_OK;
+}
+
 static ValkeyModuleScriptingEngineCallableLazyEnvReset *reset(
     ValkeyModuleCtx *ctx, ValkeyModuleScriptingEngineCtx *engine,
     ValkeyModuleScriptingEngineSubsystemType type, int async) {
-    (void)ctx, (void)engine, (void)type, (void)async;
+    (void)ctx, (void)engine;
+    noteReset(type == VMSE_EVAL ? 'e' : 'f', async);
+    return NULL;
+}
+
+/* That of versions 1 and 2. */
+static ValkeyModuleScriptingEngineCallableLazyEnvReset *resetBefore(
+    ValkeyModuleCtx *ctx, ValkeyModuleScriptingEngineCtx *engine, int async) {
+    (void)ctx, (void)engine;
+    noteReset('-', async);
     return NULL;
 }
 
@@ -147,7 +173,9 @@ static ValkeyModuleScriptingEngineMemoryInfo memory(ValkeyModuleCtx *ctx,
                                                     ValkeyModuleScriptingEngineSubsystemType type) {
     (void)ctx, (void)engine, (void)type;
     return (ValkeyModuleScriptingEngineMemoryInfo){
-        .version = VALKEYMODULE_SCRIPTING_ENGINE_ABI_MEMORY_INFO_VERSION};
+        .version = VALKEYMODULE_SCRIPTING_ENGINE_ABI_MEMORY_INFO_VERSION,
+        .used_memory = 77,
+        .engine_memory_overhead = 33};
 }
 
 /* ------------------------------------------------------------------ the debugger */
@@ -259,7 +287,11 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     if (!strcmp(how, "null"))
         methods.debugger_enable = NULL, methods.debugger_disable = NULL,
         methods.debugger_start = NULL, methods.debugger_end = NULL;
-    if (ValkeyModule_CreateCommand(ctx, "steps.calls", calls, "", 0, 0, 0) == VALKEYMODULE_ERR)
+    if (how[0] >= '0' && how[0] <= '9') methods.version = (uint64_t)atoi(how);
+    if (methods.version < 3)
+        methods.reset_env = (ValkeyModuleScriptingEngineResetEnvFunc)(void *)resetBefore;
+    if (ValkeyModule_CreateCommand(ctx, "steps.calls", calls, "", 0, 0, 0) == VALKEYMODULE_ERR ||
+        ValkeyModule_CreateCommand(ctx, "steps.resets", resetsCommand, "", 0, 0, 0))
         return VALKEYMODULE_ERR;
     return ValkeyModule_RegisterScriptingEngine(ctx, "STEPS", NULL, &methods);
 }

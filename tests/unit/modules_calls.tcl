@@ -208,6 +208,57 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         next_match $s {{del jobs} {set z 1} multi {unlink z} {rpush jobs removed:z} {rpush jobs evicted:z} exec}
         r config set maxmemory 0
     }
+
+    test {jobs of a hash whose last field expires are in one unit with the field and the key} {
+        r calls.jobs 0
+        r flushall
+        r debug set-active-expire 1
+        set s [dict get [replica_sync] socket]
+        r calls.jobs 1
+        r hset h f 1
+        r hpexpire h 1 fields 1 f
+        wait_for_condition 250 20 {[r lrange jobs 0 -1] eq {hexpired:h removed:h del:h}}
+        next_match $s {{select 0} {hset h f 1} {hpexpireat h *}}
+        next_match $s {multi {hdel h f} {unlink h} {rpush jobs hexpired:h} {rpush jobs removed:h} {rpush jobs del:h} exec}
+    }
+
+    test {what a listener replicates about a removed key precedes the command, in whatever form} {
+        r calls.jobs 0
+        r flushall
+        set s [dict get [replica_sync] socket]
+        r sadd s m
+        r calls.jobs 2
+        r spop s 2
+        next_match $s {{select 0} {sadd s m} multi {rpush direct removed:s} {rpush direct del:s} {unlink s} exec}
+        r calls.jobs 0
+    }
+
+    # Several in each step of the walk: what it is going to visit is deleted meanwhile.
+    foreach {kind set expire} {
+        keys {set $key v} {pexpire $key 1}
+        hashes {hset $key f v g v} {hpexpire $key 1 fields 1 f}
+        members {sadd $key f g} {spexpire $key 1 members 1 f}
+    } {
+        test "a job may delete all keys while $kind expire" {
+            set kept [r config get lazyfree-lazy-expire]
+            foreach lazy {yes no} {
+                r config set lazyfree-lazy-expire $lazy
+                r debug set-active-expire 0
+                for {set i 0} {$i < 300} {incr i} {
+                    set key $kind:$i
+                    r {*}[subst $set]
+                    r {*}[subst $expire]
+                }
+                r set stays v
+                r debug sleep 0.002
+                r calls.deletes 1
+                r debug set-active-expire 1
+                wait_for_condition 250 20 {[r dbsize] == 0}
+                r calls.deletes 0
+            }
+            r config set {*}$kept
+        }
+    }
 }
 
 start_server {overrides {enable-module-command yes cluster-enabled yes cluster-allow-replica-migration no}} {
@@ -220,5 +271,20 @@ start_server {overrides {enable-module-command yes cluster-enabled yes cluster-a
         assert_error {ERR Script attempted to access keys that do not hash to the same slot*} \
             {r calls.run E eval "#!lua\n$script" 1 a}
         assert_equal 1 [r calls.run E eval "#!lua flags=allow-cross-slot-keys\n$script" 1 a]
+    }
+}
+
+start_cluster {2 0 {tags {cluster} overrides {enable-module-command yes}}} {
+    r module load [file normalize build/modules/calls.so]
+
+    test {calls outside of commands on a key of another node get the error, as Valkey gives it} {
+        for {set i 0} {[cluster_owner_of [r cluster keyslot key$i]] != 1} {incr i} {}
+        for {set k 0} {[cluster_owner_of [r cluster keyslot key$k]] != 0} {incr k} {}
+        foreach {key result} [list key$i {none 1} key$k {reply 0}] {
+            r calls.later $key
+            wait_for_condition 250 20 {[llength [r calls.seen]] == 9}
+            foreach {where reply error} [r calls.seen] {assert_equal $result [list $reply $error]}
+        }
+        assert_error {ERR Attempted to access a non local key in a cluster node} {r calls.run E incr key$i}
     }
 }

@@ -137,3 +137,35 @@ start_server {tags {tls:skip} overrides {enable-module-command yes save {} appen
         assert_equal OK [r script debug no]
     }
 }
+
+start_server {overrides {enable-module-command yes}} {
+    set module [file normalize build/modules/debugged_engine.so]
+
+    proc flushes {} {
+        foreach what {script function} {foreach how {sync async} {r $what flush $how}}
+        return [r steps.resets]
+    }
+
+    test {an engine is asked once for its memory, and is reset by each FLUSH, with its use and ASYNC} {
+        r module load $module
+        assert_match "*name=STEPS,module=steps,abi_version=4,used_memory=77,memory_overhead=33*" [r info scriptingengines]
+        assert_match "*engines_total_memory_overhead:33*" [r info scriptingengines]
+        assert_equal {e0 e1 f0 f1} [flushes]
+        r eval "#!steps\ncall" 0
+        assert_equal {e0 e1 f0 f1} [flushes]
+        r module unload steps
+    }
+
+    test {engines with tables of other versions: resets, and lines of the log} {
+        r module load $module 2
+        assert_equal {-0 -1} [flushes]
+        assert_error {ERR The scripting engine 'STEPS' does not support interactive script debugging} {r script debug sync steps}
+        log_has {Scripting engine 'STEPS' uses ABI version '2', which does not support debugger API}
+        r module unload steps
+        r module load $module 3
+        assert_equal {e0 e1 f0 f1} [flushes]
+        r module unload steps
+        assert_error ERR* {r module load $module 5}
+        log_has {The engine implementation version is greater than what this server supports. Server ABI Version: 4, Engine ABI version: 5}
+    }
+}

@@ -35,6 +35,14 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal {script script} [lmap entry [r acl log] {dict get $entry context}]
     }
 
+    test {the error of a command is counted once, although the engine replies it} {
+        r rpush list v
+        r config resetstat
+        assert_error WRONGTYPE* {r eval "#!steps\nGET KEY1" 1 list}
+        assert_match "*errorstat_WRONGTYPE:count=1\r\n*" "[r info errorstats]\r\n"
+        r del list
+    }
+
     test {FUNCTION LOAD, FCALL, LIST, STATS, DUMP and RESTORE} {
         assert_equal lib [r function load "#!steps name=lib\nfunction put\nSET KEY1 ARG1\nfunction take\nGET KEY1"]
         assert_equal OK [r fcall put 1 key w]

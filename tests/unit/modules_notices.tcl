@@ -68,7 +68,7 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         stream_matches $s {MULTI {INCR wrote:new} {INCR wrote:hset} {INCR wrote:hexpire} {HSETEX h *} EXEC}
         stream_matches $s {MULTI {INCR wrote:expired} {UNLINK t} {INCR wrote:keymiss} {exists t} EXEC}
         r debug set-active-expire 1
-        stream_matches $s {MULTI {INCR wrote:hexpired} {INCR wrote:del} {HDEL h f} EXEC}
+        stream_matches $s {MULTI {HDEL h f} {INCR wrote:hexpired} {UNLINK h} {INCR wrote:del} EXEC}
         r notices.write evicted
         r config set maxmemory-policy volatile-random
         r config set maxmemory 1

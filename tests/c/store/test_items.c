@@ -124,16 +124,25 @@ static void historiesMatchTheModel(void **state) {
 
 static struct { uint64_t fields, emptied; } told;
 
-static void tellFields(db *d, slice key, valueType type, const slice *fields, unsigned count,
-                       bool emptied) {
+static void tellFields(db *d, slice key, valueType type, const slice *fields, unsigned count) {
     assert_int_equal(type, TYPE_HASH);
     assert_non_null(dbPeek(d, key, storeHash(key)));
     for (unsigned i = 0; i < count; i++) assert_true(fields[i].len > 5);
     told.fields += count;
-    told.emptied += emptied;
 }
 
-static const storeListener listener = {.items_expired = tellFields};
+static void tellGone(db *d, slice key, valueType type) {
+    assert_int_equal(type, TYPE_HASH);
+    assert_non_null(dbPeek(d, key, storeHash(key)));
+}
+
+static void tellEnd(db *d, slice key, bool key_removed) {
+    if (key_removed) assert_null(dbPeek(d, key, storeHash(key)));
+    told.emptied += key_removed;
+}
+
+static const storeListener listener = {
+    .items_expiring = tellFields, .items_expired = tellGone, .items_ended = tellEnd};
 
 /* Fields 0 to before `count` get the time; one more has none if `stays`. */
 static void put(db *d, slice key, uint64_t count, int64_t time_ms, bool stays) {

@@ -48,8 +48,7 @@ static uint64_t countOf(bool with_expired) {
     return count;
 }
 
-static void tellItems(db *d, slice key, valueType type, const slice *items, unsigned count,
-                      bool emptied) {
+static void tellItems(db *d, slice key, valueType type, const slice *items, unsigned count) {
     assert_int_equal(type, scored ? TYPE_ZSET : TYPE_SET);
     assert_true(sliceEqual(key, keyOf()));
     assert_non_null(dbPeek(d, key, storeHash(key)));
@@ -61,10 +60,20 @@ static void tellItems(db *d, slice key, valueType type, const slice *items, unsi
         model[i].time_ms = MEMBER_MISSING;
     }
     removed_by_store += count;
-    assert_int_equal(emptied, countOf(true) == 0);
 }
 
-static const storeListener listener = {.items_expired = tellItems};
+static void tellGone(db *d, slice key, valueType type) {
+    assert_int_equal(type, scored ? TYPE_ZSET : TYPE_SET);
+    assert_non_null(dbPeek(d, key, storeHash(key)));
+}
+
+static void tellEnd(db *d, slice key, bool key_removed) {
+    assert_int_equal(key_removed, countOf(true) == 0);
+    assert_true(!dbPeek(d, key, storeHash(key)) == key_removed);
+}
+
+static const storeListener listener = {
+    .items_expiring = tellItems, .items_expired = tellGone, .items_ended = tellEnd};
 
 /* ------------------------------------------------------------------ inspection */
 
