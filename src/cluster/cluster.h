@@ -20,5 +20,8 @@ int clusterDatabases(void);
 bool clusterIsReplica(void);
 /* To be called when the dataset has been loaded at the start. */
 void clusterAfterLoad(void);
+/* The process ends, nothing refuses any more: for SHUTDOWN FAILOVER adds an order to a replica to
+ * the stream, which is to be sent before the exit. `flags` are those of engine/hooks.h. */
+void clusterAtExit(uint32_t flags);
 
 #endif

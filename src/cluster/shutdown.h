@@ -6,7 +6,7 @@
 
 #include "engine/hooks.h"
 
-/* Implements on_shutdown: SHUTDOWN SAFE and FAILOVER. */
+/* Implements on_shutdown: SHUTDOWN SAFE. */
 status clusterBeforeShutdown(uint32_t flags, reason *why);
 
 #endif

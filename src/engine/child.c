@@ -9,6 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,10 +87,14 @@ static uint64_t copiedBytes(void) {
     return at ? strtoull(at + sizeof(label) - 1, NULL, 10) * 1024 : 0;
 }
 
-/* If the parent has ended the report is dropped; the job decides whether the child continues. */
+/* Ends the child if nobody reads its reports any more: the server has ended. What the child writes
+ * is of no use, and may be older than what the next process has written under the same name. */
 static void report(uint32_t what, slice bytes) {
     status st = messagePipeSend(&child.reports, what, bytes);
     check(st != ERR_LIMIT);
+    if (st == OK) return;
+    logWarning("The server has ended: its child ends, too, and replaces no file");
+    _exit(1);
 }
 
 void childReport(uint32_t what, slice bytes) { report(what + MESSAGES_OWN, bytes); }
@@ -109,7 +116,25 @@ void childReportProgress(uint64_t done, uint64_t total) {
     reportProgressNow(done, total);
 }
 
-static void beginInChild(void) {
+void childConfirmParent(void) {
+    if (child.job.kind != CHILD_NONE && child.pid == 0 && !child.stop_here)
+        reportProgressNow(child.progress.done, child.progress.total);
+}
+
+/* The kernel ends the child together with the server, also if it is not about to report. A module's
+ * child is its own affair. */
+static void endWithParent(pid_t parent) {
+#ifdef __linux__
+    if (child.job.kind == CHILD_MODULE) return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* without it the next report ends the child */
+    if (getppid() != parent) _exit(1);
+#else
+    (void)parent;
+#endif
+}
+
+static void beginInChild(pid_t parent) {
+    endWithParent(parent);
     prepareChild();
     messagePipeKeepWriting(&child.reports);
     hooksChildEvent(CHILD_IN_CHILD, (int)child.job.kind, 0, 0);
@@ -204,10 +229,11 @@ static status forkFor(const childJob *job, bool *in_child, reason *why) {
     child.progress = (childProgress){0};
     child.next_report_us = 0;
     int64_t began_us = clockMonoUs();
+    pid_t parent = getpid();
     child.pid = fork();
     *in_child = child.pid == 0;
     if (*in_child) {
-        beginInChild();
+        beginInChild(parent);
         return OK;
     }
     if (child.pid < 0) {

@@ -70,12 +70,14 @@ uint64_t childLastCopied(childKind kind);
 /* Progress of the current child, or of the last one. */
 childProgress childProgressNow(void);
 
-/* In the child: sends a message to the parent's on_message(). It is not an error if the parent has
- * ended. */
+/* In the child: sends a message to the parent's on_message(). If the parent has ended the child
+ * exits. */
 void childReport(uint32_t what, slice bytes);
 /* In the child: updates the parent's childProgressNow(). May be called often; about four reports
  * per second are sent. */
 void childReportProgress(uint64_t done, uint64_t total);
+/* Before a file is replaced: a child whose parent has ended exits here. No effect in the parent. */
+void childConfirmParent(void);
 
 /* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at
  * once. on_child gets CHILD_BEFORE_FORK and CHILD_IN_PARENT. ERR_EXISTS: there is a child

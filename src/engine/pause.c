@@ -107,26 +107,38 @@ const char *pauseReasonName(void) {
     return reason < 0 ? "none" : names[reason];
 }
 
+/* True if the remaining pauses hold the request, too. To admit it again would ask the other gates
+ * before this one, and the role may have changed: a held write would be refused. */
+static bool staysHeld(const session *s) {
+    return (s->flags & SESSION_HELD_WRITE && pause.scope >= PAUSE_WRITES) ||
+           (s->flags & SESSION_HELD_READ && pause.scope == PAUSE_ALL);
+}
+
 session *pauseNextReleased(void) {
     if (likely(!pause.released)) return NULL;
     /* In a nested turn a script is being executed, which would refuse what was accepted before
      * it. */
     if (engineHot.current) return NULL;
-    listNode *first = listFirst(heldList());
-    if (!first) {
-        pause.released = 0;
-        return NULL;
+    listNode *first;
+    while (pause.released && (first = listFirst(heldList()))) {
+        pause.released--; /* those that are held again are after the last of them */
+        session *s = LIST_OWNER(first, session, held);
+        if (staysHeld(s)) {
+            listRemove(heldList(), first);
+            listAppend(heldList(), first);
+            continue;
+        }
+        pauseForget(s);
+        return s;
     }
-    pause.released--; /* those that are held again are behind the last of them */
-    session *s = LIST_OWNER(first, session, held);
-    pauseForget(s);
-    return s;
+    pause.released = 0;
+    return NULL;
 }
 
 void pauseForget(session *s) {
     if (!listHas(&s->held)) return;
     listRemove(heldList(), &s->held);
-    s->flags &= ~SESSION_PAUSED;
+    s->flags &= ~(SESSION_PAUSED | SESSION_HELD_WRITE | SESSION_HELD_READ);
 }
 
 /* ------------------------------------------------------------------ the gate */
@@ -147,9 +159,11 @@ gateVerdict pauseHold(session *s) {
 static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;
-    /* The stream of the primary waits as a whole, for CLIENT PAUSE and the disk alone. */
+    /* The stream of the primary waits as a whole, for CLIENT PAUSE, for the disk, and for a
+     * shutdown, until the replicas of this server have what was applied. */
     if (c->origin == ORIGIN_PRIMARY) {
-        bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_AOF);
+        bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_AOF) ||
+                     pauseIsFor(PAUSE_FOR_SHUTDOWN);
         return waits ? pauseHold(s) : GATE_PASS;
     }
     /* What is imported is passed on to the replicas, which are to catch up. */
@@ -159,8 +173,10 @@ static gateVerdict hold(ctx *c) {
         return waits ? pauseHold(s) : GATE_PASS;
     }
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
-    if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
+    bool writes = mayWrite(c);
+    if (pause.scope != PAUSE_ALL && !writes) return GATE_PASS;
     if (pause.scope == PAUSE_SOME && !pause.selects(c)) return GATE_PASS;
+    s->flags |= writes ? SESSION_HELD_WRITE : SESSION_HELD_READ;
     return pauseHold(s);
 }
 

@@ -71,6 +71,9 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_ASKING SESSION_BIT(32)       /* ASKING: of a slot that is being imported */
 #define SESSION_PENDING_LATER SESSION_BIT(34) /* is in the list of those that are written later */
 #define SESSION_EVER_AUTHENTICATED SESSION_BIT(35) /* since the connection began; for modules */
+/* Paused by a scope that holds writes, or by one that holds all requests: pause.c. */
+#define SESSION_HELD_WRITE SESSION_BIT(36)
+#define SESSION_HELD_READ SESSION_BIT(37)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells

@@ -130,6 +130,13 @@ conn *netOutgoingConn(session *s);
  * sent by this process from then on; the caller closes it. -1: it uses TLS, has failed, or does not
  * take what is pending. */
 int netLendToChild(session *s);
+/* The process is about to end, and the I/O threads are parked. Writes what the connection takes of
+ * the session's output; if it takes nothing, waits for up to `wait_ms` first. False: it takes
+ * nothing. */
+bool netSendNow(session *s, int wait_ms);
+/* Nothing more follows. What was received is read and dropped: otherwise the system could reset the
+ * connection, and lose what was sent. */
+void netSendEnd(session *s);
 /* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
 size_t netOutgoingWaiting(session *s);
 /* A turn reads at most so many bytes of a connection. */

@@ -291,6 +291,7 @@ status rdbSaveTo(const rdbSaveJob *job, reason *why) {
     status st = fileWriterOpen(&to.file, job->temporary, job->syncs ? SYNC_BYTES : 0, why);
     if (st != OK) return st;
     st = saveAll(job, &to.sink, why);
+    if (job->in_child) childConfirmParent();
     if (st == OK) return fileWriterPublish(&to.file, job->name, why);
     fileWriterAbort(&to.file);
     return st;

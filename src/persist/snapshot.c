@@ -246,6 +246,12 @@ status syncSaveInline(const syncContent *content, reason *why) {
 blob *syncTakeInline(void) { return inlineSaveTake(); }
 bool syncInlineIsPressed(void) { return inlineSaveIsPressed(); }
 
+void syncStop(void) {
+    hotCheck(threadIsMain());
+    if (snapshot.running) snapshot.cancelled = true;
+    childKill();
+}
+
 const char *syncFile(void) { return persistConf.dbfilename; }
 
 bool syncFileIsUnwanted(void) {

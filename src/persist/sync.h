@@ -49,6 +49,9 @@ blob *syncTakeInline(void);
 /* True while too much is put aside because bytes are not taken: the slowest replicas are to be
  * disconnected. */
 bool syncInlineIsPressed(void);
+/* Stops the child of one of these, which is no longer wanted: it does not count as a failed save.
+ * on_child is called before this returns. */
+void syncStop(void);
 /* The path of the snapshot file; borrowed. */
 const char *syncFile(void);
 /* True if the file that was made or received for a replication is to be removed again:

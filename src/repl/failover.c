@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "repl/failover_state.h"
@@ -18,6 +20,7 @@
 #include "store/store.h"
 
 static replFailover failover;
+static bool has_asked; /* the replicas for acknowledgements, since writes are paused */
 
 const char *failoverStateName(void) {
     hotCheck(failover.state <= FAILOVER_IN_PROGRESS);
@@ -39,12 +42,35 @@ static void envPromote(void *arg) {
     replicaPromote();
 }
 
+/* In each turn: what a replica has acknowledged in the last one counts at once. */
+static void advance(void) {
+    if (!engineHot.current && failover.state != FAILOVER_NONE)
+        failoverAdvance(&failover, clockMonoMs());
+}
+
+static const stageJob turn_stages[] = {{STAGE_AFTER_SLEEP, advance}, {0, NULL}};
+static const feature turns = {.name = "failover", .stages = turn_stages};
+
+static void advanceInTurns(bool on) {
+    static bool is_on;
+    if (on == is_on) return;
+    is_on = on;
+    if (on) {
+        hooksAddFeature(&turns);
+        engineStayAwake();
+    } else {
+        hooksRemoveFeature(&turns);
+    }
+}
+
 static void envChanged(void *arg, failoverState state) {
     hotCheck(state == failover.state);
     (void)arg;
     replPrimary *p = replicasThis();
     p->is_failing_over = state != FAILOVER_NONE;
     replHoldStream(p->is_failing_over);
+    advanceInTurns(p->is_failing_over);
+    has_asked = false;
     if (state == FAILOVER_NONE) {
         pauseEnd(PAUSE_FOR_FAILOVER);
     } else {
@@ -75,9 +101,7 @@ static const replPeer *findReplica(slice host, int64_t port) {
     return found;
 }
 
-static bool hasEverything(const replPeer *peer) {
-    return peer->state == PEER_ONLINE && peer->acked == replicasThis()->stream->history.offset;
-}
+static bool hasEverything(const replPeer *peer) { return primaryHasRead(replicasThis(), peer); }
 
 /* A named target, which is in `host` and `port`. */
 static failoverTarget checkNamed(slice host, int64_t port) {
@@ -87,8 +111,7 @@ static failoverTarget checkNamed(slice host, int64_t port) {
     return hasEverything(peer) ? FAILOVER_TARGET_SYNCED : FAILOVER_TARGET_BEHIND;
 }
 
-static failoverTarget envFind(void *arg, str *host, int64_t *port) {
-    (void)arg;
+static failoverTarget find(str *host, int64_t *port) {
     const replPrimary *p = replicasThis();
     if (host->len) return checkNamed(strSlice(host), *port);
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
@@ -98,6 +121,16 @@ static failoverTarget envFind(void *arg, str *host, int64_t *port) {
         return FAILOVER_TARGET_SYNCED;
     }
     return p->peers.count ? FAILOVER_TARGET_BEHIND : FAILOVER_TARGET_GONE;
+}
+
+static failoverTarget envFind(void *arg, str *host, int64_t *port) {
+    (void)arg;
+    failoverTarget target = find(host, port);
+    if (target == FAILOVER_TARGET_BEHIND && !has_asked) {
+        primaryAskTwice(replicasThis());
+        has_asked = true;
+    }
+    return target;
 }
 
 static const failoverEnv env = {

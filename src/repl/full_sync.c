@@ -284,7 +284,7 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
 void fullSyncStop(replPrimary *p) {
     (void)p; /* there is one per server */
     closePipe();
-    childKill();
+    syncStop();
 }
 
 void fullSyncChildEvent(childEvent e, int kind, int exit_code, int signal_number) {

@@ -157,12 +157,31 @@ static void feedPeer(replPrimary *p, replPeer *peer) {
     }
 }
 
+static void askForAcks(replPrimary *p, const slice *request) {
+    int64_t begin = p->stream->history.offset;
+    if (begin != p->asks_end) p->asks_begin = begin;
+    primaryAppend(p, request, 1);
+    p->asks_end = p->stream->history.offset;
+}
+
+int64_t primaryDataEnd(const replPrimary *p) {
+    int64_t end = p->stream->history.offset;
+    return end == p->asks_end ? p->asks_begin : end;
+}
+
+bool primaryHasRead(const replPrimary *p, const replPeer *peer) {
+    int64_t end = p->stream->history.offset;
+    if (peer->state != PEER_ONLINE) return false;
+    return peer->acked == end ||
+           (end == p->asked_twice_end && peer->acked >= end - (int64_t)GETACK.len);
+}
+
 static void tellAckMode(replPrimary *p) {
     bool turns = p->settings.turn_acks;
     p->tells_ack_mode = false;
     if (p->is_replica || !p->peers.count || (!turns && !p->told_turn_acks)) return;
     p->told_turn_acks = turns;
-    primaryAppend(p, turns ? &GETACK_TURN : &GETACK_TICK, 1);
+    askForAcks(p, turns ? &GETACK_TURN : &GETACK_TICK);
 }
 
 void primaryFeed(replPrimary *p) {
@@ -171,7 +190,15 @@ void primaryFeed(replPrimary *p) {
         bool wants = p->wants_acks;
         p->wants_acks = false;
         if (p->tells_ack_mode) tellAckMode(p);
-        if (wants && !p->is_replica && p->peers.count) primaryAppend(p, &GETACK, 1);
+        if (wants && !p->is_replica && p->peers.count) askForAcks(p, &GETACK);
+    }
+    if (unlikely(p->asks_twice)) {
+        p->asks_twice = false;
+        if (!p->is_replica) {
+            askForAcks(p, &GETACK);
+            askForAcks(p, &GETACK);
+            p->asked_twice_end = p->asks_end;
+        }
     }
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *peer = peerOf(n);
@@ -181,6 +208,8 @@ void primaryFeed(replPrimary *p) {
 }
 
 void primaryWantAcks(replPrimary *p) { p->wants_acks = p->peers.count > 0; }
+
+void primaryAskTwice(replPrimary *p) { p->asks_twice = p->peers.count > 0; }
 
 void primaryDropAll(replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
@@ -192,6 +221,7 @@ void primaryDropAll(replPrimary *p) {
 
 void primaryRestartStream(replPrimary *p) {
     primaryDropAll(p);
+    p->asks_begin = p->asks_end = p->asked_twice_end = 0; /* offsets of another stream */
     if (!p->stream->has_backlog) return;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
         backlogClose(&p->stream->backlog, &peerOf(n)->at);

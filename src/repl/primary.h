@@ -190,6 +190,10 @@ struct replPrimary {
     int64_t without_replicas_ms; /* since when; 0: there are some, or no backlog */
     int64_t pinged_ms;
     bool wants_acks; /* a GETACK is to be added in this turn */
+    bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
+    /* The last requests for acknowledgements in the stream, which hold no data; the end of the last
+     * two that were added together. */
+    int64_t asks_begin, asks_end, asked_twice_end;
     /* How often replicas acknowledge is to be added in this turn; they know that it is each
      * turn. */
     bool tells_ack_mode, told_turn_acks;
@@ -227,6 +231,14 @@ void primarySelect(replPrimary *p, int db_id);
 void primaryFeed(replPrimary *p);
 /* Adds REPLCONF GETACK in primaryFeed(). No effect without replicas. */
 void primaryWantAcks(replPrimary *p);
+/* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
+ * replicas reply with the offset before each: who replies to the second one has read both. */
+void primaryAskTwice(replPrimary *p);
+/* True if the online replica has applied the stream to its end. */
+bool primaryHasRead(const replPrimary *p, const replPeer *peer);
+/* The end of the stream without the requests for acknowledgements at its end: a replica that has
+ * acknowledged this offset lacks nothing. */
+int64_t primaryDataEnd(const replPrimary *p);
 /* The stream continues as another one (the dataset was replaced by that of a primary, or a
  * promotion): the replicas are closed and synchronise again. The backlog, if any, is emptied and
  * begins after history.offset. */

@@ -19,6 +19,7 @@
 #include "engine/reply.h"
 #include "engine/server_event.h"
 #include "engine/stream.h"
+#include "engine/timer.h"
 #include "io/net_addr.h"
 #include "io/resolve.h"
 #include "net/net.h"
@@ -53,6 +54,9 @@ static struct {
     /* REPLCONF GETACK TURN: what the primary was told last. */
     bool acks_turns;
     int64_t told_offset, told_fsynced;
+    bool owes_ack;          /* REPLCONF GETACK was among what this turn has run */
+    int64_t quiet_offset;   /* acknowledged last when the stream was silent */
+    engineTimer quiet;      /* set while something may have to be acknowledged */
     uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
     int turns_put_off;      /* that were not acknowledged as more was to come */
     bool had_keys;          /* when the last transfer began */
@@ -381,16 +385,50 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
 
 /* ------------------------------------------------------------------ the stream */
 
+/* A stream that is silent for so long is acknowledged, not only once per second: the primary may
+ * wait for that. At most one timer and one acknowledgement per period. */
+enum { QUIET_MS = 10 };
+
+static void acknowledgeNow(void) {
+    replica.quiet_offset = replThis()->history.offset;
+    linkAcknowledge(&replica.link, replica.quiet_offset, clockMonoMs());
+}
+
+static void isQuiet(engineTimer *t);
+
+static void awaitQuiet(int64_t ms) {
+    replica.quiet.due = isQuiet;
+    timerSet(&replica.quiet, clockWallMs() + ms);
+}
+
+static void isQuiet(engineTimer *t) {
+    (void)t;
+    if (!replica.stream || replica.quiet_offset == replThis()->history.offset) return;
+    int64_t silent_ms = clockWallMs() - replica.stream->active_ms;
+    if (silent_ms >= 0 && silent_ms < QUIET_MS) {
+        awaitQuiet(QUIET_MS - silent_ms);
+    } else if (!engineHot.current) {
+        acknowledgeNow();
+    }
+}
+
 static void applied(session *s, int db_id, const slice *spans, int count) {
     (void)s, (void)db_id;        /* own replicas get all of this stream, and nothing in between */
     if (!replica.stream) return; /* the rest of a batch whose stream was given up */
     primaryAppend(replicasThis(), spans, count);
+    if (unlikely(!replica.quiet.index)) awaitQuiet(QUIET_MS);
 }
 
 void replicaAcknowledge(const ctx *c) {
     if (c->who != replica.stream) return;
-    int64_t before = (int64_t)(streamBefore(c->who) - streamApplied(c->who));
-    linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
+    replica.owes_ack = true;
+    replica.told_offset = -1;
+}
+
+void replicaAcknowledgeOwed(void) {
+    if (likely(!replica.owes_ack) || engineHot.current) return;
+    replica.owes_ack = false;
+    if (replica.stream && !replica.acks_turns) acknowledgeNow();
 }
 
 /* True if this turn has read as much as it may: what the primary has sent in a turn of its own goes

@@ -35,9 +35,11 @@ void replicaGiveUpStream(void);
 /* The primary uses a database that this server does not have: the link ends, and is not tried again
  * until the server is told to follow, or started, again. */
 void replicaHalt(void);
-/* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the
- * primary's. */
+/* REPLCONF GETACK: replicaAcknowledgeOwed() acknowledges. No effect unless it is the primary's. */
 void replicaAcknowledge(const ctx *c);
+/* In STAGE_REPLICATE: acknowledges all that was applied, the request to do so included, if that was
+ * asked for in this turn. */
+void replicaAcknowledgeOwed(void);
 /* REPLCONF GETACK TURN and TICK: from now on this replica acknowledges at the end of each turn in
  * which its offset changed, or only each second. No effect unless it is the primary's. */
 void replicaAcknowledgeTurns(const ctx *c, bool on);

@@ -271,6 +271,8 @@ static void envChanged(replPrimary *p) {
     minReplicasUpdate(p);
     quorumNoteReplicas(p);
     blockNotify(BLOCK_OFFSET);
+    /* FAILOVER and SHUTDOWN go on in the next turn. */
+    if (unlikely(p->is_failing_over || engineShutdownWaits())) engineStayAwake();
 }
 
 static const stageJob stages[] = {
@@ -379,11 +381,32 @@ void replicasFeed(void) {
     if (unlikely(p->starts_soon) && !engineHot.current && loopDepth(engineLoop()) == 1)
         primaryStartSoon(p, engineHot.now_ms);
     fullSyncContinue(p);
+    if (p->is_replica) replicaAcknowledgeOwed();
     primaryFeed(p);
     bool has_more =
         p->stream->has_backlog && p->stream->backlog.memory > (size_t)p->settings.backlog_limit;
     if (has_more) checkLimits(p);
     if (has_more || memoryExcluded()) excludeFromLimit();
+}
+
+void replSendLast(void) {
+    enum { MOST_MS = 100, STEP_MS = 10 };
+    replPrimary *p = &replicas.primary;
+    if (!p->stream->has_backlog || !p->peers.count) return;
+    netThreadsPark(); /* the process ends */
+    int64_t end_ms = clockMonoMs() + MOST_MS;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        if (!peer->streams || sessionOf(peer)->flags & SESSION_CLOSE_NOW) continue;
+        bool takes = true, is_behind = true;
+        while (takes && is_behind) {
+            primaryFeed(p);
+            takes = netSendNow(sessionOf(peer), clockMonoMs() < end_ms ? STEP_MS : 0);
+            is_behind = envPending(peer) > 0 || peer->at.next != p->stream->backlog.next;
+        }
+        netSendEnd(sessionOf(peer));
+    }
+    netThreadsUnpark();
 }
 
 /* A replica that has taken all it was given causes no event, so the next turn must not wait for

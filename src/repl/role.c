@@ -147,13 +147,15 @@ int64_t replLinkAgeMs(void) {
 /* ------------------------------------------------------------------ replicas */
 
 static void describe(const replPeer *peer, replPeerInfo *out) {
+    bool online = peer->state == PEER_ONLINE;
     int64_t silent_ms = engineHot.now_ms - peer->heard_ms;
     *out = (replPeerInfo){.who = replicasConn(peer)->who,
                           .ip = replicasIp(peer),
                           .port = peer->port,
-                          .online = peer->state == PEER_ONLINE,
+                          .online = online,
                           .state = peerStateName(peer->state),
                           .offset = peer->acked,
+                          .has_all = online && peer->acked >= primaryDataEnd(replicasThis()),
                           .silent_ms = silent_ms > 0 ? silent_ms : 0,
                           .node_id = strSlice(&peer->node_id),
                           .version = peer->server_version};

@@ -125,6 +125,7 @@ typedef struct replPeerInfo {
     bool online;
     const char *state; /* as in INFO */
     int64_t offset;    /* acknowledged */
+    bool has_all;      /* it is online, and lacks no data */
     int64_t silent_ms; /* since something was received from it */
     slice node_id;     /* of a cluster; empty: not told */
     int version;       /* 0x090102 for 9.1.2; 0: not told */

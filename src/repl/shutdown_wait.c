@@ -9,7 +9,7 @@
 #include "repl/replicas.h"
 
 static bool isInSync(const replPrimary *p, const replPeer *peer) {
-    return peer->acked == p->stream->history.offset;
+    return peer->acked >= primaryDataEnd(p);
 }
 
 static bool replicasLag(const replPrimary *p) {
@@ -47,7 +47,7 @@ status shutdownWaitForReplicas(uint32_t flags, reason *why) {
     (void)why; /* never refused here */
     static bool waiting;
     replPrimary *p = replicasThis();
-    if (!(flags & SHUTDOWN_NOW) && !p->is_replica && replicasLag(p)) {
+    if (!(flags & SHUTDOWN_NOW) && replicasLag(p)) {
         if (!waiting || pauseNow() == PAUSE_NONE) {
             logNotice("Waiting for replicas before shutting down.");
             pauseBegin(PAUSE_FOR_SHUTDOWN, PAUSE_WRITES, INT64_MAX);

@@ -115,7 +115,10 @@ static void afterSleep(loop *l, void *arg) {
     executeNewTurn();
     run.turns++;
     cronWake();
-    if (!engineHot.current) signalsPoll();
+    if (!engineHot.current) {
+        signalsPoll();
+        shutdownPoll();
+    }
     stagesRun(STAGE_AFTER_SLEEP, STAGE_AFTER_SLEEP);
 }
 

@@ -114,7 +114,7 @@ void cronWake(void);
 /* Shuts down and exits. Returns only if the shutdown was refused or has to wait (`why` gives the
  * reason). */
 status shutdownNow(uint32_t flags, reason *why);
-/* Retries a waiting shutdown; called by the cron. */
+/* Retries a waiting shutdown; called by the cron and after each wake-up. */
 void shutdownPoll(void);
 /* Remaining time of shutdown-timeout in ms while a shutdown waits, else -1. */
 int64_t shutdownRemainingMs(void);

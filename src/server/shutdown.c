@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shutdown. The features' shutdown functions run in reverse order of their start; then the
- * listeners are closed, files removed, and the process exits with 0. A feature may refuse (the save
- * failed) or ask to be called again (replicas lag). Main thread only. */
+ * replicas are sent what is missing of the stream, the listeners are closed, files removed, and the
+ * process exits with 0. A feature may refuse (the save failed) or ask to be called again (replicas
+ * lag). Main thread only. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "cluster/cluster.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
@@ -31,6 +33,10 @@ static struct {
 static void __attribute__((noreturn)) finish(void) {
     serverEventSignal(&(serverEvent){.kind = SERVER_SHUTDOWN});
     bool has_dataset = serverModeNow()->has_dataset;
+    if (has_dataset) {
+        clusterAtExit(shutdown_state.flags);
+        replSendLast();
+    }
     metricsStop();
     netStopListening();
     if (has_dataset) replStop();

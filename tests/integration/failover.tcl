@@ -72,6 +72,19 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
             assert_error "READONLY*" {$w -read}
             assert_equal master [lindex [r -1 role] 0]
         }
+
+        test {a write that CLIENT PAUSE holds, too, stays held when a failover ends} {
+            same_offset -1 -0
+            set w [respConnect [srv -1 host] [srv -1 port] $::resp_version]
+            r -1 client pause 100000 write
+            $w -send set key fourth
+            wait_for_condition 200 20 {[string match "*blocked_clients:1\r*" [r -1 info clients]]}
+            assert_equal OK [r -1 failover]
+            wait_for_condition 200 50 {[string match "*role:slave*master_link_status:up*master_failover_state:no-failover*" [r -1 info replication]]}
+            assert_match "*blocked_clients:1\r*" [r -1 info clients]
+            r -1 client unpause
+            assert_error "READONLY*" {$w -read}
+        }
     }
 }
 
@@ -143,6 +156,28 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
         assert_equal OK [$w -read]
         assert_match "*FAILOVER to any replica aborted: Replica never caught up before timeout*" [server_log]
         assert_equal none [info_field paused_reason]
+    }
+
+    test {FAILOVER asks for acknowledgements, and goes on with one of the offset before the last request} {
+        primary_drop
+        set s [dict get [replica_sync [list capa eof capa psync2 version 9.1.2 listening-port $::primary_port]] socket]
+        r set key value
+        replica_expect $s SELECT 0
+        replica_expect $s set key value
+        set data_end [info_field master_repl_offset]
+        assert_equal OK [r failover to 127.0.0.1 $::primary_port]
+        replica_expect $s REPLCONF GETACK *
+        replica_expect $s REPLCONF GETACK *
+        assert_equal [expr {$data_end + 74}] [info_field master_repl_offset]
+        # The reply to the first one: the second may not have been read yet.
+        replica_ack $s $data_end
+        assert_equal PONG [r ping]
+        assert_equal waiting-for-sync [info_field master_failover_state]
+        replica_ack $s [expr {$data_end + 37}]
+        set c [primary_accept]
+        assert_equal "PSYNC [info_field master_replid] [expr {$data_end + 75}] FAILOVER" [primary_handshake $c]
+        r failover abort
+        primary_drop
     }
 
     test {FAILOVER ends when the target does not answer, and succeeds when its answer was lost} {

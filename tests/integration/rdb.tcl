@@ -53,6 +53,25 @@ start_server {tags {rdb}} {
         assert_equal {} [glob -nocomplain [srv dir]/temp-*.rdb]
     }
 
+    test {a child that saves ends with a killed server, and replaces no newer file} {
+        r flushall
+        r config set rdb-key-save-delay 1000000
+        foreach i {1 2 3 4 5 6 7 8 9} {r set key$i old}
+        r bgsave
+        regexp {.*Background saving started by pid (\d+)} [server_log] -> child
+        set server [srv pid]
+        send_signal KILL $server
+        assert {[wait_process_end $server 5000]}
+        assert {[wait_process_end $child 5000]}
+        catch {stop_server} ;# it ended badly, as was ordered
+        continue_server
+        r set new 1
+        assert_equal OK [r save]
+        restart_server
+        assert_equal 1 [r get new]
+        r flushall
+    }
+
     test {expired keys are not loaded} {
         r flushall
         r set gone v px 1

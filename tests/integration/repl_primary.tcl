@@ -320,6 +320,8 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 1
             wait_for_condition 100 20 {[info_field connected_slaves] == 0}
             if {!$running} {
                 wait_for_condition 100 20 {[info_field rdb_bgsave_in_progress] == 0}
+                # It was not wanted any more, so nothing has failed.
+                assert_equal ok [info_field rdb_last_bgsave_status]
             } else {
                 assert_equal 1 [info_field rdb_bgsave_in_progress]
             }

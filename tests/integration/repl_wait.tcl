@@ -3,6 +3,7 @@
 # WAIT, WAITAOF, min-replicas-to-write, SHUTDOWN that waits, with raw sockets as replicas.
 
 source $::tests_dir/support/raw_replica.tcl
+source $::tests_dir/support/replication.tcl
 
 start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
     test {WAIT without replicas, its errors, in MULTI and in scripts} {
@@ -160,6 +161,37 @@ start_server {tags {repl wait tls:skip} overrides {save {} enable-protected-conf
         restart_server
     }
 
+    test {SHUTDOWN goes on when a replica acknowledges what precedes the request for it} {
+        set s [dict get [replica_sync] socket]
+        r set key value
+        set data_end [info_field master_repl_offset]
+        [connect] -send shutdown nosave
+        replica_expect $s SELECT 0
+        replica_expect $s set key value
+        replica_expect $s REPLCONF GETACK *
+        replica_ack $s [expr {$data_end - 1}]
+        assert_equal PONG [r ping]
+        replica_ack $s $data_end
+        raw_rest $s
+        wait_for_condition 200 20 {[string match "*1 of 1 replicas are in sync when shutting down.*ready to exit*1 of 1 replicas are in sync when shutting down.*ready to exit*" [server_log]]}
+        restart_server
+    }
+
+    foreach {how words} {NOW {now} "shutdown-timeout 0" {}} {
+        test "SHUTDOWN with $how sends replicas what was executed before it, in the same turn, too" {
+            if {$words eq ""} {r config set shutdown-timeout 0}
+            set s [dict get [replica_sync] socket]
+            set c [raw_connect]
+            set value [string repeat x 60000]
+            raw_send $c [resp_request set key $value][resp_request multi][resp_request set b 1][resp_request set c 2][resp_request exec][resp_request shutdown nosave {*}$words]
+            foreach expected [list {SELECT 0} [list set key $value] MULTI {set b 1} {set c 2} EXEC] {
+                replica_expect $s {*}$expected
+            }
+            raw_rest $s
+            restart_server
+        }
+    }
+
     test {a SHUTDOWN that waited for replicas and cannot save logs that it failed} {
         file mkdir [srv dir]/dump.rdb.dir/x
         r config set dbfilename dump.rdb.dir
@@ -184,5 +216,34 @@ start_server {tags {repl wait tls:skip} overrides {save {} enable-protected-conf
         [connect] -send shutdown nosave
         wait_for_condition 200 50 {[string match "*Waiting for replicas before shutting down.*Lagging replica 127.0.0.1:7777 reported offset * behind master, lag=?, state=online.*0 of 1 replicas are in sync when shutting down.*ready to exit*" [server_log]]}
         restart_server
+    }
+}
+
+start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
+    start_server {overrides {save {} repl-diskless-sync-delay 0 shutdown-timeout 60}} {
+        test {SHUTDOWN of a replica waits for its own replicas, and applies nothing of its primary meanwhile} {
+            r replicaof [srv -1 host] [srv -1 port]
+            link_is up
+            set s [dict get [replica_sync] socket]
+            r -1 set key value
+            replica_expect $s SELECT 0
+            replica_expect $s set key value
+            set c [connect]
+            $c -send shutdown nosave
+            wait_for_condition 200 20 {[info_field paused_reason] eq "shutdown_in_progress"}
+            set end [info_field master_repl_offset]
+            r -1 set later 1
+            wait_for_condition 200 20 {[info_field blocked_clients] == 2}
+            assert_equal [list {} $end] [list [r get later] [info_field master_repl_offset]]
+            assert_equal OK [r shutdown abort]
+            assert_error "ERR Errors trying to SHUTDOWN. Check logs." {$c -read}
+            replica_expect $s set later 1
+            $c -send shutdown nosave
+            wait_for_condition 200 20 {[info_field paused_reason] eq "shutdown_in_progress"}
+            replica_ack $s [info_field master_repl_offset]
+            raw_rest $s
+            wait_for_condition 200 20 {[string match "*1 of 1 replicas are in sync when shutting down.*ready to exit*" [server_log]]}
+            restart_server
+        }
     }
 }

@@ -44,6 +44,28 @@ proc log_has_soon {c line} {
 primary_listen
 
 start_server {tags {repl tls:skip}} {
+    test {GETACK is answered with the offset after it, together with what came with it} {
+        set c [attached]
+        set sent 0
+        set bytes ""
+        foreach words {{SELECT 0} {SET a 1} {REPLCONF GETACK *} {MULTI} {SET b 1} {EXEC} {REPLCONF GETACK *} {SET d 2}} {
+            append bytes [primary_encode $words]
+            incr sent [primary_length {*}$words]
+        }
+        raw_send $c $bytes
+        assert_equal "REPLCONF ACK $sent" [primary_request $c]
+        assert_equal {1 1 2} [r mget a b d]
+    }
+
+    test {a stream that falls silent is acknowledged without a request, not only in the replica's periodic job} {
+        set c [attached]
+        r debug pause-cron 1
+        primary_send $c SELECT 0
+        primary_send $c SET a 1
+        primary_wait_ack $c [expr {[primary_length SELECT 0] + [primary_length SET a 1]}]
+        r debug pause-cron 0
+    }
+
     test {A read-only replica refuses writes, in scripts and transactions, too} {
         set c [attached]
         set error "READONLY You can't write against a read only replica."

@@ -124,9 +124,10 @@ proc primary_encode {words} {
 
 proc primary_send {c args} {raw_send $c [primary_encode $args]}
 
-# Reads acknowledgements until one is at this offset: it comes within a second or two.
+# Reads acknowledgements until one is at this offset: it comes when the stream is silent, at the latest within a second or
+# two.
 proc primary_wait_ack {c offset} {
-    for {set i 0} {$i < 4} {incr i} {
+    for {set i 0} {$i < 20} {incr i} {
         set words [primary_request $c]
         if {[lrange $words 0 1] ne {REPLCONF ACK}} {fail "unexpected: $words"}
         if {[lindex $words 2] == $offset} {return $words}
