@@ -129,6 +129,7 @@ void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary) {
     check(n != primary);
     check(m->nodes[n->index] == n);
     if (n->flags & NODE_REPLICA && n->primary == primary) return;
+    if (n == m->myself) m->last_given = 0;
     leavePrimary(n);
     n->flags = (n->flags & ~(uint32_t)(NODE_PRIMARY | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED)) |
                NODE_REPLICA;

@@ -108,6 +108,7 @@ typedef struct clusterMap {
     /* Private: slots that this node gives to others or takes over, by kind; NULL: none so far. */
     clusterNode **open[SLOT_OPEN_KINDS];
     int open_count[SLOT_OPEN_KINDS];
+    int last_given; /* 1 + the last slot of this replica's primary, given away by order; 0: none */
     /* When the sources of those of SLOT_TAKEN have stopped to claim them; 0: they claim some. */
     int64_t taken_ms;
     /* Slots about which this primary has changed its marks without an order: its replicas are told

@@ -109,7 +109,12 @@ static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys,
         completeImport(m, slot, tells);
     if (clusterMapOwner(m, slot) == was || was != own || !own) return;
     acts->lost_slots = true;
-    if (was == m->myself && m->myself->slot_count == 0) loseLastSlot(m, n, rules, acts);
+    if (own->slot_count) return;
+    if (own == m->myself) {
+        loseLastSlot(m, n, rules, acts);
+    } else {
+        m->last_given = slot + 1; /* its primary may refuse it yet, and waits for this replica */
+    }
 }
 
 topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_keys,

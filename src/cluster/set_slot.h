@@ -11,8 +11,9 @@
  *                                                        are no keys, IMPORTING if n is this
  *                                                        shard's primary, which takes a new epoch
  *
- * On a replica the same order, received from its primary, is never refused; it takes no epoch, and
- * follows nobody else: that is decided by its primary. */
+ * On a replica the same order, received from its primary, is never refused and takes no epoch. If
+ * it was the last slot, the replica follows the new owner when it hears on the bus that the primary
+ * does not claim it any more, or that the new owner does (topology.h). */
 #ifndef CLUSTER_SET_SLOT_H
 #define CLUSTER_SET_SLOT_H
 

@@ -116,6 +116,7 @@ typedef struct slotJobRun {
      * arrived since. */
     uint64_t grant_epoch;
     bool is_lost;
+    bool is_cancelled; /* by a user; it ends so if the target does not take the slots */
     int pongs;
     int64_t pong_ms;
     /* Target. */

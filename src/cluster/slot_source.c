@@ -121,6 +121,7 @@ bool slotSourceCancelAll(slotMoves *m) {
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
         any = true;
         if (isDecided(job)) {
+            job->run.is_cancelled = true;
             closeDecided(m, job);
         } else {
             end(m, job, JOB_CANCELLED, NULL);
@@ -292,8 +293,12 @@ static void watchGrant(slotMoves *m, slotJob *job) {
         clusterMapSetEpochs(m->map, clusterMapNextEpoch(m->map) + 1, m->map->vote_epoch);
         clusterMapSetNodeEpoch(m->map, m->map->myself, m->map->current_epoch);
     }
-    slotSourceFail(m, job,
-                   "Unpaused before migration completed: the target did not take the slots");
+    if (run->is_cancelled) {
+        end(m, job, JOB_CANCELLED, NULL);
+    } else {
+        slotSourceFail(m, job,
+                       "Unpaused before migration completed: the target did not take the slots");
+    }
 }
 
 static void watchLink(slotMoves *m, slotJob *job) {

@@ -158,6 +158,12 @@ bool topologyMayLeave(const clusterMap *m, const topologyRules *rules) {
     return rules->replica_migration && !m->open_count[SLOT_IMPORTING];
 }
 
+static bool claimsAny(const messageHeader *h) {
+    for (int word = 0; word < SLOT_WORDS; word++)
+        if (messageSlotWord(h->slots, word)) return true;
+    return false;
+}
+
 /* Another primary of this shard that has slots, as after a failover; NULL: none. */
 static clusterNode *successorOf(const clusterMap *m) {
     for (int i = 1; i < m->node_count; i++) {
@@ -184,6 +190,25 @@ static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules
                   clusterNodeLabel(winner).text, winner->shard_id);
         acts->is_emptied = true;
     }
+}
+
+/* This replica has the order of its primary to give away the last slot (set_slot.h). Without it the
+ * message would be news, and this replica would follow the new owner then. */
+static void leaveEmptied(clusterMap *m, const clusterNode *sender, const messageHeader *h,
+                         const topologyRules *rules, topologyActs *acts) {
+    const clusterNode *own = clusterNodePrimary(m->myself);
+    int slot = m->last_given - 1;
+    check(slot >= 0);
+    clusterNode *owner = clusterMapOwner(m, slot);
+    if (!own || own == m->myself || own->slot_count || !owner) {
+        m->last_given = 0; /* the order was undone, or this node is no replica any more */
+        return;
+    }
+    bool is_given = sender == own && !claimsAny(h);
+    bool is_taken = sender == owner && h->epoch > own->epoch && h->slots[slot / 8] & 1 << slot % 8;
+    if (!is_given && !is_taken) return;
+    m->last_given = 0;
+    loseLastSlot(m, owner, rules, acts);
 }
 
 /* A slot of this node that it gives to `claimer`: a job has granted it, or it is being moved there
@@ -242,12 +267,6 @@ static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
 }
 
 /* ------------------------------------------------------------------ messages */
-
-static bool claimsAny(const messageHeader *h) {
-    for (int word = 0; word < SLOT_WORDS; word++)
-        if (messageSlotWord(h->slots, word)) return true;
-    return false;
-}
 
 /* A new epoch without the votes of the majority may be that of an election, too. So the primary
  * without slots takes it, whose epoch does not matter; else the one with the smaller id. */
@@ -319,6 +338,8 @@ topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHea
     }
     if (!known) acts.update = betterOwner(m, h, claimer);
     if (!acts.update && claimer == sender && ownsMore(m, sender)) acts.update = sender;
+    if (unlikely(m->last_given) && claimer == sender && !is_late)
+        leaveEmptied(m, sender, h, rules, &acts);
     if (is_late) acts.update = sender;
     resolveCollision(m, sender, h);
     return acts;

@@ -186,11 +186,18 @@ start_cluster {2 1 {tags {cluster} overrides {cluster-require-full-coverage no r
     }
 }
 
-start_cluster {2 0 {tags {cluster} overrides {cluster-allow-replica-migration no cluster-require-full-coverage no}}} {
-    test {without cluster-allow-replica-migration it is an empty primary, and goes on} {
+start_cluster {2 1 {tags {cluster} overrides {cluster-allow-replica-migration no cluster-require-full-coverage no repl-diskless-sync-delay 0}}} {
+    test {without cluster-allow-replica-migration it is an empty primary, and goes on; its replica follows if it may} {
+        r -2 config set cluster-allow-replica-migration yes
         keep_slot_0
+        r -1 cluster delslotsrange 1 8191
+        r -1 cluster addslotsrange 1 8191
+        cluster_wait_agree
         order 0 0 node [cluster_id 1]
         assert_equal master [lindex [r role] 0]
         assert_match {*My last slot was migrated to node *. I am now an empty primary.*} [server_log]
+        cluster_wait_role 2 slave
+        wait_for_condition 200 50 {[lindex [cluster_line -2 [cluster_id 2]] 3] eq [cluster_id 1]} else {fail [r -2 cluster nodes]}
+        assert_equal master [lindex [r role] 0]
     }
 }

@@ -135,7 +135,7 @@ static void who_loses_the_last_slot_follows_or_is_empty(void **state) {
     assert_ptr_equal(map.myself->primary, a);
 }
 
-static void a_replica_takes_no_epoch_and_follows_nobody_else(void **state) {
+static void a_replica_takes_no_epoch_and_follows_nobody_yet(void **state) {
     for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, slot ? a : b);
     topologyFollow(&map, b);
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
@@ -147,6 +147,51 @@ static void a_replica_takes_no_epoch_and_follows_nobody_else(void **state) {
     (void)order(SET_SLOT_NODE, 10, a, true);
     topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
     assert_true(acts.lost_slots);
+    assert_null(acts.follow);
+    assert_ptr_equal(map.myself->primary, b);
+}
+
+/* This node is a replica of b, whose only slot is 0. */
+static void follow_an_owner_of_one_slot(void) {
+    for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, slot ? a : b);
+    topologyFollow(&map, b);
+    clusterMapSetNodeEpoch(&map, b, 1);
+    claimSlots(1, 19);
+}
+
+static void a_replica_follows_the_new_owner_when_its_primary_has_given_the_last_slot(void **state) {
+    follow_an_owner_of_one_slot();
+    topologyActs acts = order(SET_SLOT_NODE, 0, a, false);
+    assert_null(acts.follow);
+    acts = receive(a, NULL, 2);
+    assert_null(acts.follow); /* it does not claim it */
+    memset(claim, 0, sizeof(claim));
+    acts = receive(b, NULL, 1);
+    assert_ptr_equal(acts.follow, a);
+    assert_ptr_equal(map.myself->primary, a);
+}
+
+static void it_follows_the_new_owner_when_that_claims_the_slot(void **state) {
+    follow_an_owner_of_one_slot();
+    (void)order(SET_SLOT_NODE, 0, a, false);
+    claimSlots(0, 0);
+    topologyActs acts = receive(a, NULL, 2);
+    assert_ptr_equal(acts.follow, a);
+}
+
+static void it_stays_if_that_was_undone_or_is_not_allowed(void **state) {
+    follow_an_owner_of_one_slot();
+    (void)order(SET_SLOT_NODE, 0, a, false);
+    (void)order(SET_SLOT_NODE, 0, b, false);
+    claimSlots(0, 0);
+    topologyActs acts = receive(a, NULL, 1);
+    assert_null(acts.follow);
+    (void)order(SET_SLOT_NODE, 0, a, false);
+    rules.replica_migration = false;
+    acts = receive(a, NULL, 2);
+    assert_null(acts.follow);
+    rules.replica_migration = true;
+    acts = receive(a, NULL, 2);
     assert_null(acts.follow);
     assert_ptr_equal(map.myself->primary, b);
 }
@@ -472,7 +517,10 @@ int test_set_slot(void) {
         T(the_source_keeps_its_mark_while_it_has_keys),
         T(the_target_takes_the_greatest_epoch),
         T(who_loses_the_last_slot_follows_or_is_empty),
-        T(a_replica_takes_no_epoch_and_follows_nobody_else),
+        T(a_replica_takes_no_epoch_and_follows_nobody_yet),
+        T(a_replica_follows_the_new_owner_when_its_primary_has_given_the_last_slot),
+        T(it_follows_the_new_owner_when_that_claims_the_slot),
+        T(it_stays_if_that_was_undone_or_is_not_allowed),
         T(an_order_is_undone),
         T(an_unassigned_slot_is_unassigned_again),
         T(a_failover_of_the_other_side_moves_the_marks),

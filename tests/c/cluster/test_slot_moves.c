@@ -218,11 +218,15 @@ static void nothing_is_granted_during_a_failover(void **state) {
     assert_false(clusterMapHasUnclaimed(&map));
 }
 
-static void cancel_of_a_granted_job_does_not_resume_writes(void **state) {
+static void a_granted_job_is_cancelled_when_the_target_cannot_take_the_slots(void **state) {
     slotJob *job = grant();
     assert_true(slotSourceCancelAll(&moves));
     assert_int_equal(job->state, JOB_GRANTED);
     assert_true(writesWait(0));
+    other->flags |= NODE_FAILED;
+    pass(SLOT_LEASE_MS + SLOT_LEASE_MARGIN_MS);
+    assert_int_equal(job->state, JOB_CANCELLED);
+    assert_false(writesWait(0));
 }
 
 static void granted_slots_are_not_claimed_until_the_job_has_failed(void **state) {
@@ -440,7 +444,7 @@ int test_slot_moves(void) {
         T(source_resumes_writes_only_when_the_grant_has_no_effect_any_more),
         T(source_asks_the_target_before_it_resumes_writes),
         T(nothing_is_granted_during_a_failover),
-        T(cancel_of_a_granted_job_does_not_resume_writes),
+        T(a_granted_job_is_cancelled_when_the_target_cannot_take_the_slots),
         T(granted_slots_are_not_claimed_until_the_job_has_failed),
         T(writes_wait_if_the_target_has_passed_on_a_slot_that_it_has_taken),
         T(claim_from_before_the_grant_is_not_one_after_it),
