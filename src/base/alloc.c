@@ -337,6 +337,7 @@ void memReportRead(memReport *out) {
     out->muzzy =
         jemallocStatistic("stats.arenas." ALL_ARENAS ".pmuzzy") * jemallocStatistic("arenas.page");
     out->rss = residentBytes();
+    out->is_whole = false;
 }
 
 const char *memAllocatorName(void) {
@@ -449,6 +450,7 @@ void memReportRead(memReport *out) {
     out->active = out->rss;
     out->resident = out->rss;
     out->muzzy = 0;
+    out->is_whole = true;
 }
 
 const char *memAllocatorName(void) { return "libc"; }

@@ -69,6 +69,7 @@ typedef struct memReport {
     size_t resident;  /* mapped by the allocator */
     size_t muzzy;     /* returned lazily, still mapped */
     size_t rss;       /* resident set size of the process */
+    bool is_whole;    /* `active` and `resident` are `rss`: the allocator has no figures */
 } memReport;
 /* Bytes of memory available to this process: that of the machine, or the limit of its control group
  * if that is lower. Determined anew by each call. ANY_THREAD. */

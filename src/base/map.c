@@ -15,6 +15,15 @@
 
 #include "base/assert.h"
 
+static size_t mapped; /* atomic */
+
+static void countMapped(ptrdiff_t bytes) {
+    memCount(bytes);
+    __atomic_fetch_add(&mapped, (size_t)bytes, __ATOMIC_RELAXED);
+}
+
+size_t memMapped(void) { return __atomic_load_n(&mapped, __ATOMIC_RELAXED); }
+
 /* Maps without counting; NULL if the kernel refuses. */
 static void *tryMapAligned(size_t size, size_t align, int protection) {
     /* Map enough to contain an aligned range and unmap both ends. */
@@ -41,7 +50,7 @@ void *memMap(size_t size, size_t align) {
     check(size % MAP_PAGE == 0);
     check(align % MAP_PAGE == 0);
     void *ptr = mapAligned(size, align, PROT_READ | PROT_WRITE);
-    memCount((ptrdiff_t)size);
+    countMapped((ptrdiff_t)size);
     return ptr;
 }
 
@@ -57,13 +66,13 @@ void *memRemap(void *ptr, size_t old_size, size_t new_size, size_t align) {
         if (moved == MAP_FAILED) panic("out of memory mapping %zu bytes", new_size);
         ptr = moved;
     }
-    memCount((ptrdiff_t)new_size - (ptrdiff_t)old_size);
+    countMapped((ptrdiff_t)new_size - (ptrdiff_t)old_size);
     return ptr;
 }
 
 void memUnmap(void *ptr, size_t size) {
     check(munmap(ptr, size) == 0);
-    memCount(-(ptrdiff_t)size);
+    countMapped(-(ptrdiff_t)size);
 }
 
 void *memReserve(size_t size, size_t align) {

@@ -23,6 +23,8 @@ void *memRemap(void *ptr, size_t old_size, size_t new_size, size_t align)
     __attribute__((returns_nonnull));
 /* Unmaps a mapping. ANY_THREAD. */
 void memUnmap(void *ptr, size_t size);
+/* Total size of all mappings. ANY_THREAD. */
+size_t memMapped(void);
 
 /* A reserved range is address space without memory; it grows in place as parts of it are committed.
  * It is not counted: the owner calls memCount() for the memory it uses. */

@@ -20,6 +20,7 @@
 
 static struct {
     int running; /* percent of CPU time; 0: idle */
+    int shown;   /* the same, but not 0 between passes that follow each other */
     pace pace;
     int64_t look_us;       /* when to check fragmentation again */
     int64_t began_us;      /* start of the current pass */
@@ -59,6 +60,7 @@ static void endWalk(int64_t now_us) {
     bool won = defrag.done.moved > defrag.moved_before;
     defrag.look_us = won ? now_us : now_us + (rest_us > REST_MIN_US ? rest_us : REST_MIN_US);
     defrag.running = 0;
+    if (!won) defrag.shown = 0;
 }
 
 void defragSetOthers(defragOthersProc *proc) { defrag.others = proc; }
@@ -99,13 +101,13 @@ static void defragTick(int64_t budget_us) {
     enum { LOOK_US = 100000, CARE_US = 1000 };
     int64_t now_us = clockMonoUs();
     if (!engineConf.activedefrag) {
-        defrag.running = 0;
+        defrag.running = defrag.shown = 0;
         if (now_us < defrag.look_us) return;
         defrag.look_us = now_us + LOOK_US;
         defrag.tidies = storeTidy(budget_us < CARE_US ? budget_us : CARE_US);
     } else if (!defrag.running && now_us >= defrag.look_us) {
         defrag.look_us = now_us + LOOK_US;
-        defrag.running = chooseShare();
+        defrag.running = defrag.shown = chooseShare();
         defrag.began_us = now_us;
         defrag.moved_before = defrag.done.moved;
     }
@@ -114,7 +116,7 @@ static void defragTick(int64_t budget_us) {
 static bool isBusy(void) { return defrag.running || (defrag.tidies && !engineConf.activedefrag); }
 
 static void printMemory(str *out) {
-    strAppendFormat(out, "active_defrag_running:%d\r\n", defrag.running);
+    strAppendFormat(out, "active_defrag_running:%d\r\n", defrag.shown);
 }
 
 static void printStats(str *out) {

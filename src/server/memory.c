@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/map.h"
 #include "base/number.h"
 #include "config/config.h"
 #include "engine/lifecycle.h"
@@ -16,6 +17,7 @@
 #include "script/script.h"
 #include "server/procs.h"
 #include "server/server.h"
+#include "store/compact.h"
 #include "store/shape.h"
 #include "store/store.h"
 
@@ -37,6 +39,18 @@ typedef struct memoryFigures {
 /* Of the cluster bus. */
 static size_t linksMemory(void) { return engineCluster() ? engineCluster()->links_memory() : 0; }
 
+/* Adds what is not from the allocator: slabs of keys and elements, and mappings, which hold large
+ * tables. */
+static void addOutside(memReport *process) {
+    if (process->is_whole) return;
+    storeWaste slabs;
+    storeGetWaste(&slabs);
+    size_t allocated = slabs.live + slabs.opened + memMapped(), active = allocated + slabs.holes;
+    process->allocated += allocated;
+    process->active += active;
+    process->resident += active + slabs.empty;
+}
+
 static memoryFigures measure(void) {
     memoryFigures f = {.used = memUsed(), .clients = netClientsMemory(), .links = linksMemory()};
     memory.peak = sizeMax(memory.peak, f.used);
@@ -52,6 +66,7 @@ static memoryFigures measure(void) {
     f.dataset_percent = (double)f.dataset * 100 / (double)net_used;
     f.peak_percent = (double)f.used * 100 / (double)memory.peak;
     memReportRead(&f.process);
+    addOutside(&f.process);
     return f;
 }
 

@@ -16,6 +16,7 @@ typedef struct storeWaste {
     size_t holes;       /* free slots between used ones */
     size_t empty;       /* kept for reuse, returned soon */
     size_t metadata;    /* counted as used */
+    size_t opened;      /* part of `metadata` in reserved ranges, as the blocks themselves */
 } storeWaste;
 void storeGetWaste(storeWaste *out);
 /* Parameters of compaction. */

@@ -381,6 +381,7 @@ static void addWaste(storeWaste *to, const slabStore *s) {
     to->holes += stats.hole_bytes + stats.tail_bytes;
     to->empty += stats.empty_bytes;
     to->metadata += stats.metadata_bytes;
+    to->opened += stats.open_bytes;
     to->live += stats.live_bytes;
     to->recoverable += stats.recoverable_bytes;
 }

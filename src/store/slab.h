@@ -156,6 +156,7 @@ typedef struct slabStats {
     size_t tail_bytes;        /* unused ends of slabs */
     size_t empty_bytes;       /* empty slabs that slabPurge() can return */
     size_t metadata_bytes;    /* included in used_memory, as are live_bytes */
+    size_t open_bytes;        /* the part of metadata_bytes in a reserved range */
     size_t resident_bytes;    /* sum of the above: upper bound of the store's RSS */
     size_t recoverable_bytes; /* recoverable by compaction */
     size_t slabs_in_use;

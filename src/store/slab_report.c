@@ -7,6 +7,7 @@
 void slabGetStats(const slabStore *s, slabStats *out) {
     *out = (slabStats){.slabs_in_use = s->slabs_in_use,
                        .empty_bytes = s->slabs_dirty * SLAB_BYTES,
+                       .open_bytes = s->meta_open,
                        .metadata_bytes = sizeRoundUp(sizeof(*s), MAP_PAGE) + s->meta_open +
                                          s->bits_bytes + memSizeOf(s->chunks)};
     for (const slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {

@@ -103,6 +103,57 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         assert_equal 1300 [r hlen hash:0]
     }
 
+    test {allocator_allocated and its ratios count keys and elements, which are not from the allocator} {
+        r config set activedefrag no
+        r flushall sync
+        for {set i 0} {$i < 40000} {incr i 1000} {
+            set pairs {}
+            for {set j $i} {$j < $i + 1000} {incr j} {lappend pairs field:$j [string repeat v 50]}
+            r hset hash {*}$pairs
+        }
+        r debug populate 10000 key 200
+        foreach name {used_memory allocator_allocated allocator_active allocator_resident allocator_frag_ratio} {
+            set $name [info_field $name]
+        }
+        assert {$allocator_allocated > $used_memory / 10 * 9 && $allocator_allocated < $used_memory / 10 * 13} \
+            "$allocator_allocated of $used_memory"
+        if {[string match jemalloc* [info_field mem_allocator]]} {
+            assert {$allocator_active >= $allocator_allocated && $allocator_resident >= $allocator_active}
+            set part [dict get [r memory stats] allocator.active]
+            assert_range $part [expr {$allocator_active / 10 * 9}] [expr {$allocator_active / 10 * 11}]
+            for {set i 0} {$i < 10000} {incr i} {if {$i % 10} {lappend gone key:$i}}
+            r del {*}$gone
+            assert {[info_field allocator_frag_ratio] > $allocator_frag_ratio}
+        }
+    }
+
+    test {active_defrag_running is not 0 between passes that move something} {
+        r config set activedefrag no active-defrag-ignore-bytes 1 active-defrag-threshold-lower 5 \
+            active-defrag-cycle-max 25 active-defrag-cycle-us 500
+        r flushall sync
+        # The array of a large hash, then its elements: several passes.
+        for {set i 0} {$i < 100000} {incr i 1000} {
+            set pairs {}
+            set gone {}
+            for {set j $i} {$j < $i + 1000} {incr j} {
+                lappend pairs field:$j [string repeat v 80]
+                if {$j % 10} {lappend gone field:$j}
+            }
+            r hset hash {*}$pairs
+            lappend all_gone $gone
+        }
+        foreach gone $all_gone {r hdel hash {*}$gone}
+        r config resetstat
+        r config set activedefrag yes
+        wait_for_condition 500 20 {[info_field active_defrag_hits] > 0}
+        wait_for_condition 3000 10 {[string match *active_defrag_running:0* [set seen [r info memory]]]}
+        if {[string match jemalloc* [info_field mem_allocator]]} {
+            assert {[regexp {allocator_frag_ratio:([0-9.]+)} $seen all ratio]}
+            assert {$ratio < 1.6} "it says that it has ended at a ratio of $ratio"
+        }
+        r config set activedefrag no active-defrag-cycle-max 25
+    }
+
     test {below the threshold activedefrag does not start} {
         r config set active-defrag-ignore-bytes 1gb
         wait_for_condition 500 20 {[info_field active_defrag_running] == 0}
