@@ -156,4 +156,5 @@ def main():
     results.finish()
 
 
-main()
+if __name__ == "__main__":
+    main()

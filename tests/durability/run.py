@@ -40,6 +40,7 @@ def main():
     is_long = "--long" in sys.argv
     tests = [["kill.py", "--cycles", "5000" if is_long else "100"],
              ["promote.py", "--cycles", "1000" if is_long else "30"],
+             ["empty_primary.py", "--cycles", "500" if is_long else "15"],
              ["quorum.py", "--steps", "1000" if is_long else "10"],
              ["quorum.py", "--members", "5", "--steps", "1000" if is_long else "5"],
              ["power.py", *programs, "--commands", "20000" if is_long else "2000"],

@@ -271,3 +271,83 @@ start_server [list overrides $settings] {
 }
 }
 }
+
+# ---- released servers, which tell nothing of their dataset: the primary is scripted
+
+source $::tests_dir/support/primary.tcl
+
+set ::id_before [string repeat a 40]
+set ::id_after [string repeat b 40]
+
+# A file without keys, but with a library of functions.
+proc rdb_of_library {code} {
+    set len [string length $code]
+    return "REDIS0011\xf5[binary format cc [expr {0x40 | $len >> 8}] [expr {$len & 255}]]$code\xff[string repeat \x00 8]"
+}
+
+set ::library "#!lua name=lib\nserver.register_function{function_name='f', callback=function() return 1 end, flags={'no-writes'}}"
+
+proc lost_link {c} {
+    raw_close $c
+    set c [primary_accept]
+    primary_handshake $c
+    return $c
+}
+
+primary_listen
+
+start_server {tags {repl tls:skip} overrides {save {}}} {
+    foreach mode {disabled flush-before-load swapdb} {
+        test "a released primary that has no key any more is refused ($mode)" {
+            r config set repl-diskless-load $mode
+            set c [primary_attach $::id_before 100 {key value}]
+            set c [lost_link $c]
+            primary_full_sync $c $::id_after 5 [rdb_of {}]
+            is_refused
+            assert_equal value [r get key]
+            # It is asked again, also to continue its stream.
+            set c [primary_accept]
+            assert_equal [list PSYNC $::id_before 101] [primary_handshake $c]
+            primary_full_sync $c $::id_after 7 [rdb_of_library $::library]
+            set c [primary_accept]
+            primary_handshake $c
+            assert_equal value [r get key]
+            assert_equal {} [r function list]
+            primary_full_sync $c $::id_after 9 [rdb_of {restored 1}]
+            primary_wait_ack $c 9
+            assert_equal {restored} [r keys *]
+            assert_equal 0 [string match *master_link_refused* [r info replication]]
+        }
+
+        test "functions before the first key are loaded ($mode)" {
+            set c [primary_attach $::id_before 100 {key value}]
+            set c [lost_link $c]
+            set library [string range [rdb_of_library $::library] 9 end-9]
+            primary_full_sync $c $::id_after 5 "REDIS0011$library[string range [rdb_of {restored 1}] 9 end]"
+            primary_wait_ack $c 5
+            assert_equal {restored} [r keys *]
+            assert_equal 1 [r fcall_ro f 0]
+            r replicaof no one
+            r function flush
+        }
+
+        test "no key in the stream that the replica has is no loss ($mode)" {
+            set c [primary_attach $::id_before 100 {key value}]
+            set c [lost_link $c]
+            primary_full_sync $c $::id_before 500 [rdb_of {}]
+            primary_wait_ack $c 500
+            assert_equal 0 [r dbsize]
+        }
+
+        test "a first synchronisation with a released primary is an order ($mode)" {
+            primary_detach
+            r set own 1
+            set c [primary_asked]
+            primary_full_sync $c $::id_after 5 [rdb_of {}]
+            primary_wait_ack $c 5
+            assert_equal 0 [r dbsize]
+        }
+    }
+}
+
+primary_close

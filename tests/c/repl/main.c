@@ -2,6 +2,7 @@
  *
  * C tests of repl/. */
 int test_backlog(void);
+int test_birth(void);
 int test_change_window(void);
 int test_history(void);
 int test_primary(void);
@@ -13,6 +14,7 @@ int test_slot_offsets(void);
 int main(void) {
     int failed = 0;
     failed += test_backlog();
+    failed += test_birth();
     failed += test_change_window();
     failed += test_history();
     failed += test_primary();

@@ -180,10 +180,9 @@ static void the_handshake_sends_what_is_configured(void **state) {
     linkOpened(&l, now_ms);
     expect("PING");
     receive("-NOAUTH Authentication required.\r\n");
-    expect(
-        "AUTH_me_pw REPLCONF_listening-port_7 REPLCONF_ip-address_1.2.3.4 "
-        "REPLCONF_capa_eof_capa_psync2_capa_turn-acks_capa_member-ttls_capa_skip-rdb-checksum_capa_dual-channel "
-        "REPLCONF_version_9.1.2");
+    expect("AUTH_me_pw REPLCONF_listening-port_7 REPLCONF_ip-address_1.2.3.4 "
+           "REPLCONF_capa_eof_capa_psync2_capa_turn-acks_capa_member-ttls_capa_birth_"
+           "capa_skip-rdb-checksum_capa_dual-channel REPLCONF_version_9.1.2");
     receive("+OK\r\n+OK\r\n-ERR unknown option\r\n+OK\r\n");
     assert_string_equal(linkStateName(l.state), "handshake");
     expect("");
@@ -398,6 +397,59 @@ static void a_failover_asks_the_primary_to_take_over(void **state) {
     assert_false(l.failover);
 }
 
+static void a_primary_that_has_lost_the_data_is_asked_again_later_and_later(void **state) {
+    (void)state;
+    settings.keeps_data = true;
+    settings.kept_birth = SLICE(ID1);
+    linkStart(&l, now_ms);
+    for (int delay_ms = 1000, tries = 0; tries < 6; tries++) {
+        linkTick(&l, now_ms);
+        linkOpened(&l, now_ms);
+        receive("+PONG\r\n");
+        bool again = strstr(strText(&done), "keeps:" ID1 "," ID2);
+        assert_int_equal(again, tries > 0);
+        receive("+OK\r\n+OK " ID2 " 1\r\n+OK\r\n");
+        assert_true(l.knows_birth);
+        strClear(&done);
+        receive("-EMPTYPRIMARY lost\r\n");
+        expect("close");
+        assert_true(l.refuses);
+        linkTick(&l, now_ms + delay_ms - 1);
+        expect("");
+        now_ms += delay_ms;
+        if (delay_ms < 8000) delay_ms *= 2;
+    }
+    /* It was restored. */
+    linkTick(&l, now_ms);
+    linkOpened(&l, now_ms);
+    receive("+PONG\r\n+OK\r\n+OK - 0\r\n+OK\r\n+CONTINUE\r\n");
+    assert_int_equal(l.state, LINK_CONNECTED);
+    assert_false(l.refuses);
+}
+
+static void of_other_primaries_a_dataset_without_keys_is_refused(void **state) {
+    (void)state;
+    settings.keeps_data = true;
+    toPsync();
+    assert_false(l.knows_birth);
+    receive("+FULLRESYNC " ID1 " 5\r\n$9\r\n");
+    assert_int_equal(l.state, LINK_TRANSFER);
+    assert_true(l.dataset.needs_key);
+    strClear(&done);
+    linkTransferEnded(&l, LINK_NO_KEY, SLICE(""), now_ms);
+    expect("close");
+    assert_true(l.refuses);
+    /* The stream that is here is no other one. */
+    historyAdopt(&history, SLICE(ID1), 3);
+    toPsync();
+    receive("+FULLRESYNC " ID1 " 5\r\n$9\r\n");
+    assert_false(l.dataset.needs_key);
+    settings.keeps_data = false;
+    toPsync();
+    receive("+FULLRESYNC " ID2 " 5\r\n$9\r\n");
+    assert_false(l.dataset.needs_key);
+}
+
 static void a_dual_channel_synchronisation_collects_the_stream(void **state) {
     (void)state;
     settings.password = SLICE("pw");
@@ -410,7 +462,7 @@ static void a_dual_channel_synchronisation_collects_the_stream(void **state) {
     expect("connect2");
     linkSecondOpened(&l, now_ms);
     expect(
-        "2:AUTH_pw 2:REPLCONF_capa_eof_capa_member-ttls_rdb-only_1_rdb-channel_1_listening-port_7_version_9.1.2");
+        "2:AUTH_pw 2:REPLCONF_capa_eof_capa_member-ttls_capa_birth_rdb-only_1_rdb-channel_1_listening-port_7_version_9.1.2");
     linkSecondReceived(&l, SLICE("+OK\r\n+OK\r\n"), now_ms);
     expect("2:SYNC");
     linkSecondReceived(&l, SLICE("\n$ENDOFF:55 " ID2 " 3 10\r\n$EOF:"), now_ms);
@@ -503,6 +555,10 @@ int test_link(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(silence_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failover_asks_the_primary_to_take_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_primary_that_has_lost_the_data_is_asked_again_later_and_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_other_primaries_a_dataset_without_keys_is_refused, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_dual_channel_synchronisation_collects_the_stream, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(
