@@ -19,7 +19,7 @@ start_server {tags {repl tls:skip}} {
         r replicaof 127.0.0.1 $::primary_port
         set c [primary_accept]
         assert_equal PSYNC [lindex [primary_handshake $c] 0]
-        assert_equal [list PING [list REPLCONF listening-port [srv port]] {REPLCONF capa eof capa psync2 capa turn-acks capa member-ttls} \
+        assert_equal [list PING [list REPLCONF listening-port [srv port]] {REPLCONF capa eof capa psync2 capa turn-acks capa member-ttls capa birth} \
             {REPLCONF version 9.1.2}] [lrange $::primary_seen 0 end-1]
         assert_equal handshake [lindex [r role] 3]
         primary_full_sync $c $::id1 100 [rdb_of {k v x y}]
