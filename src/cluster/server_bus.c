@@ -388,12 +388,15 @@ static void acceptOne(int fd) {
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)arg, (void)mask; /* there is one loop, and only readability is watched */
+    (void)mask; /* only readability is watched */
     if (engineHot.loading && serverMap.myself->flags & NODE_PRIMARY) return;
     int most = netMostAccepts(netTlsForCluster());
     for (int i = 0; i < most; i++) {
         int accepted = netAccept(fd);
-        if (accepted < 0) return;
+        if (accepted < 0) {
+            netAcceptFailed(&(netAccepter){l, fd, acceptable, arg, false});
+            return;
+        }
         acceptOne(accepted);
     }
 }

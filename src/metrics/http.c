@@ -232,16 +232,20 @@ static void acceptOne(int fd) {
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)arg, (void)mask; /* there is one loop, and only readability is watched */
+    (void)mask; /* only readability is watched */
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int accepted = netAccept(fd);
-        if (accepted < 0) return;
+        if (accepted < 0) {
+            netAcceptFailed(&(netAccepter){l, fd, acceptable, arg, false});
+            return;
+        }
         acceptOne(accepted);
     }
 }
 
 static void closeListeners(listeners *l) {
     for (int i = 0; i < l->count; i++) {
+        netAcceptForget(l->fds[i]);
         loopUnwatch(server.loop, l->fds[i], LOOP_READ);
         close(l->fds[i]);
     }

@@ -22,6 +22,7 @@
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_thread.h"
+#include "net/priority.h"
 #include "net/tls.h"
 
 static struct {
@@ -77,9 +78,17 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
     return cl;
 }
 
+void clientReserve(client *cl) {
+    if (cl->is_reserved || listHas(&cl->closing)) return;
+    cl->is_reserved = true;
+    priorityCount(1);
+}
+
 void netSetPriority(session *s, bool on) {
     hotCheck(threadIsMain());
-    if (s->carrier == &clientCarrier) netSetConnPriority(&clientOf(s)->conn, on);
+    if (s->carrier != &clientCarrier) return;
+    netSetConnPriority(&clientOf(s)->conn, on);
+    if (on) clientReserve(clientOf(s));
 }
 
 void clientCloseLater(client *cl) {
@@ -96,6 +105,7 @@ void clientCloseLater(client *cl) {
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);
+    if (cl->is_reserved) priorityCount(-1);
     if (unlikely(cl->conn.thread)) ioThreadsClose(cl);
     loopLimitSleep(netLoop(), 0); /* FREE must not wait for the next event */
 }

@@ -21,8 +21,9 @@ typedef struct client {
     char *in; /* bytes waiting for the rest of a request, or for the session to continue */
     size_t in_len;
     requestParser parser;
-    uint64_t counted : 40;    /* its memory as included in the sums that are limited (limits.c) */
+    uint64_t counted : 39;    /* its memory as included in the sums that are limited (limits.c) */
     uint64_t before_auth : 1; /* it is also included in that of clients that have not logged in */
+    uint64_t is_reserved : 1; /* it does not count for the limit of normal clients (priority.h) */
     uint64_t away_units : 23; /* while a thread has it: clientConnMemory() in CLIENT_AWAY_UNITs */
     int64_t soft_limit_since_ms; /* when the output exceeded the soft limit; 0: it does not */
 } client;
@@ -72,6 +73,8 @@ void readerBegin(client *cl, slice bytes);
 void readerDropInput(client *cl);
 /* Visits the sessions of all clients. */
 void clientWalk(sessionVisitProc *visit, void *arg);
+/* It does not count for the limit of normal clients (priority.h). */
+void clientReserve(client *cl);
 /* The connection is open: counts and logs it. False if it is refused, with an error (protected
  * mode). */
 bool clientAdmit(client *cl);
@@ -136,7 +139,7 @@ extern const sessionCarrier clientCarrier;
 
 /* Counters of network activity, since the start or CONFIG RESETSTAT. */
 typedef struct netStatistics {
-    uint64_t connections, rejected;
+    uint64_t connections, rejected, rejected_priority;
     uint64_t bytes_in, bytes_out;
     uint64_t repl_in, repl_out;   /* from a primary and to replicas; part of the two above */
     uint64_t slots_in, slots_out; /* of slots that are moved; part of them, too */

@@ -14,10 +14,12 @@
 #include "engine/lifecycle.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
+#include "net/accept_pause.h"
 #include "net/client.h"
 #include "net/io_threads.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
+#include "net/priority.h"
 
 enum {
     LISTENERS_MAX = 32,
@@ -104,20 +106,32 @@ bool clientAdmit(client *cl) {
     return true;
 }
 
-static void acceptOne(int fd, const portKind *kind) {
-    const connType *type = kind->type;
-    bool local = netPeerIsLocal(fd);
+/* There are as many clients as there may be: connections of which places are reserved for others
+ * count for the limit of all, and normal ones for a limit of their own. */
+static bool isFull(const portKind *kind, bool has_priority) {
     const engineClusterProcs *cluster = engineCluster();
     int64_t most = netConf.maxclients + (kind->is_admin ? ADMIN_EXTRA : 0);
-    if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= most) {
-        slice text = cluster ? SLICE(cluster_full_text) : SLICE(full_text);
-        netStats()->connections++;
-        if (type == &connTls) { /* an error text would need a handshake */
-            close(fd);
-            netStats()->rejected++;
-        } else {
-            refuse(fd, text.ptr, text.len);
-        }
+    if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= most) return true;
+    return !has_priority && netClientCount() - priorityClients() >= priorityNormalMax();
+}
+
+static void refuseAsFull(int fd, const portKind *kind, bool has_priority) {
+    slice text = engineCluster() ? SLICE(cluster_full_text) : SLICE(full_text);
+    netStats()->connections++;
+    netStats()->rejected_priority += has_priority;
+    if (kind->type == &connTls) { /* an error text would need a handshake */
+        close(fd);
+        netStats()->rejected++;
+    } else {
+        refuse(fd, text.ptr, text.len);
+    }
+}
+
+static void acceptOne(int fd, const portKind *kind) {
+    const connType *type = kind->type;
+    bool local = netPeerIsLocal(fd), has_priority = kind->is_admin || priorityHas(fd);
+    if (isFull(kind, has_priority)) {
+        refuseAsFull(fd, kind, has_priority);
         return;
     }
     if (type != &connUnix) {
@@ -130,6 +144,7 @@ static void acceptOne(int fd, const portKind *kind) {
         logWarning("Error registering fd event for the new client: %s", strerror(errno));
         return;
     }
+    if (has_priority) clientReserve(cl);
     if (type != &connTls) (void)clientAdmit(cl); /* if refused, it is being closed */
 }
 
@@ -137,15 +152,36 @@ int netMostAccepts(bool tls) {
     return tls ? netConf.max_new_tls_connections_per_cycle : netConf.max_new_connections_per_cycle;
 }
 
+static struct { acceptRate all, tls; } rates;
+
+/* How many connections may be accepted in this turn. */
+static int mostNow(const portKind *kind) {
+    bool tls = kind->type == &connTls;
+    int most = netMostAccepts(tls);
+    int64_t now_ms = clockMonoMs();
+    if (kind->is_admin) return most;
+    most = acceptRateAllows(&rates.all, netConf.maxclients_per_second, most, now_ms);
+    if (!tls || !most) return most;
+    return acceptRateAllows(&rates.tls, netConf.max_tls_handshakes_per_second, most, now_ms);
+}
+
 static void acceptable(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)mask; /* there is one loop, and only readability is watched */
+    enum { RATE_PAUSE_MS = 10 };
+    (void)mask; /* only readability is watched */
     const portKind *kind = arg;
-    int most = netMostAccepts(kind->type == &connTls);
+    const netAccepter self = {l, fd, acceptable, arg, kind->is_admin};
+    int most = mostNow(kind);
+    if (!most) netAcceptPause(&self, RATE_PAUSE_MS);
     for (int i = 0; i < most; i++) {
         int accepted = netAccept(fd);
         if (accepted < 0) {
-            if (errno != EAGAIN) logWarning("Accepting client connection: %s", strerror(errno));
+            netAcceptFailed(&self);
             return;
+        }
+        if (!kind->is_admin) {
+            acceptRateTake(&rates.all, netConf.maxclients_per_second);
+            if (kind->type == &connTls)
+                acceptRateTake(&rates.tls, netConf.max_tls_handshakes_per_second);
         }
         acceptOne(accepted, kind);
     }
@@ -170,6 +206,7 @@ static void closeListeners(int from, int to) {
     hotCheck(from >= 0);
     hotCheck(from <= to);
     for (int i = from; i < to; i++) {
+        netAcceptForget(listeners.list[i].fd);
         loopUnwatch(listeners.loop, listeners.list[i].fd, LOOP_READ);
         close(listeners.list[i].fd);
     }

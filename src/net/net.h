@@ -47,6 +47,20 @@ size_t netClientsMemory(void);
 /* The one of them with the most memory; NULL if there is none. Visits all clients. */
 const session *netLargestClient(void);
 
+/* A listening socket, as loopWatch() knows it. */
+typedef struct netAccepter {
+    loop *loop;
+    int fd;
+    loopFdProc *proc;
+    void *arg;
+    bool has_priority;
+} netAccepter;
+/* netAccept() has failed, with errno. If the process has no descriptors or memory left the socket
+ * is not read for a while, instead of again and again, and the log says so. */
+void netAcceptFailed(const netAccepter *from);
+/* Before such a socket is closed. */
+void netAcceptForget(int fd);
+
 /* Sets the event loop of the connections; before netListen(). */
 void netSetLoop(loop *l);
 /* Opens all configured listeners; on failure `why` says which one failed, and the start must be

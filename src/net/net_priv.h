@@ -45,6 +45,9 @@ typedef struct netConfig {
     /* Connections. */
     int64_t maxclients;
     int timeout, tcp_keepalive; /* seconds, 0: off */
+    int maxclients_reserved, maxclients_per_second,
+        max_tls_handshakes_per_second; /* 0: none, off */
+    char *priority_subnets;
     int max_new_connections_per_cycle, max_new_tls_connections_per_cycle;
     /* Buffers. */
     outputLimit output_limits[OUTPUT_CLASSES];

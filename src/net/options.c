@@ -8,6 +8,7 @@
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/priority.h"
 #include "net/tls.h"
 
 netConfig netConf;
@@ -200,6 +201,12 @@ const configOption netOptions[] = {
     CONFIG_STRING("bind-source-addr", netConf.bind_source_addr, ""),
     /* Connections. */
     CONFIG_INT("maxclients", netConf.maxclients, 10000, 1, UINT32_MAX, .apply = applyMaxclients),
+    CONFIG_INT("maxclients-reserved", netConf.maxclients_reserved, 0, 0, INT_MAX),
+    CONFIG_STRING("priority-subnets", netConf.priority_subnets, "", .flags = CONFIG_APPLY_AT_START,
+                  .apply = priorityApply),
+    CONFIG_INT("maxclients-per-second", netConf.maxclients_per_second, 0, 0, 1000000),
+    CONFIG_INT("max-tls-handshakes-per-second", netConf.max_tls_handshakes_per_second, 0, 0,
+               1000000),
     CONFIG_INT("timeout", netConf.timeout, 0, 0, INT_MAX),
     CONFIG_INT("tcp-keepalive", netConf.tcp_keepalive, 300, 0, INT_MAX),
     CONFIG_INT("max-new-connections-per-cycle", netConf.max_new_connections_per_cycle, 10, 1, 1000),

@@ -423,6 +423,8 @@ QUORUM_REPL = [
 REPLICATION = [
     Fault("a replica acknowledges what it has not applied", "link.c",
           "    limitAck(link, &offset);", "    if (FAULT) offset += 14;\n    limitAck(link, &offset);"),
+    Fault("an empty primary replaces the data of its replica", "birth.c",
+          "return b->is_new && !sliceIs(kept, b->id);", "return !FAULT && b->is_new && !sliceIs(kept, b->id);"),
 ]
 # replication-quorum of the servers that Sentinel watches.
 QUORUM_SENTINEL = [

@@ -3,6 +3,7 @@
  * A simulated server as a primary: commands of replicas, and the child that saves for them. A
  * dataset is transferred as "<number> <number of bytes> <filling> <checksum>". */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -44,7 +45,11 @@ static status envStartSave(replPrimary *p, const primarySave *save, reason *why)
     to->running = true;
     to->fails = sim_faults && randomUniform(sim_faults) == 0;
     to->ends_ms = sim_now_ms + 10 + (int64_t)randomUniform(2000);
-    str payload = transferEncode(s->dataset, simServerIsPrimary(s) ? -1 : s->stream_db);
+    const simTransfer what = {.dataset = s->dataset,
+                              .stream_db = simServerIsPrimary(s) ? -1 : s->stream_db,
+                              .origin = s->origin,
+                              .is_fresh = s->is_fresh};
+    str payload = transferEncode(&what);
     if (save->to_file) {
         strFree(&to->file);
         to->file = payload;
@@ -136,6 +141,7 @@ static void replconf(simServer *s, wire *w, const words *r) {
         }
         peerSideOf(w)->peer->dataset_channel = (uint64_t)number;
     }
+    bool asks_birth = false;
     bool may_be_dual = s->primary.settings.dual_channel && s->primary.settings.diskless;
     for (int i = 1; i + 1 < r->argc; i += 2) {
         if (sliceIs(r->argv[i + 1], "eof"))
@@ -144,11 +150,21 @@ static void replconf(simServer *s, wire *w, const words *r) {
             peerSideOf(w)->peer->capabilities |= PEER_CAN_CONTINUE;
         if (sliceIs(r->argv[i + 1], "dual-channel") && may_be_dual)
             peerSideOf(w)->peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
+        if (sliceIs(r->argv[i + 1], "birth")) asks_birth = true;
+        if (r->argv[i + 1].len > 6 && !memcmp(r->argv[i + 1].ptr, "keeps:", 6)) {
+            str *keeps = &peerSideOf(w)->peer->keeps;
+            strFree(keeps);
+            *keeps = strNew(sliceMake(r->argv[i + 1].ptr + 6, r->argv[i + 1].len - 6));
+        }
         if (sliceIs(r->argv[i], "version")) peerSideOf(w)->peer->server_version = 0x090102;
         if (sliceIs(r->argv[i], "rdb-only")) peerSideOf(w)->peer->only_dataset = true;
         if (sliceIs(r->argv[i], "rdb-channel")) peerSideOf(w)->peer->is_dataset_channel = true;
     }
-    wireSend(w, WIRE_ACCEPTOR, SLICE("+OK\r\n"));
+    char birth[BIRTH_TEXT_MAX];
+    wireSend(w, WIRE_ACCEPTOR, SLICE("+"));
+    wireSend(w, WIRE_ACCEPTOR,
+             asks_birth ? sliceMake(birth, birthPrint(&s->state.birth, birth)) : SLICE("OK"));
+    wireSend(w, WIRE_ACCEPTOR, SLICE("\r\n"));
 }
 
 /* PSYNC .. FAILOVER: false if it was refused. */
@@ -178,7 +194,14 @@ static void psync(simServer *s, wire *w, const words *r) {
         return;
     }
     if (!numberParseInt(r->argv[2], &from)) simFail("PSYNC without a number");
-    primaryPsync(&s->primary, peerSideOf(w)->peer, r->argv[1], from, sim_now_ms);
+    replPeer *peer = peerSideOf(w)->peer;
+    if (birthLosesKept(&s->state.birth, &s->state.history, strSlice(&peer->keeps), r->argv[1],
+                       from)) {
+        counts.refusals++;
+        wireSend(w, WIRE_ACCEPTOR, SLICE("-EMPTYPRIMARY lost\r\n"));
+        return;
+    }
+    primaryPsync(&s->primary, peer, r->argv[1], from, sim_now_ms);
 }
 
 static void execute(simServer *s, wire *w, const words *r) {

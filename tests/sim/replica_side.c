@@ -19,6 +19,9 @@ static linkSettings envSettings(void *arg) {
                           .announce_port = s->port,
                           .version = "9.1.2",
                           .dual_channel = s->dual_channel,
+                          .keeps_data = sim_refuses_empty && s->followed.is_set &&
+                                        s->dataset != DATASET_NONE && s->dataset != DATASET_EMPTY,
+                          .kept_birth = sliceOf(s->followed.birth),
                           .timeout_ms = 6000,
                           .fack = -1};
 }
@@ -74,15 +77,30 @@ static void envCollect(void *arg, slice received) {
 static void envTransfer(void *arg, const linkTransfer *what, slice received) {
     simServer *s = arg;
     s->transfers = true;
+    s->had_data = s->dataset != DATASET_NONE && s->dataset != DATASET_EMPTY;
     s->coming = *what;
     s->flushes_first = randomUniform(2);
     strFree(&s->received);
     strAppendSlice(&s->received, received);
 }
 
+/* As the server does: replica.c, followed.c. */
+static void noteFollowed(simServer *s, bool from_start) {
+    const replBirth *birth = s->link.knows_birth ? &s->link.primary_birth : NULL;
+    if (from_start) {
+        birthAdopt(&s->state.birth, birth, s->had_data, s->dataset != DATASET_EMPTY);
+    } else if (birth) {
+        s->state.birth = *birth;
+    }
+    s->followed = (simFollowed){.is_set = true, .process = s->follows->process};
+    if (birth) memcpy(s->followed.birth, birth->id, sizeof(s->followed.birth));
+    s->followed_on_disk = s->followed;
+}
+
 static void envStream(void *arg, slice received, bool from_start) {
     simServer *s = arg;
     s->streams = true;
+    noteFollowed(s, from_start);
     primaryOpenBacklog(&s->primary);
     strFree(&s->received);
     strAppendSlice(&s->received, s->collects ? strSlice(&s->collected) : received);
@@ -143,6 +161,14 @@ static void loseDataset(simServer *s) {
     primaryDropAll(&s->primary);
 }
 
+/* Nothing has ordered to replace the data of a former process of the primary by a dataset that has
+ * begun without them. */
+static void checkKept(const simServer *s, const simTransfer *what) {
+    if (!s->link.keeps_data || !what->is_fresh || what->origin <= s->origin) return;
+    if (s->follows->process != s->followed.process)
+        simFail("%s has got the data of %s, which was started empty", s->name, s->follows->name);
+}
+
 static void transferStep(simServer *s) {
     size_t end = transferEnd(s);
     if (!end) return;
@@ -154,13 +180,17 @@ static void transferStep(simServer *s) {
     s->loaded_ms = 0;
     s->transfers = false;
     size_t payload = s->coming.bytes >= 0 ? end : end - REPL_ID_LEN;
-    int dataset, stream_db;
-    bool good = transferDecode(sliceMake(s->received.ptr, payload), &dataset, &stream_db);
+    simTransfer what;
+    bool good = transferDecode(sliceMake(s->received.ptr, payload), &what);
+    int dataset = what.dataset, stream_db = what.stream_db;
     str rest = strNew(sliceMake(s->received.ptr + end, s->received.len - end));
     strFree(&s->received);
     if (good) {
+        checkKept(s, &what);
         s->epoch++;
         s->dataset = dataset;
+        s->origin = what.origin;
+        s->is_fresh = what.is_fresh && !s->had_data;
         s->stream_db = stream_db;
     } else {
         counts.failed_transfers++;

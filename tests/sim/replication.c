@@ -118,6 +118,7 @@ static void injectFaults(void) {
         simServerFailover(anyServer());
         if (oneIn(4)) cutWire(); /* the wrong moment */
     }
+    if (oneIn(2000)) simServerOrder(anyServer());
     if (oneIn(900)) {
         simServer *s = anyServer();
         if (s->follows) follow(s, anyServer());
@@ -181,6 +182,7 @@ static void becomeEqual(void) {
             if (&servers[i] != primary && !dependsOn(&servers[i], primary))
                 follow(&servers[i], primary);
         if (primary->follows) simServerFollow(primary, NULL);
+        for (int i = 0; i < SIM_SERVERS; i++) simServerOrder(&servers[i]);
         step(false);
         for (int i = 0; i < SIM_SERVERS; i++) equal += isCaughtUp(&servers[i], primary);
         if (equal == SIM_SERVERS) break;
@@ -193,6 +195,7 @@ static void becomeEqual(void) {
 
 static void run(void) {
     sim_faults = oneIn(3) ? 0 : 4;
+    sim_refuses_empty = oneIn(2);
     begin();
     int steps = 500 + (int)randomUniform(2500);
     for (int i = 0; i < steps; i++) {
@@ -208,13 +211,13 @@ static void report(void) {
     printf(
         "%llu writes, %llu full (%llu dual-channel) and %llu partial synchronisations, "
         "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits, "
-        "%llu failovers (%llu completed)\n",
+        "%llu failovers (%llu completed), %llu refusals by replicas of empty primaries\n",
         (unsigned long long)counts.writes, (unsigned long long)counts.full_syncs,
         (unsigned long long)counts.dual_syncs, (unsigned long long)counts.partial_syncs,
         (unsigned long long)counts.failed_transfers, (unsigned long long)counts.cuts,
         (unsigned long long)counts.restarts, (unsigned long long)counts.promotions,
         (unsigned long long)counts.waits, (unsigned long long)counts.failovers,
-        (unsigned long long)counts.failovers_done);
+        (unsigned long long)counts.failovers_done, (unsigned long long)counts.refusals);
 }
 
 const simScenario replicationScenario = {.name = "replication", .run = run, .report = report};

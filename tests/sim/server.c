@@ -12,6 +12,7 @@
 simServer servers[SIM_SERVERS];
 simCounts counts;
 unsigned sim_faults;
+bool sim_refuses_empty;
 
 static const primarySettings settings = {.diskless_delay_s = 1,
                                          .ping_period_s = 2,
@@ -27,7 +28,14 @@ bool simServerIsPrimary(const simServer *s) { return s->running && s->link.state
 /* ------------------------------------------------------------------ start and end */
 
 void simServerStart(simServer *s) {
+    static int starts;
     s->running = true;
+    s->process = ++starts;
+    s->is_fresh = !s->disk.saved;
+    s->origin = s->disk.saved ? s->disk.origin : s->process;
+    birthBegin(&s->state.birth);
+    if (s->disk.saved) birthLoaded(&s->state.birth, sliceOf(s->disk.birth));
+    s->followed = (simFollowed){0};
     networkSetUp(s->host, true);
     s->client_db = 0;
     s->stream_db = -1;
@@ -47,6 +55,7 @@ void simServerStart(simServer *s) {
     bool restores = s->disk.saved && s->disk.has_position;
     slice id = sliceMake(s->disk.id, REPL_ID_LEN);
     if (s->follows) {
+        if (s->disk.saved) s->followed = s->followed_on_disk;
         if (restores) {
             historyAdopt(&s->state.history, id, s->disk.offset);
             s->stream_db = s->disk.db;
@@ -95,6 +104,8 @@ void simServerSnapshot(simServer *s) {
     memcpy(s->disk.id, historyKnownId(&s->state.history), sizeof(s->disk.id));
     s->disk.offset = s->state.history.offset;
     s->disk.dataset = s->dataset;
+    s->disk.origin = s->origin;
+    memcpy(s->disk.birth, s->state.birth.id, sizeof(s->disk.birth));
     s->disk.db = is_primary && s->primary.stream_db >= 0 ? s->primary.stream_db : s->stream_db;
     s->disk.saved = true;
 }
@@ -104,6 +115,7 @@ void simServerSnapshot(simServer *s) {
 static void changeRole(simServer *s, simServer *primary) {
     bool was_primary = simServerIsPrimary(s);
     s->follows = primary;
+    s->followed = s->followed_on_disk = (simFollowed){0};
     if (primary) {
         linkStop(&s->link);
         if (was_primary) {
@@ -130,6 +142,11 @@ static void changeRole(simServer *s, simServer *primary) {
     primarySetRole(&s->primary, false, false);
     simServerMoved(s);
     counts.promotions++;
+}
+
+void simServerOrder(simServer *s) {
+    if (s->follows && s->link.refuses && s->failover.state == FAILOVER_NONE)
+        changeRole(s, s->follows);
 }
 
 void simServerFollow(simServer *s, simServer *primary) {

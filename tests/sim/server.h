@@ -43,7 +43,16 @@ typedef struct simDisk {
     char id[REPL_ID_LEN + 1];
     int64_t offset;
     int dataset, db;
+    int origin;
+    char birth[REPL_ID_LEN + 1];
 } simDisk;
+
+/* The primary that a replica has followed, without an order since. */
+typedef struct simFollowed {
+    bool is_set;
+    int process;
+    char birth[REPL_ID_LEN + 1];
+} simFollowed;
 
 struct simServer {
     char name[16];
@@ -57,10 +66,16 @@ struct simServer {
     /* For how long the running server has refused writes because of its failover. */
     int64_t writes_paused_ms;
     int dataset;
+    int process;   /* number of its start */
+    int origin;    /* of the start without a file from which the dataset comes */
+    bool is_fresh; /* no process has loaded the dataset from its disk since */
+    bool had_data; /* when the transfer began */
+    simFollowed followed;
     int epoch; /* changes when the dataset is lost or replaced */
     int client_db;
     simSave save;
     simDisk disk;
+    simFollowed followed_on_disk; /* as replica-followed-PORT.conf */
     /* As a replica. */
     simServer *follows;
     wire *wire;
@@ -107,11 +122,15 @@ static inline peerSide *peerSideOf(const wire *w) { return w->state[WIRE_ACCEPTO
 
 typedef struct simCounts {
     uint64_t full_syncs, partial_syncs, dual_syncs, writes, cuts, restarts, promotions,
-        failed_transfers, waits, failovers, failovers_done;
+        failed_transfers, waits, failovers, failovers_done, refusals;
 } simCounts;
 extern simCounts counts;
 
 /* Probability of a fault in a transfer, one in so many; 0: none. */
 extern unsigned sim_faults;
+/* replica-refuse-empty-primary */
+extern bool sim_refuses_empty;
+/* An order to follow the primary again. */
+void simServerOrder(simServer *s);
 
 #endif

@@ -8,10 +8,16 @@
 
 #include "base/str.h"
 
-/* Of random length; sometimes damaged, if there are faults. `stream_db`: the database selected in
- * the stream that follows the dataset; -1: none. */
-str transferEncode(int dataset, int stream_db);
+typedef struct simTransfer {
+    int dataset;
+    int stream_db; /* selected in the stream that follows the dataset; -1: none */
+    int origin;    /* simServer.origin, is_fresh */
+    bool is_fresh;
+} simTransfer;
+
+/* Of random length; sometimes damaged, if there are faults. */
+str transferEncode(const simTransfer *what);
 /* False if it is damaged. */
-bool transferDecode(slice bytes, int *dataset, int *stream_db);
+bool transferDecode(slice bytes, simTransfer *what);
 
 #endif

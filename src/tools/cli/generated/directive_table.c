@@ -153,7 +153,10 @@ const knownDirective knownDirectives[] = {
     {"masteruser", "", NULL},
     {"max-new-connections-per-cycle", "10", NULL},
     {"max-new-tls-connections-per-cycle", "1", NULL},
+    {"max-tls-handshakes-per-second", "0", NULL},
     {"maxclients", "10000", NULL},
+    {"maxclients-per-second", "0", NULL},
+    {"maxclients-reserved", "0", NULL},
     {"maxmemory", NULL, NULL},
     {"maxmemory-clients", "0", NULL},
     {"maxmemory-dataset", "0", NULL},
@@ -181,6 +184,7 @@ const knownDirective knownDirectives[] = {
     {"prefetch-batch-max-size", "16", "the size of batches is fixed here"},
     {"primaryauth", "", NULL},
     {"primaryuser", "", NULL},
+    {"priority-subnets", "", NULL},
     {"proc-title-template", "{title} {listen-addr} {server-mode}", NULL},
     {"propagation-error-behavior", "ignore", NULL},
     {"protected-mode", "yes", NULL},
@@ -298,4 +302,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 292;
+const int knownDirectiveCount = 296;
