@@ -447,7 +447,7 @@ module_objects := $(patsubst %.c,build/modules/%.so,$(notdir $(wildcard utils/he
 build_module = @mkdir -p $(@D); $(call say,CC,$<); $(CC) -O2 -Wall -Wextra $(WERROR) -shared -fPIC -pthread -Isrc/module -o $@ $<
 build/modules/%.so: utils/hello_module/%.c src/module/valkeymodule.h
 	$(build_module)
-build/modules/%.so: tests/modules/%.c src/module/valkeymodule.h $(wildcard tests/modules/*.h tests/modules/generated/*.h)
+build/modules/%.so: tests/modules/%.c src/module/valkeymodule.h $(wildcard tests/modules/*.h)
 	$(build_module)
 modules: $(module_objects)
 

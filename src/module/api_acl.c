@@ -10,7 +10,6 @@
 #include "engine/command.h"
 #include "module/context.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/user.h"
 #include "store/store.h"
 
@@ -28,7 +27,6 @@ ValkeyModuleUser *apiCreateModuleUser(const char *name) {
     ValkeyModuleUser *u = memNew(ValkeyModuleUser);
     u->own = aclPrivateUserNew(sliceOf(name));
     hotCheck(!userIsOn(u->own));
-    handleMade(HANDLE_USER, u);
     return u;
 }
 
@@ -36,7 +34,6 @@ ValkeyModuleUser *apiGetModuleUserFromUserName(ValkeyModuleString *name) {
     if (!name || !userFind(moduleStringSlice(name))) return NULL;
     ValkeyModuleUser *u = memNew(ValkeyModuleUser);
     u->name = strNew(moduleStringSlice(name));
-    handleMade(HANDLE_USER, u);
     return u;
 }
 
@@ -44,8 +41,7 @@ void apiFreeModuleUser(ValkeyModuleUser *user) {
     if (!user) return;
     if (user->own) aclPrivateUserFree(user->own);
     strFree(&user->name);
-    handleEnded(user);
-    handleFree(user);
+    memFree(user);
 }
 
 /* errno for the error text of a rule. */

@@ -12,7 +12,6 @@
 #include "engine/propagate.h"
 #include "module/call.h"
 #include "module/call_reply.h"
-#include "module/checks.h"
 #include "module/generated/api.h"
 #include "module/promise.h"
 #include "module/thread_context.h"
@@ -37,7 +36,6 @@ static ValkeyModuleCallReply *replyOf(ValkeyModuleCtx *x, const callArgs *args) 
 }
 
 ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
-    CHECK_VARIADIC("Call", false, HANDLE_CONTEXT, ctx, false, NULL);
     callArgs args;
     va_list values;
     va_start(values, fmt);
@@ -58,7 +56,6 @@ ValkeyModuleCallReply *apiCall(ValkeyModuleCtx *ctx, const char *cmdname, const 
 /* ------------------------------------------------------------------ propagation */
 
 int apiReplicate(ValkeyModuleCtx *ctx, const char *cmdname, const char *fmt, ...) {
-    CHECK_VARIADIC("Replicate", false, HANDLE_CONTEXT, ctx, false, VALKEYMODULE_ERR);
     struct ctx *outer = contextUse(ctx);
     if (!outer) return VALKEYMODULE_ERR;
     callArgs args;

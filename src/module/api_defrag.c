@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "engine/defrag.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/owned.h"
 #include "module/types.h"
 
@@ -110,7 +109,6 @@ ValkeyModuleString *apiDefragValkeyModuleString(ValkeyModuleDefragCtx *ctx,
     if (!str || str->refs != 1 || str->array) return NULL;
     hotCheck(!str->borrowed);
     ValkeyModuleString *moved = apiDefragAlloc(ctx, str);
-    if (moved) handleMoved(str, moved);
     ValkeyModuleString *s = moved ? moved : str;
     char *text = s->bytes.ptr ? apiDefragAlloc(ctx, s->bytes.ptr) : NULL;
     if (text) s->bytes.ptr = text;

@@ -9,7 +9,6 @@
 #include "module/context.h"
 #include "module/dict.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 
 typedef struct dictEntry {
     void *value;
@@ -75,7 +74,6 @@ static dictEntry *find(const ValkeyModuleDict *d, slice key) {
 ValkeyModuleDict *apiCreateDict(ValkeyModuleCtx *ctx) {
     ValkeyModuleDict *d = memNew(ValkeyModuleDict);
     contextCollect(ctx, GARBAGE_DICT, d);
-    handleMade(HANDLE_DICT, d);
     return d;
 }
 
@@ -91,8 +89,7 @@ void apiFreeDict(ValkeyModuleCtx *ctx, ValkeyModuleDict *d) {
     }
     hotCheck(!e);
     orderedFree(&d->entries);
-    handleEnded(d);
-    handleFree(d);
+    memFree(d);
 }
 
 uint64_t apiDictSize(ValkeyModuleDict *d) { return d->entries.count; }
@@ -237,7 +234,6 @@ ValkeyModuleDictIter *apiDictIteratorStartC(ValkeyModuleDict *d, const char *op,
                                             size_t keylen) {
     ValkeyModuleDictIter *di = memNew(ValkeyModuleDictIter);
     di->dict = d;
-    handleMade(HANDLE_DICT_ITERATOR, di);
     place(di, seekOf(op), keyOf(key, keylen));
     return di;
 }
@@ -252,8 +248,7 @@ ValkeyModuleDictIter *apiDictIteratorStart(ValkeyModuleDict *d, const char *op,
 void apiDictIteratorStop(ValkeyModuleDictIter *di) {
     if (!di) return;
     strFree(&di->last);
-    handleEnded(di);
-    handleFree(di);
+    memFree(di);
 }
 
 /* 1, not VALKEYMODULE_OK, for success: so it is in Valkey. */

@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 #include "format/rdb_settings.h"
-#include "module/checks.h"
 #include "module/generated/api.h"
 #include "module/key.h"
 #include "store/type_hash.h"
@@ -15,7 +14,7 @@
 /* The next field; false: there is none. */
 static bool nextField(va_list args, bool is_text, slice *field) {
     void *arg = va_arg(args, void *);
-    if (!arg || (!is_text && !checkVariadic(arg))) return false;
+    if (!arg) return false;
     *field = is_text ? sliceOf(arg) : moduleStringSlice(arg);
     return true;
 }
@@ -47,7 +46,6 @@ static bool setField(ValkeyModuleKey *k, int flags, slice field, ValkeyModuleStr
 }
 
 int apiHashSet(ValkeyModuleKey *key, int flags, ...) {
-    CHECK_VARIADIC("HashSet", false, HANDLE_KEY, key, true, 0);
     int known = VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS |
                 VALKEYMODULE_HASH_COUNT_ALL;
     bool both = flags & VALKEYMODULE_HASH_NX && flags & VALKEYMODULE_HASH_XX;
@@ -71,8 +69,6 @@ int apiHashSet(ValkeyModuleKey *key, int flags, ...) {
     while (nextField(args, flags & VALKEYMODULE_HASH_CFIELDS, &field)) {
         ValkeyModuleString *value = va_arg(args, ValkeyModuleString *);
         if (!value) break;
-        bool is_string = value != VALKEYMODULE_HASH_DELETE;
-        if (is_string && !checkVariadic(value)) break;
         count += setField(key, flags, field, value);
     }
     va_end(args);
@@ -99,7 +95,6 @@ int apiHashHasStringRef(ValkeyModuleKey *key, ValkeyModuleString *field) {
 }
 
 int apiHashGet(ValkeyModuleKey *key, int flags, ...) {
-    CHECK_VARIADIC("HashGet", false, HANDLE_KEY, key, true, VALKEYMODULE_ERR);
     const robj *o = key ? keyObject(key) : NULL;
     if (o && objectType(o) != TYPE_HASH) return VALKEYMODULE_ERR;
     va_list args;

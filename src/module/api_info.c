@@ -11,7 +11,6 @@
 #include "engine/hooks.h"
 #include "module/context.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/info.h"
 #include "module/thread_lock.h"
 
@@ -141,8 +140,7 @@ static void freeInfo(ValkeyModuleCtx *ctx, void *what) {
     ValkeyModuleServerInfoData *data = what;
     (void)ctx; /* it was in its list, and is no more */
     strFree(&data->text);
-    handleEnded(data);
-    handleFree(data);
+    memFree(data);
 }
 
 void infosStart(void) {
@@ -186,7 +184,6 @@ ValkeyModuleServerInfoData *apiGetServerInfo(ValkeyModuleCtx *ctx, const char *s
     }
     strAppendByte(&data->text, '\0');
     contextCollect(ctx, GARBAGE_INFO, data);
-    handleMade(HANDLE_SERVER_INFO, data);
     return data;
 }
 

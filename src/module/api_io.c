@@ -9,7 +9,6 @@
 #include "format/aof_value.h"
 #include "format/rdb_settings.h"
 #include "module/call.h"
-#include "module/checks.h"
 #include "module/generated/api.h"
 #include "module/types.h"
 
@@ -22,12 +21,10 @@ void ioInit(ValkeyModuleIO *io, const ValkeyModuleType *t, const valuePlace *at)
     io->key = at ? moduleStringNew(at->key) : NULL;
     io->db_id = at ? at->db_id : -1;
     io->failed = io->has_context = false;
-    handleLent(HANDLE_IO, io);
 }
 
 void ioClear(ValkeyModuleIO *io) {
     hotCheck(!io->reader || !io->writer);
-    handleEnded(io);
     if (io->has_context) contextClear(&io->context);
     if (io->key) moduleStringRelease(io->key);
 }
@@ -220,7 +217,6 @@ long double apiLoadLongDouble(ValkeyModuleIO *io) {
 /* ------------------------------------------------------------------ others */
 
 void apiEmitAOF(ValkeyModuleIO *io, const char *cmdname, const char *fmt, ...) {
-    CHECK_VARIADIC("EmitAOF", true, HANDLE_IO, io, false, );
     if (!io->writer || io->failed) return;
     callArgs args;
     va_list values;
@@ -245,7 +241,6 @@ void apiEmitAOF(ValkeyModuleIO *io, const char *cmdname, const char *fmt, ...) {
 }
 
 void apiLogIOError(ValkeyModuleIO *io, const char *levelstr, const char *fmt, ...) {
-    CHECK_VARIADIC("LogIOError", true, HANDLE_IO, io, false, );
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);

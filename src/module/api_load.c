@@ -7,7 +7,6 @@
 #include "module/api_table.h"
 #include "module/context.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 
 enum {
     SERVER_VERSION = 0x00090102, /* 9.1.2: what modules may expect of this server */
@@ -42,8 +41,7 @@ int apiGet(const char *name, void *target) {
         logDebug("A module has asked for the function %s, which does not exist", name);
         return VALKEYMODULE_ERR;
     }
-    apiProc *proc = handlesChecked ? apiChecked[f - apiFunctions] : f->proc;
-    memcpy(target, &proc, sizeof(proc));
+    memcpy(target, &f->proc, sizeof(f->proc));
     return VALKEYMODULE_OK;
 }
 

@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
-#include "module/checks.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 
@@ -30,7 +29,6 @@ static void logLine(const module *m, const char *level_name, const char *format,
 }
 
 void apiLog(ValkeyModuleCtx *ctx, const char *level, const char *fmt, ...) {
-    CHECK_VARIADIC("Log", true, HANDLE_CONTEXT, ctx, true, );
     va_list args;
     va_start(args, fmt);
     logLine(ctx ? ctx->module : NULL, level, fmt, args);

@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
-#include "module/checks.h"
 #include "module/block_client.h"
 #include "module/context.h"
 #include "module/generated/api.h"
@@ -49,7 +48,6 @@ int apiReplyWithError(ValkeyModuleCtx *ctx, const char *err) {
 }
 
 int apiReplyWithErrorFormat(ValkeyModuleCtx *ctx, const char *fmt, ...) {
-    CHECK_VARIADIC("ReplyWithErrorFormat", true, HANDLE_CONTEXT, ctx, false, VALKEYMODULE_ERR);
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);
@@ -62,8 +60,6 @@ int apiReplyWithErrorFormat(ValkeyModuleCtx *ctx, const char *fmt, ...) {
 
 int apiReplyWithCustomErrorFormat(ValkeyModuleCtx *ctx, int update_error_stats, const char *fmt,
                                   ...) {
-    CHECK_VARIADIC("ReplyWithCustomErrorFormat", true, HANDLE_CONTEXT, ctx, false,
-                   VALKEYMODULE_ERR);
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);

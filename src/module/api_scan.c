@@ -6,7 +6,6 @@
 
 #include "base/base.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/key.h"
 #include "module/thread_context.h"
 #include "store/type_hash.h"
@@ -21,7 +20,6 @@ struct ValkeyModuleScanCursor {
 ValkeyModuleScanCursor *apiScanCursorCreate(void) {
     ValkeyModuleScanCursor *cursor = memNew(ValkeyModuleScanCursor);
     apiScanCursorRestart(cursor);
-    handleMade(HANDLE_SCAN_CURSOR, cursor);
     return cursor;
 }
 
@@ -31,8 +29,7 @@ void apiScanCursorRestart(ValkeyModuleScanCursor *cursor) {
 
 void apiScanCursorDestroy(ValkeyModuleScanCursor *cursor) {
     if (!cursor) return;
-    handleEnded(cursor);
-    handleFree(cursor);
+    memFree(cursor);
 }
 
 /* ------------------------------------------------------------------ collecting */

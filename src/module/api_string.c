@@ -6,7 +6,6 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "module/checks.h"
 #include "module/context.h"
 #include "module/generated/api.h"
 
@@ -30,7 +29,6 @@ ValkeyModuleString *apiCreateString(ValkeyModuleCtx *ctx, const char *ptr, size_
 }
 
 ValkeyModuleString *apiCreateStringPrintf(ValkeyModuleCtx *ctx, const char *fmt, ...) {
-    CHECK_VARIADIC("CreateStringPrintf", true, HANDLE_CONTEXT, ctx, true, NULL);
     str text = STR_EMPTY;
     va_list args;
     va_start(args, fmt);

@@ -12,8 +12,6 @@ typedef struct apiFunction {
 } apiFunction;
 extern const apiFunction apiFunctions[]; /* sorted by name */
 extern const int apiFunctionCount;
-/* The same functions behind the checks of module/checks.h, in the same order. */
-extern apiProc *const apiChecked[];
 
 /* What each context begins with: stores the function of that name, with the prefix ValkeyModule_ or
  * RedisModule_, at `target`. VALKEYMODULE_ERR: there is none, `target` is unchanged. */

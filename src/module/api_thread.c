@@ -12,7 +12,6 @@
 #include "module/api_table.h"
 #include "module/block_client.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/main_queue.h"
 #include "module/thread_context.h"
 #include "module/thread_lock.h"
@@ -72,7 +71,6 @@ static threadContext *newContext(module *m) {
     t->run = (ctx){.who = &t->who, .out = &t->who.out, .proto = 2, .origin = ORIGIN_MODULE};
     t->x = (ValkeyModuleCtx){
         .get_api = apiGet, .module = m, .run = &t->run, .proto = 2, .flags = CONTEXT_THREAD};
-    handleLent(HANDLE_CONTEXT, &t->x);
     threadLockOffer();
     return t;
 }

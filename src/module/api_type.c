@@ -6,7 +6,6 @@
 
 #include "base/base.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/key.h"
 
 static ValkeyModuleType *types; /* all of them */
@@ -220,9 +219,7 @@ void digestOfModule(const moduleType *t, const valuePlace *at, const void *value
     ValkeyModuleDigest d = {.db_id = at ? at->db_id : -1};
     if (at) d.key = moduleStringNew(at->key);
     hotCheck(methodsOf(t)->digest);
-    handleLent(HANDLE_DIGEST, &d);
     methodsOf(t)->digest(&d, (void *)value);
-    handleEnded(&d);
     digestAddDigest(to, &d.value);
     if (d.key) moduleStringRelease(d.key);
 }

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "module/call.h"
-#include "module/checks.h"
 
 static void add(callArgs *a, slice arg) {
     hotCheck(a->argc <= a->max);
@@ -57,9 +56,7 @@ bool callArgsTake(callArgs *a, const char *cmd, const char *format, va_list valu
         if (*at == 'c') {
             add(a, sliceOf(va_arg(values, const char *)));
         } else if (*at == 's') {
-            ValkeyModuleString *s = va_arg(values, ValkeyModuleString *);
-            if (!checkVariadic(s)) return false;
-            add(a, moduleStringSlice(s));
+            add(a, moduleStringSlice(va_arg(values, ValkeyModuleString *)));
         } else if (*at == 'b') {
             const char *bytes = va_arg(values, const char *);
             add(a, sliceMake(bytes, va_arg(values, size_t)));
@@ -68,10 +65,7 @@ bool callArgsTake(callArgs *a, const char *cmd, const char *format, va_list valu
         } else if (*at == 'v') {
             ValkeyModuleString **strings = va_arg(values, ValkeyModuleString **);
             size_t count = va_arg(values, size_t);
-            for (size_t i = 0; i < count; i++) {
-                if (!checkVariadic(strings[i])) return false;
-                add(a, moduleStringSlice(strings[i]));
-            }
+            for (size_t i = 0; i < count; i++) add(a, moduleStringSlice(strings[i]));
         } else if (!takeModifier(a, *at)) {
             return false;
         }

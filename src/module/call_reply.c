@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/pool.h"
 
 /* The whole reply. */
@@ -38,10 +37,6 @@ struct ValkeyModuleCallReply {
     ValkeyModuleCallReply *attribute;
 };
 
-static bool isPairs(int type) {
-    return type == VALKEYMODULE_REPLY_MAP || type == VALKEYMODULE_REPLY_ATTRIBUTE;
-}
-
 static void freeCollected(ValkeyModuleCtx *x, void *what) {
     ValkeyModuleCallReply *r = what;
     (void)x; /* it is being cleared */
@@ -60,20 +55,7 @@ ValkeyModuleCallReply *callReplyNew(ValkeyModuleCtx *x, char *bytes, size_t len,
     r->bytes = sliceMake(bytes ? bytes : "", len);
     r->type = VALKEYMODULE_REPLY_UNKNOWN;
     contextCollect(x, GARBAGE_REPLY, r);
-    handleMade(HANDLE_REPLY, r);
     return r;
-}
-
-/* The parts of a reply are handles, too, from when it is looked into. */
-static void endParts(ValkeyModuleCallReply *r) {
-    size_t count = r->items ? r->count * (isPairs(r->type) ? 2 : 1) : 0;
-    for (size_t i = 0; i < count; i++) {
-        handleEnded(&r->items[i]);
-        endParts(&r->items[i]);
-    }
-    if (!r->attribute) return;
-    handleEnded(r->attribute);
-    endParts(r->attribute);
 }
 
 ValkeyModuleCallReply *callReplyNewPromise(ValkeyModuleCtx *x, promise *p) {
@@ -90,13 +72,11 @@ void callReplyFree(ValkeyModuleCallReply *r) {
     if (!r || r->is_part) return;
     replyRoot *root = r->root;
     if (root->collector) (void)contextForget(root->collector, GARBAGE_REPLY, r);
-    if (unlikely(handlesChecked)) endParts(r);
-    handleEnded(r);
     if (root->promise) promiseRelease(root->promise);
     poolFree(&root->nodes);
     memFree(root->bytes);
     memFree(root);
-    handleFree(r);
+    memFree(r);
 }
 
 slice callReplyBytes(const ValkeyModuleCallReply *r) { return r->bytes; }
@@ -142,7 +122,6 @@ static bool readItems(replyParse *p, ValkeyModuleCallReply *r, bool in_pairs) {
     memset(r->items, 0, count * sizeof(*r->items));
     for (size_t i = 0; i < count; i++) {
         r->items[i].root = r->root;
-        handleLent(HANDLE_REPLY, &r->items[i]);
         r->items[i].is_part = true;
         if (!readPart(p, &r->items[i])) return false;
     }
@@ -161,7 +140,6 @@ static bool readPart(replyParse *p, ValkeyModuleCallReply *r) {
         ValkeyModuleCallReply *a = poolAlloc(&root->nodes, sizeof(*a));
         *a = (ValkeyModuleCallReply){.root = root, .is_part = true, .is_read = true};
         a->type = VALKEYMODULE_REPLY_ATTRIBUTE;
-        handleLent(HANDLE_REPLY, a);
         a->count = (size_t)e.integer;
         if (!readItems(p, a, true)) return false;
         a->bytes = sliceMake(root->bytes + start, p->at - start);

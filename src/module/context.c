@@ -8,14 +8,12 @@
 #include "engine/reply.h"
 #include "engine/session.h"
 #include "module/api_table.h"
-#include "module/checks.h"
 #include "module/key.h"
 #include "store/store.h"
 
 void contextInit(ValkeyModuleCtx *x, module *m, ctx *run) {
     *x = (ValkeyModuleCtx){.get_api = apiGet, .module = m, .run = run};
     keysMayHaveChanged(); /* for the keys of other contexts */
-    handleLent(HANDLE_CONTEXT, x);
     if (!run) return;
     x->out = run->out;
     x->proto = run->proto;
@@ -76,8 +74,6 @@ void contextClear(ValkeyModuleCtx *x) {
         free_procs[g.kind](x, g.what);
     }
     memFree(x->garbage);
-    if (unlikely(handlesChecked)) checksContextEnds(x);
-    handleEnded(x);
     poolFree(&x->pool);
     memFree(x->positions);
     if (x->args) argArrayEnd(x->args);

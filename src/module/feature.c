@@ -6,7 +6,6 @@
 #include "engine/lifecycle.h"
 #include "module/auth.h"
 #include "module/call_reply.h"
-#include "module/checks.h"
 #include "module/dict.h"
 #include "module/forks.h"
 #include "module/info.h"
@@ -74,7 +73,6 @@ static const configFileOnly loadmodule = {.words_min = 1,
 
 static const configOption options[] = {
     CONFIG_FILE_ONLY("loadmodule", &loadmodule),
-    CONFIG_TABLE(moduleOptions),
     CONFIG_END,
 };
 

@@ -11,7 +11,6 @@
 #include "engine/filter.h"
 #include "module/context.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "module/module_string.h"
 #include "module/owned.h"
 
@@ -55,14 +54,12 @@ static void disarmWithoutFilters(void) {
 
 static void runFilters(filteredRequest *request) {
     ValkeyModuleCommandFilterCtx f = {.request = request};
-    handleLent(HANDLE_FILTER_CONTEXT, &f);
     ownedWalkBegin(&filters);
     for (const ValkeyModuleCommandFilter *each = ownedFirst(&filters); each;
          each = ownedNext(&filters, &each->entry)) {
         if (each->flags & VALKEYMODULE_CMDFILTER_NOSELF && each->entry.owner->in_call) continue;
         each->proc(&f);
     }
-    handleEnded(&f);
     endStrings(&f);
     ownedWalkEnd(&filters);
     disarmWithoutFilters();

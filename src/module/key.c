@@ -8,7 +8,6 @@
 #include "engine/block.h"
 #include "engine/keyspace.h"
 #include "module/generated/api.h"
-#include "module/handles.h"
 #include "store/member_expiry.h"
 
 enum { SPARES = 16 };
@@ -87,7 +86,6 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     if (!k->object) keysMayHaveChanged(); /* it may have expired now */
     k->seen = keysChanges;
     contextCollect(x, GARBAGE_KEY, k);
-    handleMade(HANDLE_KEY, k);
     return k;
 }
 
@@ -165,11 +163,10 @@ static void closeKey(ValkeyModuleKey *k) {
     keyStopIterator(k);
     if (k->mode & VALKEYMODULE_WRITE) tellChange(k);
     moduleStringRelease(k->name);
-    handleEnded(k);
-    if (likely(spare.count < SPARES && !handlesChecked)) {
+    if (likely(spare.count < SPARES)) {
         spare.keys[spare.count++] = k;
     } else {
-        handleFree(k);
+        memFree(k);
     }
 }
 

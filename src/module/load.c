@@ -11,7 +11,6 @@
 #include "acl/private_user.h"
 #include "base/base.h"
 #include "module/auth.h"
-#include "module/checks.h"
 #include "module/cluster_messages.h"
 #include "module/commands.h"
 #include "module/forks.h"
@@ -225,7 +224,6 @@ status moduleUnload(slice name, reason *why) {
         logNotice("Module %s OnUnload failed. Unload canceled.", m->name);
         return reasonSet(why, ERR_DENIED, "operation not possible.");
     }
-    if (handlesChecked && m->library) checksUnload(m);
     removeRegistered(m);
     registryRemove(m);
     serverEventsTellModule(m, false);

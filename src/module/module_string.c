@@ -5,7 +5,6 @@
 #include "module/module_string.h"
 
 #include "base/base.h"
-#include "module/handles.h"
 
 enum { SPARE_ARGS = 16, SPARES = 4 };
 
@@ -23,7 +22,6 @@ ValkeyModuleString *moduleStringNew(slice bytes) {
     ValkeyModuleString *s = memNew(ValkeyModuleString);
     s->bytes = strNew(bytes);
     s->refs = 1;
-    handleMade(HANDLE_STRING, s);
     return s;
 }
 
@@ -32,7 +30,6 @@ ValkeyModuleString *moduleStringNewTake(str *bytes) {
     s->bytes = *bytes;
     s->refs = 1;
     *bytes = STR_EMPTY;
-    handleMade(HANDLE_STRING, s);
     return s;
 }
 
@@ -59,10 +56,10 @@ static void arrayRelease(argArray *a) {
     hotCheck(a->live > 0);
     if (--a->live) return;
     bool is_spare = a->count <= SPARE_ARGS && spare.count < SPARES && has_spares;
-    if (is_spare && !handlesChecked) {
+    if (is_spare) {
         spare.arrays[spare.count++] = a;
     } else {
-        handleFree(a);
+        memFree(a);
     }
 }
 
@@ -72,12 +69,11 @@ void moduleStringRelease(ValkeyModuleString *s) {
         if (s->array) s->array->extra--;
         return;
     }
-    handleEnded(s);
     if (!s->borrowed) strFree(&s->bytes);
     if (s->array) {
         arrayRelease(s->array);
     } else {
-        handleFree(s);
+        memFree(s);
     }
 }
 
@@ -102,7 +98,6 @@ argArray *argArrayNew(const slice *argv, int argc) {
                                  .borrowed = true,
                                  .array = a};
         a->argv[i] = &a->items[i];
-        handleLent(HANDLE_STRING, a->argv[i]);
     }
     return a;
 }
@@ -110,7 +105,7 @@ argArray *argArrayNew(const slice *argv, int argc) {
 void argArrayEnd(argArray *a) {
     hotCheck(a->live > 0);
     hotCheck(a->extra >= 0);
-    if (likely(!a->extra && a->live == a->count + 1 && !handlesChecked)) { /* nobody kept any */
+    if (likely(!a->extra && a->live == a->count + 1)) { /* nobody kept any */
         a->live = 1;
         arrayRelease(a);
         return;

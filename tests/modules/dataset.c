@@ -16,7 +16,6 @@
  *                                   wrong keys, global calls, strings that got a new address
  *     DATASET.SLOW count            the next values that are loaded serve clients until
  *                                   DATASET.CONTINUE, which replies how many do
- *     DATASET.STALE                 uses what rdb_load and digest were given: for module-checks
  *     DATASET.CATEGORY name         AddACLCategory() outside of OnLoad
  *
  * Arguments of the load are categories to add; `options N` sets the module's options, `fail` makes
@@ -185,18 +184,13 @@ static void waitInLoad(ValkeyModuleIO *io) {
     waits--;
 }
 
-static ValkeyModuleIO *old_io;
-static ValkeyModuleDigest *old_digest;
-
 static void blocksDigest(ValkeyModuleDigest *md, void *value) {
-    old_digest = md;
     ValkeyModule_DigestAddLongLong(md, (long long)((blocks *)value)->count);
     ValkeyModule_DigestEndSequence(md);
 }
 
 static void *blocksLoad(ValkeyModuleIO *io, int version) {
     (void)version;
-    old_io = io;
     uint64_t count = ValkeyModule_LoadUnsigned(io);
     if (ValkeyModule_IsIOError(io)) return NULL;
     if (slow_loads && slow_loads--) waitInLoad(io);
@@ -291,14 +285,6 @@ static int continueCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int 
     return ValkeyModule_ReplyWithLongLong(ctx, waits);
 }
 
-/* Uses what a callback was given, after its end. */
-static int stale(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
-    (void)argv, (void)argc;
-    ValkeyModule_DigestAddLongLong(old_digest, 1);
-    ValkeyModule_LogIOError(old_io, "warning", "stale");
-    return ValkeyModule_ReplyWithLongLong(ctx, (long long)ValkeyModule_LoadUnsigned(old_io));
-}
-
 static int moves(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, 5);
@@ -337,7 +323,6 @@ static int makeCommands(ValkeyModuleCtx *ctx, const char *categories) {
                     {"dataset.moves", moves, "", 0},
                     {"dataset.category", category, "", 0},
                     {"dataset.slow", slow, "", 0},
-                    {"dataset.stale", stale, "", 0},
                     {"dataset.continue", continueCommand, "allow-loading", 0}};
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         int key = commands[i].first_key;

@@ -7,7 +7,9 @@
  *     MISUSE.SCRIPTMODE    a call that fails in script mode, without errors as replies
  *     MISUSE.FORMAT        a call whose format has no meaning
  *     MISUSE.NESTED depth  calls itself so often
- *     MISUSE.APPEND value  appends to a string that the server holds */
+ *     MISUSE.APPEND value  appends to a string that the server holds
+ *     MISUSE.NULL          asks replies and keys that are NULL, as those of calls that have failed
+ *                          and of missing keys are */
 #include <errno.h>
 
 #include "valkeymodule.h"
@@ -64,12 +66,63 @@ static int append(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return ValkeyModule_ReplyWithString(ctx, argv[1]);
 }
 
+static int askReply(void) {
+    ValkeyModuleCallReply *key, *value;
+    const char *format;
+    size_t len = 1;
+    void *data;
+    int told = ValkeyModule_CallReplyType(NULL) != VALKEYMODULE_REPLY_UNKNOWN;
+    told += ValkeyModule_CallReplyProto(NULL, &len) != NULL || len;
+    told += ValkeyModule_CallReplyProto(NULL, NULL) != NULL;
+    told += ValkeyModule_CallReplyLength(NULL) != 0;
+    told +=
+        ValkeyModule_CallReplyArrayElement(NULL, 0) || ValkeyModule_CallReplySetElement(NULL, 0);
+    told += ValkeyModule_CallReplyMapElement(NULL, 0, &key, &value) == VALKEYMODULE_OK;
+    told += ValkeyModule_CallReplyAttribute(NULL) != NULL;
+    told += ValkeyModule_CallReplyAttributeElement(NULL, 0, &key, &value) == VALKEYMODULE_OK;
+    told += ValkeyModule_CallReplyStringPtr(NULL, &len) != NULL;
+    told += ValkeyModule_CallReplyBigNumber(NULL, &len) != NULL;
+    told += ValkeyModule_CallReplyVerbatim(NULL, &len, &format) != NULL;
+    told += ValkeyModule_CreateStringFromCallReply(NULL) != NULL;
+    told += ValkeyModule_CallReplyPromiseAbort(NULL, &data) == VALKEYMODULE_OK;
+    (void)ValkeyModule_CallReplyInteger(NULL);
+    (void)ValkeyModule_CallReplyDouble(NULL);
+    (void)ValkeyModule_CallReplyBool(NULL);
+    ValkeyModule_CallReplyPromiseSetUnblockHandler(NULL, NULL, NULL);
+    ValkeyModule_FreeCallReply(NULL);
+    return told;
+}
+
+static int askKey(void) {
+    double score;
+    size_t len;
+    int told = ValkeyModule_KeyType(NULL) != VALKEYMODULE_KEYTYPE_EMPTY;
+    told += ValkeyModule_ValueLength(NULL) != 0;
+    told += ValkeyModule_DeleteKey(NULL) == VALKEYMODULE_OK;
+    told += ValkeyModule_UnlinkKey(NULL) == VALKEYMODULE_OK;
+    told += ValkeyModule_GetKeyNameFromModuleKey(NULL) != NULL;
+    told += ValkeyModule_StringDMA(NULL, &len, VALKEYMODULE_READ) != NULL;
+    told += ValkeyModule_ListPop(NULL, VALKEYMODULE_LIST_HEAD) || ValkeyModule_ListGet(NULL, 0);
+    told += ValkeyModule_ZsetRangeCurrentElement(NULL, &score) != NULL;
+    told += ValkeyModule_ModuleTypeGetType(NULL) || ValkeyModule_ModuleTypeGetValue(NULL);
+    ValkeyModule_ZsetRangeStop(NULL);
+    ValkeyModule_CloseKey(NULL);
+    return told;
+}
+
+static int askNull(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    if (askReply() || askKey()) return ValkeyModule_ReplyWithError(ctx, "ERR told something");
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
 } commands[] = {{"misuse.open", leaveOpen},        {"misuse.close", closeNothing},
                 {"misuse.scriptmode", scriptMode}, {"misuse.format", format},
-                {"misuse.nested", nested},         {"misuse.append", append}};
+                {"misuse.nested", nested},         {"misuse.append", append},
+                {"misuse.null", askNull}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

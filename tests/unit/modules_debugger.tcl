@@ -160,12 +160,12 @@ start_server {overrides {enable-module-command yes}} {
         r module load $module 2
         assert_equal {-0 -1} [flushes]
         assert_error {ERR The scripting engine 'STEPS' does not support interactive script debugging} {r script debug sync steps}
-        log_has {Scripting engine 'STEPS' uses ABI version '2', which does not support debugger API}
+        wait_for_condition 200 20 {[string match "*Scripting engine 'STEPS' uses ABI version '2', which does not support debugger API*" [server_log]]}
         r module unload steps
         r module load $module 3
         assert_equal {e0 e1 f0 f1} [flushes]
         r module unload steps
         assert_error ERR* {r module load $module 5}
-        log_has {The engine implementation version is greater than what this server supports. Server ABI Version: 4, Engine ABI version: 5}
+        wait_for_condition 200 20 {[string match "*The engine implementation version is greater than what this server supports. Server ABI Version: 4, Engine ABI version: 5*" [server_log]]}
     }
 }

@@ -35,6 +35,10 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal {1 abc} [r misuse.append abc]
     }
 
+    test {CallReplyProto() and others of a reply or a key that is NULL tell nothing} {
+        assert_equal OK [r misuse.null]
+    }
+
     test {unloading leaves nothing} {
         assert_equal OK [r module unload misuse]
         assert_error {ERR unknown command*} {r misuse.open}

@@ -173,7 +173,6 @@ const knownDirective knownDirectives[] = {
     {"min-slaves-to-write", "0", NULL},
     {"min-string-size-avoid-copy-reply", "16384", "the limit is fixed here"},
     {"min-string-size-avoid-copy-reply-threaded", "65536", "the limit is fixed here"},
-    {"module-checks", "no", NULL},
     {"mptcp", "no", NULL},
     {"no-appendfsync-on-rewrite", "no", NULL},
     {"notify-keyspace-events", "", NULL},
@@ -302,4 +301,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 296;
+const int knownDirectiveCount = 295;
