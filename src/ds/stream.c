@@ -195,9 +195,17 @@ static bool tailTakes(const stream *s, size_t bytes, const streamLimits *limits)
     return entries < limitOr(limits->node_entries, UINT32_MAX);
 }
 
-/* Starts a new node for an entry and shrinks the previous one to fit, as it will rarely change. */
-static void beginNode(stream *s, streamId id, const slice *fields, size_t count, size_t bytes) {
+/* Space for a node that begins with an entry of `bytes`. Where the limit allows no second one like
+ * it, the node gets what the entry takes, with two bytes for each of its `count` sizes. */
+static size_t firstSize(size_t bytes, size_t count, const streamLimits *limits) {
+    enum { ENTRY_HEAD = 16 };
     size_t cap = sizeof(streamNode) + 2 * bytes + FIRST_NODE_SPARE;
+    if (2 * bytes < limitOr(limits->node_bytes, STREAM_ENTRY_BYTES_MAX)) return cap;
+    return sizeMin(cap, sizeof(streamNode) + bytes + 2 * count + ENTRY_HEAD);
+}
+
+/* Starts a new node for an entry and shrinks the previous one to fit, as it will rarely change. */
+static void beginNode(stream *s, streamId id, const slice *fields, size_t count, size_t cap) {
     if (s->tail) {
         streamNode *n = s->tail;
         size_t old_cap = n->cap;
@@ -217,7 +225,9 @@ void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
     size_t bytes = 0;
     check(streamIdLess(s->last_id, id));
     for (size_t i = 0; i < count; i++) bytes += fields[i].len;
-    if (unlikely(!tailTakes(s, bytes, limits))) beginNode(s, id, fields, count, bytes);
+    if (unlikely(!tailTakes(s, bytes, limits))) {
+        beginNode(s, id, fields, count, firstSize(bytes, count, limits));
+    }
     streamNode *n = s->tail;
     beforeNode(s, s->tail_key, n);
     size_t cap = n->cap;

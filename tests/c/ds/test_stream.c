@@ -728,6 +728,23 @@ static void testTrieNodes(void **state) {
     streamFree(s, NULL);
 }
 
+/* A node that can take no second entry of its size reserves nothing for one. */
+static void testNodeOfOneEntryHasItsSize(void **state) {
+    (void)state; /* none */
+    char text[121];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = 0;
+    size_t bytes[2];
+    for (int i = 0; i < 2; i++) {
+        s = streamNew();
+        limits = (streamLimits){i ? 128 : 4096, 100};
+        add(1, 0, text);
+        bytes[i] = streamBytes(s, 0);
+        streamFree(s, NULL);
+    }
+    assert_true(bytes[1] + 100 < bytes[0]);
+}
+
 /* Fields of removed entries are dropped once they take half of a node; their ids are kept. */
 static void testRemovedFieldsAreDropped(void **state) {
     char text[1000];
@@ -958,6 +975,7 @@ int test_stream(void) {
         cmocka_unit_test(testFrozenStreamIsReadAsItWas),
         cmocka_unit_test(testNodesEndAtTheirLimits),
         cmocka_unit_test(testTrieNodes),
+        cmocka_unit_test(testNodeOfOneEntryHasItsSize),
         cmocka_unit_test(testRemovedFieldsAreDropped),
         cmocka_unit_test(testIdsAtTheEndOfTheirRange),
         cmocka_unit_test(testValkeysListpackIsRead),
