@@ -34,6 +34,7 @@
 #include "engine/transaction.h"
 #include "format/aof_reader.h"
 #include "io/bio.h"
+#include "persist/aof_files.h"
 #include "persist/aof_wait.h"
 #include "persist/persist_priv.h"
 
@@ -48,6 +49,7 @@ enum {
     STOP_MS = 3000,  /* until then writers wait for at most */
     SLOWED_MS = 200, /* this long */
     BEHIND_BYTES_MAX = 64 << 20,
+    WANTED_MS = 10000, /* then what waits for a moment without pending changes is waited for */
     SLOW_WRITE_PERIOD_MS = 10000, /* after a slow write() all are left to the thread */
 };
 
@@ -70,6 +72,8 @@ static struct {
     int64_t since_ms;  /* when the first change in the buffer was left for later; 0: none was */
     writeJob *writing; /* NULL: the thread writes nothing */
     bool is_stalled;   /* the last write by the thread was slow: replies do not wait for it */
+    void (*when_written)(void); /* NULL: none is wanted */
+    int64_t wanted_ms;          /* since when */
     bool behind,
         holds; /* the last call of updateWaits(): something was not written; output waits */
     int64_t by_thread_until_ms; /* the disk has delayed a write() without a flush */
@@ -172,7 +176,7 @@ const sink aofSink = {.name = "aof", .take = append, .targets = PROPAGATE_AOF};
 /* ------------------------------------------------------------------ fsync */
 
 /* True while a flush by this process may block a write. */
-static bool flushRuns(void) { return aof.syncing || aof.closing; }
+static bool flushRuns(void) { return aof.syncing || aof.closing || aofFilesAreChanging(); }
 
 static void setStalled(bool stalled) {
     if (aof.is_stalled == stalled) return;
@@ -370,6 +374,8 @@ static bool writeBuffer(void) {
 /* ------------------------------------------------------------------ writing by the thread */
 
 static int runWrite(void *arg) {
+    hotCheck(((const writeJob *)arg)->file.fd >= 0);
+    hotCheck(((const writeJob *)arg)->bytes.len > 0);
     writeJob *job = arg;
     int64_t began_us = clockMonoUs();
     job->written = appendFileWrite(&job->file, strSlice(&job->bytes));
@@ -429,6 +435,9 @@ static void writeByThread(void) {
 }
 
 static bool threadWrites(void) {
+    /* On a disk that is slow all the time there would never be a moment without a write. */
+    if (unlikely(aof.when_written != NULL) && clockMonoMs() - aof.wanted_ms > WANTED_MS)
+        return false;
     if (unlikely(flushRuns())) return true;
     if (likely(!aof.by_thread_until_ms)) return false;
     if (clockMonoMs() < aof.by_thread_until_ms) return true;
@@ -468,6 +477,7 @@ static void noteSlowSync(void) {
 
 /* Notices that the thread does not get ahead. */
 static void checkBehind(void) {
+    hotCheck(aof.written <= aof.appended);
     size_t bytes = aof.buffer.len;
     int64_t now_ms = clockMonoMs(), since_ms = aof.since_ms;
     if (aof.buffer.len && !since_ms) since_ms = aof.since_ms = now_ms;
@@ -529,11 +539,7 @@ status aofFlushAll(reason *why) {
     return OK;
 }
 
-bool aofIsWritten(void) {
-    if (aof.file.fd < 0) return true;
-    if (aof.writing || aof.buffer.len) return false;
-    return !waitsForSync() || aof.synced == aof.written;
-}
+bool aofIsWritten(void) { return aof.file.fd < 0 || (!aof.writing && !aof.buffer.len); }
 
 void aofTick(int64_t budget_us) {
     (void)budget_us; /* nothing to limit */
@@ -544,7 +550,20 @@ bool aofIsBehind(void) { return aof.state != AOF_IS_OFF && aof.synced != aof.app
 
 /* ------------------------------------------------------------------ on and off */
 
-static void flushTurn(void) { aofFlush(false); }
+/* In a nested turn a command is running: there may be changes that are not appended yet. */
+static void flushTurn(void) {
+    aofFlush(false);
+    if (likely(!aof.when_written) || engineHot.current || !aofIsWritten()) return;
+    void (*proc)(void) = aof.when_written;
+    aof.when_written = NULL;
+    proc();
+}
+
+void aofWhenWritten(void (*proc)(void)) {
+    hotCheck(threadIsMain());
+    aof.when_written = proc;
+    aof.wanted_ms = clockMonoMs();
+}
 
 /* Registered only while it is on: a server without it has one job less per turn. */
 static const stageJob stages[] = {{STAGE_LOG, flushTurn}, {0, NULL}};

@@ -44,8 +44,11 @@ void aofDropFile(void);
 void aofFlush(bool force);
 /* Writes and flushes everything, waiting for the disk. */
 status aofFlushAll(reason *why) MUST_USE;
-/* True if all changes are written, and with appendfsync always on disk. */
+/* True if all changes are written. */
 bool aofIsWritten(void);
+/* Calls `proc` once, at the end of a turn, as soon as all changes are written and no command is
+ * running; it may switch to another file then. NULL: it is not called any more. */
+void aofWhenWritten(void (*proc)(void));
 /* True while a failed fsync has not been made good by a rewrite. */
 bool aofNeedsRewrite(void);
 /* True while pending changes cannot be written. */

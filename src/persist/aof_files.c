@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,8 +35,9 @@ static const char no_files[] = "# no files yet\n";
 
 static struct {
     aofManifest manifest;
-    bool exists; /* on disk */
-    bool unsure; /* the last change failed, and the version on disk may be the new one */
+    bool exists;          /* on disk */
+    bool unsure;          /* the last change failed, and the version on disk may be the new one */
+    struct filesJob *job; /* in the background; NULL: none */
 } files;
 
 const aofManifest *aofFilesManifest(void) { return &files.manifest; }
@@ -120,7 +120,7 @@ static void logManifestError(const aofManifestError *error) {
 }
 
 status aofFilesReadManifest(void) {
-    hotCheck(threadIsMain());
+    aofFilesWait();
     str path = manifestPath(), content;
     reason why;
     status st = OK;
@@ -146,65 +146,86 @@ status aofFilesReadManifest(void) {
     return st;
 }
 
-static status writeManifest(slice content, reason *why) {
-    str name = manifestName(), path = manifestPath(), temporary = STR_EMPTY;
-    strAppendFormat(&temporary, "%s/temp-%s", persistConf.appenddirname, strText(&name));
+/* A new manifest on its way to the disk. */
+typedef struct manifestChange {
+    aofManifest next;
+    str content, path, temporary;
+    bool tried;
+    status st; /* if it was tried */
+    reason why;
+    bool unsure; /* it failed, and the version on disk may be the new one */
+} manifestChange;
+
+static status writeManifest(const manifestChange *c, reason *why) {
     fileWriter w;
-    status st = fileWriterOpen(&w, strText(&temporary), 0, why);
-    if (st == OK) {
-        st = fileWriterWrite(&w, content.ptr, content.len, why);
-        if (st == OK) {
-            st = fileWriterPublish(&w, strText(&path), why);
-        } else {
-            fileWriterAbort(&w);
-        }
-    }
-    strFree(&name);
-    strFree(&path);
-    strFree(&temporary);
+    status st = fileWriterOpen(&w, strText(&c->temporary), 0, why);
+    if (st != OK) return st;
+    st = fileWriterWrite(&w, c->content.ptr, c->content.len, why);
+    if (st == OK) return fileWriterPublish(&w, strText(&c->path), why);
+    fileWriterAbort(&w);
     return st;
 }
 
 /* True if this is the manifest's content as others see it. */
-static bool manifestReads(slice content) {
-    str path = manifestPath(), now;
+static bool manifestReads(const manifestChange *c) {
+    str now;
     reason why;
-    bool same = false;
-    if (fileReadAll(strText(&path), MANIFEST_BYTES_MAX, &now, &why) == OK) {
-        same = sliceEqual(strSlice(&now), content);
-        strFree(&now);
-    }
-    strFree(&path);
+    if (fileReadAll(strText(&c->path), MANIFEST_BYTES_MAX, &now, &why) != OK) return false;
+    bool same = sliceEqual(strSlice(&now), strSlice(&c->content));
+    strFree(&now);
     return same;
 }
 
-/* Replaces the manifest by `*take`. After a failure files.unsure tells whether the new files must
- * remain. */
-static status setManifest(aofManifest *take, reason *why) {
-    str content = STR_EMPTY, path = manifestPath();
-    aofManifestPrint(take, &content);
-    if (!content.len) strAppendText(&content, no_files);
-    files.unsure = false;
-    status st = fileSyncFolder(strText(&path), why); /* the files it lists */
-    if (st == OK) {
-        st = writeManifest(strSlice(&content), why);
-        files.unsure = st != OK && manifestReads(strSlice(&content));
-    }
-    if (st == OK) {
+/* ANY_THREAD. */
+static void changeInit(manifestChange *c, aofManifest *take) {
+    str name = manifestName();
+    *c = (manifestChange){.next = *take, .path = manifestPath()};
+    strAppendFormat(&c->temporary, "%s/temp-%s", persistConf.appenddirname, strText(&name));
+    strFree(&name);
+    aofManifestPrint(&c->next, &c->content);
+    if (!c->content.len) strAppendText(&c->content, no_files);
+    *take = (aofManifest){0};
+}
+
+/* Writes and flushes it. ANY_THREAD. */
+static void changeRun(manifestChange *c) {
+    hotCheck(c->content.len > 0);
+    c->tried = true;
+    c->st = fileSyncFolder(strText(&c->path), &c->why); /* the files it lists */
+    if (c->st != OK) return;
+    c->st = writeManifest(c, &c->why);
+    c->unsure = c->st != OK && manifestReads(c);
+}
+
+/* After a failure files.unsure tells whether the new files must remain. */
+static status changeEnd(manifestChange *c, reason *why) {
+    hotCheck(threadIsMain());
+    files.unsure = c->unsure;
+    if (c->tried && c->st == OK) {
         aofManifestClear(&files.manifest);
-        files.manifest = *take;
+        files.manifest = c->next;
         files.exists = true;
     } else {
-        logWarning("Fail to persist the AOF manifest: %s", why->text);
+        if (c->tried) *why = c->why;
+        if (c->tried) logWarning("Fail to persist the AOF manifest: %s", why->text);
         if (files.unsure) {
-            files.manifest.base_seq = take->base_seq;
-            files.manifest.incr_seq = take->incr_seq;
+            files.manifest.base_seq = c->next.base_seq;
+            files.manifest.incr_seq = c->next.incr_seq;
         }
-        aofManifestClear(take);
+        aofManifestClear(&c->next);
     }
-    strFree(&content);
-    strFree(&path);
-    return st;
+    strFree(&c->content);
+    strFree(&c->path);
+    strFree(&c->temporary);
+    return c->st;
+}
+
+/* Replaces the manifest by `*take`. */
+static status setManifest(aofManifest *take, reason *why) {
+    manifestChange change;
+    changeInit(&change, take);
+    changeRun(&change);
+    return changeEnd(&change, why);
 }
 
 /* ------------------------------------------------------------------ files without a manifest */
@@ -301,6 +322,131 @@ status aofFilesMigrate(reason *why) {
     return st;
 }
 
+/* ------------------------------------------------------------------ changes of files */
+
+/* What is done to files, by a thread or at once. One at a time: files.job. */
+typedef struct filesJob {
+    manifestChange change;
+    str path;        /* of the new incremental file; empty: files are renamed instead */
+    appendFile incr; /* it */
+    str from[2], to[2];
+    int rename_count, renamed; /* how many are to be renamed, and were */
+    int64_t rename_ms;         /* the longest of them */
+    bool removes_history;
+    manifestChange after; /* without history files */
+    status st;
+    reason why;
+    aofFilesDoneProc *done;
+} filesJob;
+
+static void createFile(filesJob *job) {
+    hotCheck(job->path.len > 0);
+    hotCheck(!job->removes_history);
+    job->st = folderCreate(persistConf.appenddirname, &job->why);
+    if (job->st == OK) job->st = appendFileOpen(&job->incr, strText(&job->path), true, &job->why);
+    if (job->st != OK) return;
+    changeRun(&job->change);
+    job->st = job->change.st;
+    if (job->st == OK) return;
+    appendFileClose(&job->incr);
+    if (!job->change.unsure) (void)unlink(strText(&job->path)); /* else it remains, empty */
+}
+
+/* Renames and lists them, or leaves nothing. */
+static void adoptFiles(filesJob *job) {
+    hotCheck(job->rename_count > 0);
+    hotCheck(!job->renamed);
+    job->st = folderCreate(persistConf.appenddirname, &job->why);
+    while (job->st == OK && job->renamed < job->rename_count) {
+        const char *from = strText(&job->from[job->renamed]), *to = strText(&job->to[job->renamed]);
+        int64_t began_ms = clockMonoMs();
+        if (sysCallsNow()->rename(from, to) != 0) {
+            job->st = reasonSetErrno(&job->why, "Can't rename %s to %s", from, to);
+        } else {
+            job->renamed++;
+        }
+        int64_t ms = clockMonoMs() - began_ms;
+        if (ms > job->rename_ms) job->rename_ms = ms;
+    }
+    if (job->st == OK) {
+        changeRun(&job->change);
+        job->st = job->change.st;
+    }
+    if (job->st == OK || job->change.unsure) return;
+    for (int i = 0; i < job->rename_count; i++)
+        (void)unlink(strText(&job->to[i])); /* nothing refers to it */
+}
+
+/* Until here the manifest lists them, so that a process that ends now leaves nothing that is not
+ * found again. After a failure it lists files that are missing; history is never read. */
+static void removeHistory(filesJob *job) {
+    hotCheck(job->change.tried);
+    aofManifest after = aofManifestCopy(&job->change.next);
+    bool removed = false;
+    for (int i = 0; i < after.count;) {
+        str path = aofFilesPath(after.files[i].name);
+        bool gone =
+            after.files[i].type == AOF_HISTORY && (unlink(strText(&path)) == 0 || errno == ENOENT);
+        strFree(&path);
+        if (gone) {
+            aofManifestRemove(&after, i);
+            removed = true;
+        } else {
+            i++;
+        }
+    }
+    changeInit(&job->after, &after);
+    if (removed) changeRun(&job->after);
+}
+
+/* ANY_THREAD; at the end the main thread calls endJob(). */
+static void runJob(filesJob *job) {
+    if (job->path.len) {
+        createFile(job);
+    } else {
+        adoptFiles(job);
+    }
+    if (job->st == OK && job->removes_history) removeHistory(job);
+}
+
+static void logHistory(const aofManifest *m) {
+    for (int i = 0; i < m->count; i++) {
+        if (m->files[i].type == AOF_HISTORY)
+            logNotice("Removing the history file %s in the background", m->files[i].name);
+    }
+}
+
+static void logRenamed(const filesJob *job) {
+    latencyNote("aof-rename", job->rename_ms);
+    if (job->renamed)
+        logNotice("Successfully renamed the temporary AOF base file %s into %s",
+                  strText(&job->from[0]), strText(&job->to[0]));
+    if (job->renamed > 1)
+        logNotice("Successfully renamed the temporary AOF incr file %s into %s",
+                  strText(&job->from[1]), strText(&job->to[1]));
+}
+
+/* Frees what the job contains, but not its file. */
+static status endJob(filesJob *job, reason *why) {
+    hotCheck(threadIsMain());
+    hotCheck(job->renamed <= job->rename_count);
+    status st = job->st;
+    if (job->rename_count) logRenamed(job);
+    if (st != OK) *why = job->why;
+    (void)changeEnd(&job->change, why); /* the same status */
+    if (st == OK && job->removes_history) {
+        reason ignored; /* a failure is logged */
+        logHistory(&files.manifest);
+        (void)changeEnd(&job->after, &ignored);
+    }
+    strFree(&job->path);
+    for (int i = 0; i < job->rename_count; i++) {
+        strFree(&job->from[i]);
+        strFree(&job->to[i]);
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------ creating and opening */
 
 static status addToManifest(aofFileType type, const char *name, int64_t seq, reason *why) {
@@ -334,24 +480,28 @@ status aofFilesCreateBase(reason *why) {
     return st;
 }
 
+/* The manifest that lists the next incremental file. */
+static void initCreate(filesJob *job, const char *when) {
+    aofManifest next = aofManifestCopy(&files.manifest);
+    int64_t seq = files.manifest.incr_seq + 1;
+    str name = incrName(seq);
+    *job = (filesJob){.path = aofFilesPath(strText(&name)), .incr = {.fd = -1}};
+    logNotice("Creating AOF incr file %s on %s", strText(&name), when);
+    aofManifestAdd(&next, AOF_INCR, strText(&name), seq);
+    changeInit(&job->change, &next);
+    strFree(&name);
+}
+
 /* Creates an incremental file and adds it to the manifest. */
 static status createIncr(appendFile *out, const char *when, reason *why) {
+    aofFilesWait();
     status st = prepareFolder(why);
     if (st != OK) return st;
-    int64_t seq = files.manifest.incr_seq + 1;
-    str name = incrName(seq), path = aofFilesPath(strText(&name));
-    logNotice("Creating AOF incr file %s on %s", strText(&name), when);
-    st = appendFileOpen(out, strText(&path), true, why);
-    if (st == OK) {
-        st = addToManifest(AOF_INCR, strText(&name), seq, why);
-        if (st != OK) {
-            appendFileClose(out);
-            if (!files.unsure) (void)unlink(strText(&path)); /* else it remains, empty */
-        }
-    }
-    strFree(&name);
-    strFree(&path);
-    return st;
+    filesJob job;
+    initCreate(&job, when);
+    runJob(&job);
+    *out = job.incr;
+    return endJob(&job, why);
 }
 
 status aofFilesOpenLast(appendFile *out, reason *why) {
@@ -394,68 +544,104 @@ void aofFilesRemoveTemporaryIncr(void) {
 
 /* ------------------------------------------------------------------ after a rewrite */
 
-static status renameFile(const char *from, const char *to, reason *why) {
-    int64_t began_ms = clockMonoMs();
-    status st = sysCallsNow()->rename(from, to) == 0
-                    ? OK
-                    : reasonSetErrno(why, "Can't rename %s to %s", from, to);
-    latencyNote("aof-rename", clockMonoMs() - began_ms);
-    return st;
+/* Adds the renaming of a file. */
+static void addRename(filesJob *job, str *take_from, str *take_to) {
+    hotCheck(job->rename_count < (int)COUNT_OF(job->from));
+    job->from[job->rename_count] = *take_from;
+    job->to[job->rename_count++] = *take_to;
+    *take_from = *take_to = STR_EMPTY;
 }
 
-/* Gives the temporary incremental file its name; *name and *seq are those of the manifest. */
-static status adoptIncr(str *name, int64_t seq, reason *why) {
-    hotCheck(seq > 0);
-    *name = incrName(seq);
-    str from = temporaryIncrPath(), to = aofFilesPath(strText(name));
-    status st = renameFile(strText(&from), strText(&to), why);
-    if (st == OK)
-        logNotice("Successfully renamed the temporary AOF incr file temp-%s.incr into %s",
-                  persistConf.appendfilename, strText(name));
-    strFree(&from);
-    strFree(&to);
-    return st;
-}
-
-/* Removes the files of a change that failed. */
-static void removeUnused(const char *base, const char *incr) {
-    const char *const names[] = {base, incr};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!names[i][0]) continue;
-        str path = aofFilesPath(names[i]);
-        (void)unlink(strText(&path)); /* nothing refers to it */
-        strFree(&path);
+static void initAdopt(filesJob *job, const char *temporary, bool as_commands, bool adopt_incr,
+                      bool keep_incr) {
+    aofManifest next = aofManifestCopy(&files.manifest);
+    int64_t base_seq = next.base_seq + 1, incr_seq = next.incr_seq + 1;
+    str name = baseName(base_seq, as_commands);
+    str from = strNew(sliceOf(temporary)), to = aofFilesPath(strText(&name));
+    *job = (filesJob){.incr = {.fd = -1}};
+    addRename(job, &from, &to);
+    aofManifestRetire(&next, keep_incr ? 1 : 0);
+    aofManifestAdd(&next, AOF_BASE, strText(&name), base_seq);
+    strFree(&name);
+    if (adopt_incr) {
+        name = incrName(incr_seq);
+        from = temporaryIncrPath();
+        to = aofFilesPath(strText(&name));
+        addRename(job, &from, &to);
+        aofManifestAdd(&next, AOF_INCR, strText(&name), incr_seq);
+        strFree(&name);
     }
+    changeInit(&job->change, &next);
 }
 
 status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_incr, bool keep_incr,
                          reason *why) {
-    hotCheck(threadIsMain());
+    aofFilesWait();
     status st = prepareFolder(why);
     if (st != OK) return st;
-    aofManifest next = aofManifestCopy(&files.manifest);
-    int64_t base_seq = next.base_seq + 1, incr_seq = next.incr_seq + 1;
-    str base = baseName(base_seq, as_commands), base_path = aofFilesPath(strText(&base));
-    str incr = STR_EMPTY;
-    st = renameFile(temporary, strText(&base_path), why);
-    if (st == OK)
-        logNotice("Successfully renamed the temporary AOF base file %s into %s", temporary,
-                  strText(&base));
-    if (st == OK && adopt_incr) st = adoptIncr(&incr, incr_seq, why);
-    if (st == OK) {
-        aofManifestRetire(&next, keep_incr ? 1 : 0);
-        aofManifestAdd(&next, AOF_BASE, strText(&base), base_seq);
-        if (adopt_incr) aofManifestAdd(&next, AOF_INCR, strText(&incr), incr_seq);
-        st = setManifest(&next, why);
-    } else {
-        aofManifestClear(&next);
-        files.unsure = false;
+    filesJob job;
+    initAdopt(&job, temporary, as_commands, adopt_incr, keep_incr);
+    runJob(&job);
+    return endJob(&job, why);
+}
+
+/* ------------------------------------------------------------------ in the background */
+
+static int runInBackground(void *arg) {
+    runJob(arg);
+    return 0; /* the result is in the job */
+}
+
+static void backgroundDone(void *arg, int error) {
+    (void)error; /* always 0 */
+    filesJob *job = arg;
+    hotCheck(job == files.job);
+    reason why;
+    aofFilesDoneProc *done = job->done;
+    appendFile incr = job->incr;
+    files.job = NULL;
+    status st = endJob(job, &why);
+    memFree(job);
+    done(st, &incr, &why);
+}
+
+static void startJob(filesJob *job, aofFilesDoneProc *done) {
+    hotCheck(!files.job);
+    job->done = done;
+    files.job = job;
+    bioSubmitTask(BIO_CLOSE, runInBackground, backgroundDone, job);
+}
+
+bool aofFilesAreChanging(void) { return files.job != NULL; }
+
+void aofFilesWait(void) {
+    hotCheck(threadIsMain());
+    while (files.job) {
+        bioDrain(BIO_CLOSE);
+        bioComplete();
     }
-    if (st != OK && !files.unsure) removeUnused(strText(&base), strText(&incr));
-    strFree(&base);
-    strFree(&base_path);
-    strFree(&incr);
-    return st;
+}
+
+status aofFilesCreateIncrLater(aofFilesDoneProc *done, reason *why) {
+    aofFilesWait();
+    status st = prepareFolder(why);
+    if (st != OK) return st;
+    filesJob *job = memNew(filesJob);
+    initCreate(job, "background rewrite");
+    startJob(job, done);
+    return OK;
+}
+
+status aofFilesAdoptBaseLater(const char *temporary, bool as_commands, bool adopt_incr,
+                              bool keep_incr, aofFilesDoneProc *done, reason *why) {
+    aofFilesWait();
+    status st = prepareFolder(why);
+    if (st != OK) return st;
+    filesJob *job = memNew(filesJob);
+    initAdopt(job, temporary, as_commands, adopt_incr, keep_incr);
+    job->removes_history = !persistConf.aof_disable_auto_gc;
+    startJob(job, done);
+    return OK;
 }
 
 /* ------------------------------------------------------------------ removing */
@@ -473,7 +659,7 @@ static bool removeFile(const char *path) {
 }
 
 void aofFilesRemoveHistory(void) {
-    hotCheck(threadIsMain());
+    aofFilesWait();
     if (persistConf.aof_disable_auto_gc || !aofManifestCount(&files.manifest, AOF_HISTORY)) return;
     aofManifest next = aofManifestCopy(&files.manifest);
     for (int i = 0; i < next.count;) {
@@ -528,23 +714,6 @@ static void sweepFile(const char *name, void *arg) {
     strFree(&path);
 }
 
-/* Files of rewrites are named after a process; another server in the same directory may be one that
- * runs. */
-static void sweepTemporary(const char *name, void *arg) {
-    (void)arg;
-    static const char *const forms[] = {"temp-rewriteaof-bg-%d.ao%c%c", "temp-rewriteaof-%d.ao%c%c",
-                                        "temp-sync-base-%d.rd%c%c"};
-    for (size_t i = 0; i < COUNT_OF(forms); i++) {
-        int process = 0;
-        char last, more;
-        if (sscanf(name, forms[i], &process, &last, &more) != 2 || process <= 0) continue;
-        if (process != getpid() && (kill(process, 0) == 0 || errno != ESRCH)) return;
-        logNotice("Removing the file %s of a rewrite that did not end", name);
-        (void)removeFile(name); /* a failure is logged */
-        return;
-    }
-}
-
 void aofFilesSweep(void) {
     hotCheck(threadIsMain());
     reason why;
@@ -556,7 +725,6 @@ void aofFilesSweep(void) {
                     : ERR_NOT_FOUND;
     strFree(&path);
     if (st != OK) return;
-    if (folderEach(persistConf.appenddirname, sweepFile, NULL, &why) != OK ||
-        folderEach(".", sweepTemporary, NULL, &why) != OK)
+    if (folderEach(persistConf.appenddirname, sweepFile, NULL, &why) != OK)
         logWarning("Files that the AOF manifest does not list are not removed: %s", why.text);
 }

@@ -47,10 +47,20 @@ void aofFilesRemoveTemporaryIncr(void);
  * base. On failure nothing has changed. */
 status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_incr, bool keep_incr,
                          reason *why) MUST_USE;
+/* The same two in the background, so that nothing waits for the disk: the next incremental file
+ * (`file`, closed after a failure), which is listed while the last one is still appended to; and
+ * the base, after which the history files are removed. There is one such job at a time, and other
+ * changes of files wait for it. `done` is called by the main thread. */
+typedef void aofFilesDoneProc(status st, appendFile *file, const reason *why);
+status aofFilesCreateIncrLater(aofFilesDoneProc *done, reason *why) MUST_USE;
+status aofFilesAdoptBaseLater(const char *temporary, bool as_commands, bool adopt_incr,
+                              bool keep_incr, aofFilesDoneProc *done, reason *why) MUST_USE;
+bool aofFilesAreChanging(void);
+/* Waits for the job; its `done` was called then. */
+void aofFilesWait(void);
 /* Removes the history files, and then their entries. */
 void aofFilesRemoveHistory(void);
-/* After the load: removes files of the folder that the manifest does not list, and those of
- * unfinished rewrites. */
+/* After the load: removes files of the folder that the manifest does not list. */
 void aofFilesSweep(void);
 
 #endif

@@ -248,14 +248,26 @@ static status totalSize(const aofManifest *m, int64_t *total) {
     return OK;
 }
 
+/* True if what follows the file is empty: an incomplete end of it loses nothing else. The next file
+ * is listed while changes still go to the last one. */
+static bool isLast(const aofManifest *m, int index) {
+    if (!aofManifestCount(m, AOF_INCR)) return true;
+    for (int i = index + 1; i < m->count; i++) {
+        str path = aofFilesPath(m->files[i].name);
+        bool has_data = m->files[i].type != AOF_HISTORY && fileSize(strText(&path)) > 0;
+        strFree(&path);
+        if (has_data) return false;
+    }
+    return true;
+}
+
 static status loadListed(const aofManifest *m, int index) {
     hotCheck(index >= 0);
     hotCheck(index < m->count);
     const aofFile *file = &m->files[index];
     if (file->type == AOF_HISTORY) return OK;
     str path = aofFilesPath(file->name);
-    bool last = index == m->count - 1 || !aofManifestCount(m, AOF_INCR);
-    loadedFile f = {.name = file->name, .path = path.ptr, .last = last};
+    loadedFile f = {.name = file->name, .path = path.ptr, .last = isLast(m, index)};
     int64_t began_us = clockMonoUs();
     int64_t size = fileSize(f.path);
     status st = loadFile(&f);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rewriting the append only file (aof_rewrite.h). Invariant: `running` is set if and only if a
- * child of kind CHILD_AOF_REWRITE exists. After three failures in a row the next automatic or
+ * Rewriting the append only file (aof_rewrite.h). A thread creates and lists the next incremental
+ * file; at the end of a turn in which all changes are written to the last one the child is forked
+ * and changes go to the next; when the child has ended a thread puts its file in the place of the
+ * others. So nothing waits for the disk meanwhile.
+ *
+ * Invariant: a child of kind CHILD_AOF_REWRITE exists if and only if the step is REWRITE_RUNS;
+ * next.fd >= 0 only in REWRITE_IS_PREPARED. After three failures in a row the next automatic or
  * scheduled attempt waits for a time that doubles up to an hour. */
 #include "persist/aof_rewrite.h"
 
@@ -10,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/child.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
@@ -23,8 +29,19 @@
 
 enum { FAILURES_BEFORE_DELAY = 3, DELAY_MAX_MINUTES = 60, MINUTE_MS = 60000 };
 
+typedef enum rewriteStep {
+    REWRITE_IS_OFF,
+    REWRITE_IS_PREPARING, /* a thread creates the next incremental file */
+    REWRITE_IS_PREPARED,  /* it waits for the end of a turn, or of another child */
+    REWRITE_RUNS,
+    REWRITE_IS_ENDING, /* a thread puts the files in place */
+} rewriteStep;
+
 static struct {
-    bool running, scheduled;
+    rewriteStep step;
+    appendFile next;
+    bool start_failed; /* the last time, after REWRITE_IS_PREPARING */
+    bool scheduled;
     bool cancelled; /* the running one ends by our own kill */
     bool as_commands;
     bool is_inline; /* the child is a job of this process */
@@ -36,9 +53,14 @@ static struct {
     int failures; /* in a row */
     int delay_minutes;
     int64_t not_before_ms; /* no automatic attempt before this time */
-} rewrite = {.last_seconds = -1};
+} rewrite = {.last_seconds = -1, .next = {.fd = -1}};
 
-bool aofRewriteIsRunning(void) { return rewrite.running; }
+bool aofRewriteIsRunning(void) { return rewrite.step != REWRITE_IS_OFF; }
+bool aofRewriteIsStarting(void) {
+    return rewrite.step == REWRITE_IS_PREPARING || rewrite.step == REWRITE_IS_PREPARED;
+}
+bool aofRewriteStartFailed(void) { return rewrite.start_failed; }
+bool aofRewriteIsScheduled(void) { return rewrite.scheduled; }
 
 void aofRewriteSchedule(void) {
     rewrite.scheduled = true;
@@ -74,7 +96,7 @@ static int writeBase(void *arg) {
 }
 
 static status startInline(reason *why) {
-    hotCheck(!rewrite.running);
+    hotCheck(rewrite.step != REWRITE_RUNS);
     char temporary[64], complete[64];
     temporaryName(false, (int)getpid(), temporary, sizeof(temporary));
     temporaryName(true, (int)getpid(), complete, sizeof(complete));
@@ -106,53 +128,111 @@ static void noteFailure(void) {
     if (aofStateNow() == AOF_IS_WAITING) rewrite.scheduled = true;
 }
 
-/* The file for changes from now on. */
-static status openNextFile(reason *why) {
-    appendFile next;
-    if (aofStateNow() == AOF_IS_OFF) return OK;
-    status st = aofStateNow() == AOF_IS_ON ? aofFilesCreateIncr(&next, why)
-                                           : aofFilesCreateTemporaryIncr(&next, why);
+static void startFailed(const reason *why) {
+    hotCheck(rewrite.step != REWRITE_RUNS);
+    logWarning("Can't rewrite append only file in background: %s", why->text);
+    rewrite.step = REWRITE_IS_OFF;
+    rewrite.start_failed = true;
+    noteFailure();
+    blockNotify(BLOCK_OFFSET);
+}
+
+static status startChild(reason *why) {
+    const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
+    status st = inlineSaveIsWanted(rewrite.as_commands) ? startInline(why) : childStart(&job, why);
     if (st != OK) return st;
-    st = aofSwitchFile(&next, why);
-    if (st != OK) appendFileClose(&next);
-    return st;
+    rewrite.step = REWRITE_RUNS;
+    rewrite.scheduled = rewrite.cancelled = false;
+    blockNotify(BLOCK_OFFSET);
+    return OK;
+}
+
+/* All changes are written to the last file. */
+static void startPrepared(void) {
+    hotCheck(rewrite.step == REWRITE_IS_PREPARED);
+    reason why;
+    if (childAlive() != CHILD_NONE) { /* later: aofRewriteTick() */
+        rewrite.scheduled = true;
+        blockNotify(BLOCK_OFFSET);
+        return;
+    }
+    status st = aofSwitchFile(&rewrite.next, &why);
+    if (st == OK) st = startChild(&why);
+    if (st == OK) return;
+    appendFileClose(&rewrite.next);
+    startFailed(&why);
+}
+
+static void prepared(status st, appendFile *file, const reason *why) {
+    hotCheck(rewrite.next.fd < 0);
+    if (rewrite.step != REWRITE_IS_PREPARING) { /* cancelled: the file remains, empty */
+        appendFileClose(file);
+        return;
+    }
+    if (st != OK) {
+        startFailed(why);
+        return;
+    }
+    rewrite.next = *file;
+    rewrite.step = REWRITE_IS_PREPARED;
+    aofWhenWritten(startPrepared);
+}
+
+/* Before the first rewrite nobody waits for the append only file. */
+static status startWaiting(reason *why) {
+    appendFile next;
+    if (aofStateNow() == AOF_IS_WAITING) {
+        status st = aofFilesCreateTemporaryIncr(&next, why);
+        if (st != OK) return st;
+        st = aofSwitchFile(&next, why);
+        if (st != OK) appendFileClose(&next);
+        if (st != OK) return st;
+    }
+    return startChild(why);
 }
 
 status aofRewriteStart(void) {
     hotCheck(threadIsMain());
     reason why;
-    if (childAlive() != CHILD_NONE) return ERR_EXISTS;
+    if (childAlive() != CHILD_NONE || rewrite.step != REWRITE_IS_OFF) return ERR_EXISTS;
     rewrite.started_ms = clockMonoMs();
     rewrite.as_commands = !persistConf.aof_use_rdb_preamble;
     rewrite.count++;
+    rewrite.start_failed = false;
     aofFlush(true);
-    status st = aofWriteFails() ? reasonSet(&why, ERR_IO, "pending changes cannot be written")
-                                : openNextFile(&why);
-    const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
-    if (st == OK)
-        st = inlineSaveIsWanted(rewrite.as_commands) ? startInline(&why) : childStart(&job, &why);
-    if (st != OK) {
-        logWarning("Can't rewrite append only file in background: %s", why.text);
-        noteFailure();
-        return st;
+    status st = OK;
+    if (aofWriteFails()) {
+        st = reasonSet(&why, ERR_IO, "pending changes cannot be written");
+    } else if (aofStateNow() == AOF_IS_ON) {
+        rewrite.step = REWRITE_IS_PREPARING;
+        st = aofFilesCreateIncrLater(prepared, &why);
+    } else {
+        st = startWaiting(&why);
     }
-    rewrite.running = true;
-    rewrite.scheduled = rewrite.cancelled = false;
-    return OK;
+    if (st != OK) startFailed(&why);
+    return st;
 }
 
 /* ------------------------------------------------------------------ end */
 
-static void succeeded(void) {
-    char temporary[64];
-    reason why;
-    bool waiting = aofStateNow() == AOF_IS_WAITING;
-    temporaryName(true, rewrite.process, temporary, sizeof(temporary));
-    logNotice("Background AOF rewrite terminated with success");
-    if (aofFilesAdoptBase(temporary, rewrite.as_commands, waiting, aofStateNow() == AOF_IS_ON,
-                          &why) != OK) {
-        logWarning("Background AOF rewrite: %s", why.text);
+/* After the child, however it has ended. */
+static void cleanUp(void) {
+    removeTemporaryFiles(rewrite.process);
+    if (aofStateNow() != AOF_IS_WAITING) return;
+    aofDropFile();
+    aofFilesRemoveTemporaryIncr();
+}
+
+static void adopted(status st, appendFile *file, const reason *why) {
+    hotCheck(rewrite.process > 0);
+    (void)file; /* there is none */
+    check(rewrite.step == REWRITE_IS_ENDING);
+    rewrite.step = REWRITE_IS_OFF;
+    rewrite.last_seconds = (clockMonoMs() - rewrite.started_ms) / 1000;
+    if (st != OK) {
+        logWarning("Background AOF rewrite: %s", why->text);
         noteFailure();
+        cleanUp();
         return;
     }
     int64_t size = aofFilesSize();
@@ -161,8 +241,20 @@ static void succeeded(void) {
     rewrite.failed = false;
     rewrite.failures = 0;
     rewrite.delay_minutes = 0;
-    aofFilesRemoveHistory();
     logNotice("Background AOF rewrite finished successfully");
+    cleanUp();
+}
+
+static void succeeded(void) {
+    char temporary[64];
+    reason why;
+    bool waiting = aofStateNow() == AOF_IS_WAITING;
+    temporaryName(true, rewrite.process, temporary, sizeof(temporary));
+    logNotice("Background AOF rewrite terminated with success");
+    rewrite.step = REWRITE_IS_ENDING;
+    status st = aofFilesAdoptBaseLater(temporary, rewrite.as_commands, waiting,
+                                       aofStateNow() == AOF_IS_ON, adopted, &why);
+    if (st != OK) adopted(st, NULL, &why);
 }
 
 void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
@@ -177,14 +269,16 @@ void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_numb
             logNotice("Background append only file rewriting started by pid %d", rewrite.process);
         }
     }
-    if (e != CHILD_ENDED || !rewrite.running) return;
-    rewrite.running = false;
+    if (e != CHILD_ENDED || rewrite.step != REWRITE_RUNS) return;
+    rewrite.step = REWRITE_IS_OFF;
     rewrite.last_seconds = (clockMonoMs() - rewrite.started_ms) / 1000;
     rewrite.last_copied = childProgressNow().copied;
     bool again = exit_code == INLINE_SAVE_NEEDS_FORK;
     if (exit_code == 0) {
         succeeded();
-    } else if (again) {
+        return;
+    }
+    if (again) {
         rewrite.count--; /* it is the same one */
     } else if (rewrite.cancelled || signal_number == SIGUSR1) {
         rewrite.cancelled = true;
@@ -198,11 +292,7 @@ void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_numb
             logWarning("Background AOF rewrite terminated with error");
         }
     }
-    removeTemporaryFiles(rewrite.process);
-    if (aofStateNow() == AOF_IS_WAITING) {
-        aofDropFile();
-        aofFilesRemoveTemporaryIncr();
-    }
+    cleanUp();
     if (again && aofRewriteStart() != OK) rewrite.scheduled = true; /* was logged */
 }
 
@@ -241,6 +331,8 @@ void aofRewriteTick(int64_t budget_us) {
     hotCheck(threadIsMain());
     (void)budget_us; /* a fork cannot be limited */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
+    if (rewrite.step == REWRITE_IS_PREPARED) aofWhenWritten(startPrepared);
+    if (rewrite.step != REWRITE_IS_OFF) return;
     int64_t percent = growth();
     bool wanted = rewrite.scheduled || aofNeedsRewrite() || percent >= 0;
     if (!wanted || aofWriteFails() || isDelayed(clockMonoMs())) return;
@@ -258,9 +350,17 @@ static bool inTransaction(void) {
     return engineHot.current && engineHot.current->flags & CTX_IN_MULTI;
 }
 
-/* Kills the child without counting it as a failure. */
+/* Kills the child without counting it as a failure. Waits for what threads do to files. */
 static void cancel(void) {
-    if (!rewrite.running) return;
+    if (aofRewriteIsStarting()) {
+        rewrite.step = REWRITE_IS_OFF;
+        rewrite.start_failed = true;
+        aofWhenWritten(NULL);
+        appendFileClose(&rewrite.next);
+        blockNotify(BLOCK_OFFSET);
+    }
+    aofFilesWait();
+    if (rewrite.step != REWRITE_RUNS) return;
     if (rewrite.is_inline) {
         logNotice("Stopping the running AOF rewrite");
     } else {
@@ -271,9 +371,9 @@ static void cancel(void) {
 }
 
 status aofSwitchOn(reason *why) {
-    hotCheck(threadIsMain());
+    aofFilesWait(); /* the end of a rewrite that lacks what was changed since */
     aofBeginWaiting();
-    if (childAlive() != CHILD_NONE && !rewrite.running) {
+    if (childAlive() != CHILD_NONE && rewrite.step != REWRITE_RUNS) {
         logNotice(
             "AOF was enabled but there is already another background operation. An AOF background "
             "was scheduled to start when possible.");
@@ -282,7 +382,7 @@ status aofSwitchOn(reason *why) {
             "AOF was enabled during a transaction. An AOF background was scheduled to start when "
             "possible.");
     } else {
-        if (rewrite.running) {
+        if (rewrite.step != REWRITE_IS_OFF) {
             logNotice(
                 "AOF was enabled but there is already an AOF rewriting in background. Stopping "
                 "background AOF and starting a rewrite now.");
@@ -312,13 +412,15 @@ void aofSwitchOff(void) {
 
 status aofAtShutdown(uint32_t flags, reason *why) {
     hotCheck(threadIsMain());
-    if (rewrite.running) {
+    if (rewrite.step == REWRITE_IS_ENDING) aofFilesWait();
+    if (rewrite.step != REWRITE_IS_OFF) {
         if (aofStateNow() == AOF_IS_WAITING && !(flags & SHUTDOWN_FORCE)) {
             logWarning("Writing initial AOF, can't exit.");
             return ERR_DENIED;
         }
         if (aofStateNow() == AOF_IS_WAITING) logWarning("Writing initial AOF. Exit anyway.");
-        logWarning("There is a child rewriting the AOF. Killing it!");
+        if (rewrite.step == REWRITE_RUNS)
+            logWarning("There is a child rewriting the AOF. Killing it!");
         cancel();
     }
     inlineSaveWait();
@@ -339,14 +441,15 @@ status aofAtShutdown(uint32_t flags, reason *why) {
 
 void aofRewritePrintInfo(str *out) {
     hotCheck(threadIsMain());
-    int64_t current_s = rewrite.running ? (clockMonoMs() - rewrite.started_ms) / 1000 : -1;
+    bool runs = rewrite.step != REWRITE_IS_OFF;
+    int64_t current_s = runs ? (clockMonoMs() - rewrite.started_ms) / 1000 : -1;
     bool on = aofStateNow() != AOF_IS_OFF;
     strAppendFormat(out,
                     "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
                     "aof_last_rewrite_time_sec:%lld\r\naof_current_rewrite_time_sec:%lld\r\n"
                     "aof_last_bgrewrite_status:%s\r\naof_rewrites:%llu\r\n"
                     "aof_rewrites_consecutive_failures:%d\r\n",
-                    on, rewrite.running, rewrite.scheduled, (long long)rewrite.last_seconds,
+                    on, runs, rewrite.scheduled, (long long)rewrite.last_seconds,
                     (long long)current_s, rewrite.failed ? "err" : "ok",
                     (unsigned long long)rewrite.count, rewrite.failures);
     aofPrintStatus(out);

@@ -14,8 +14,14 @@
 #include "base/str.h"
 #include "engine/hooks.h"
 
-/* Forks. Failures are logged. */
+/* Begins. Failures are logged. With an append only file the child is forked later, when the files
+ * are prepared: BLOCK_OFFSET is notified when aofRewriteIsStarting() may end. */
 status aofRewriteStart(void) MUST_USE;
+/* True until the child is forked, or that has failed. */
+bool aofRewriteIsStarting(void);
+/* True if the last start has failed. */
+bool aofRewriteStartFailed(void);
+bool aofRewriteIsScheduled(void);
 /* Starts a rewrite as soon as no other child is running, however many have failed before. */
 void aofRewriteSchedule(void);
 bool aofRewriteIsRunning(void);

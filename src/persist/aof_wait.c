@@ -24,6 +24,7 @@ static struct {
 } wait;
 
 static bool mayLog(int64_t *last_ms) {
+    hotCheck(*last_ms >= 0);
     int64_t now_ms = clockMonoMs();
     if (*last_ms && now_ms - *last_ms < LOG_PERIOD_MS) return false;
     *last_ms = now_ms;
@@ -33,6 +34,7 @@ static bool mayLog(int64_t *last_ms) {
 void syncSetHold(const syncHold *functions) { wait.hold = functions; }
 
 void aofWaitHoldOutput(bool on, uint64_t safe) {
+    hotCheck(threadIsMain());
     if (!wait.hold) return;
     if (on && wait.output) {
         wait.hold->confirm(safe);

@@ -13,7 +13,24 @@
 #include "persist/procs.h"
 #include "persist/sync.h"
 
-/* BGREWRITEAOF: rewrites the append only file in a child. */
+static void replyStart(ctx *c) {
+    if (aofRewriteStartFailed()) {
+        replyError(
+            c, SLICE("ERR Can't execute an AOF background rewriting. Please check the server logs "
+                     "for more information."));
+    } else if (aofRewriteIsStarting() && aofRewriteIsScheduled()) {
+        replyStatus(c, SLICE("Background append only file rewriting scheduled"));
+    } else {
+        replyStatus(c, SLICE("Background append only file rewriting started"));
+    }
+}
+
+static bool startIsOver(const blockQuery *q) {
+    (void)q; /* there is one rewrite at a time */
+    return !aofRewriteIsStarting() || aofRewriteIsScheduled();
+}
+
+/* BGREWRITEAOF: rewrites the append only file in a child. The reply waits until there is one. */
 void bgrewriteaofCommand(ctx *c) {
     if (aofRewriteIsRunning()) {
         replyError(c, SLICE("ERR Background append only file rewriting already in progress"));
@@ -21,12 +38,13 @@ void bgrewriteaofCommand(ctx *c) {
         /* A child forked within EXEC would save a part of the transaction. */
         aofRewriteSchedule();
         replyStatus(c, SLICE("Background append only file rewriting scheduled"));
-    } else if (aofRewriteStart() == OK) {
-        replyStatus(c, SLICE("Background append only file rewriting started"));
+    } else if (aofRewriteStart() != OK || !aofRewriteIsStarting() || blockIsDenied(c)) {
+        replyStart(c);
     } else {
-        replyError(
-            c, SLICE("ERR Can't execute an AOF background rewriting. Please check the server logs "
-                     "for more information."));
+        blockStart(c, &(blockParams){.kind = BLOCK_OFFSET,
+                                     .ready = startIsOver,
+                                     .finish = replyStart,
+                                     .not_by_user = true});
     }
 }
 

@@ -12,6 +12,7 @@
 #include "persist/aof_files.h"
 #include "persist/aof_load.h"
 #include "persist/aof_rewrite.h"
+#include "persist/leftovers.h"
 #include "persist/loading.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
@@ -103,7 +104,9 @@ status persistLoadAtStart(bool is_replica, reason *why) {
     /* Not before: tools wait for the process to be initialised, and then for its end. */
     if (aofFilesReadManifest() != OK)
         return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
-    return persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
+    status st = persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
+    if (st == OK) leftoversRemove();
+    return st;
 }
 
 /* ------------------------------------------------------------------ DEBUG RELOAD, LOADAOF */

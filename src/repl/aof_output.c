@@ -38,6 +38,7 @@ static void setOn(bool on) {
 }
 
 static void begin(uint64_t number) {
+    hotCheck(number <= propagateCount());
     numbers.written = (int64_t)propagateCount();
     numbers.confirmed = (int64_t)number;
     heldOutputBegin(&output);
@@ -45,6 +46,7 @@ static void begin(uint64_t number) {
 }
 
 static void confirm(uint64_t number) {
+    hotCheck(number <= propagateCount());
     if ((int64_t)number <= numbers.confirmed) return; /* less after a change of appendfsync */
     numbers.confirmed = (int64_t)number;
     heldOutputRelease(&output);

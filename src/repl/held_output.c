@@ -368,6 +368,8 @@ static bool isActive(const outputHold *o) {
 }
 
 void heldOutputInit(outputHold *o, const sessionSlot *slot) {
+    hotCheck(slot->free == heldOutputFree);
+    hotCheck(o->written && o->confirmed);
     o->index = sessionSlotRegister(slot);
     listInit(&o->held);
 }

@@ -50,6 +50,7 @@ def main():
              ["sync_faults.py", *programs],
              ["sync_faults.py", *programs, "--snapshot-mode", "inline", "--step", "1" if is_long else "3"],
              ["inline.py", *programs, "--cycles", "500" if is_long else "20"],
+             ["slow_disk.py", *programs],
              ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
     if is_long:
         tests += [["quorum.py", "--steps", "300", *kind] for kind in (["--tls"], ["--disk"], ["--disk", "--fsync", "everysec", "--tls"])]

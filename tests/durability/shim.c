@@ -7,6 +7,9 @@
  *     ftruncate fails with
  *                              this errno; "short" instead of a number: write() writes half
  *     SHIM_RATE=BYTES          a slow disk: a thread writes so many bytes a second at most
+ *     SHIM_HANG=PATH           while PATH exists no fsync ends, and a write waits for a fsync that
+ *                              runs, as on ext4; with SHIM_HANG_WRITES=no it does not
+ *     SHIM_SYNC_MS=MS          a fsync takes so long at least; a write waits for it likewise
  *     SHIM_COUNT=PATH          writes the number of calls of each kind to PATH at exit, for the
  *     choice of K
  *
@@ -45,20 +48,56 @@ static int *counts;                                /* of this and its child proc
 static const char *count_path;
 static long rate; /* bytes a second; 0: no limit */
 
+static const char *hang_path;
+static long sync_ms;
+static int writes_wait = 1;
+static pthread_rwlock_t disk = PTHREAD_RWLOCK_INITIALIZER; /* locked while a fsync hangs */
+
 static void lockTrace(void) { pthread_mutex_lock(&lock); }
 static void unlockTrace(void) { pthread_mutex_unlock(&lock); }
+
+/* In a child there is no thread that would unlock it. */
+static void resetInChild(void) {
+    unlockTrace();
+    disk = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}
+
+static void sleepMs(long ms) {
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+/* A fsync takes as long as it is told. */
+static void hang(void) {
+    if (!hang_path && !sync_ms) return;
+    int saved = errno;
+    if (writes_wait) pthread_rwlock_wrlock(&disk);
+    if (sync_ms) sleepMs(sync_ms);
+    while (hang_path && access(hang_path, F_OK) == 0) sleepMs(1);
+    if (writes_wait) pthread_rwlock_unlock(&disk);
+    errno = saved;
+}
+
+static void waitForSync(void) {
+    if ((!hang_path && !sync_ms) || !writes_wait) return;
+    pthread_rwlock_rdlock(&disk);
+    pthread_rwlock_unlock(&disk);
+}
 
 static void __attribute__((constructor)) start(void) {
     const char *path = getenv("SHIM_TRACE"), *fault = getenv("SHIM_FAULT");
     counts =
         mmap(NULL, KINDS * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (counts == MAP_FAILED) abort();
-    pthread_atfork(lockTrace, unlockTrace, unlockTrace);
+    pthread_atfork(lockTrace, unlockTrace, resetInChild);
     if (getenv("SHIM_COUNT"))
         count_path = strdup(getenv("SHIM_COUNT")); /* the process title replaces the environment */
     if (path)
         trace_fd = (int)syscall(SYS_openat, AT_FDCWD, path,
                                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (getenv("SHIM_HANG")) hang_path = strdup(getenv("SHIM_HANG"));
+    if (getenv("SHIM_SYNC_MS")) sync_ms = atol(getenv("SHIM_SYNC_MS"));
+    if (getenv("SHIM_HANG_WRITES")) writes_wait = strcmp(getenv("SHIM_HANG_WRITES"), "no") != 0;
     if (getenv("SHIM_RATE")) rate = atol(getenv("SHIM_RATE"));
     char kind[16] = "", error[16] = "";
     if (!fault || sscanf(fault, "%15[a-z]:%d:%15s", kind, &fault_at, error) != 3) return;
@@ -154,6 +193,7 @@ ssize_t write(int fd, const void *bytes, size_t len) {
             return -1;
         }
     }
+    waitForSync();
     pthread_mutex_lock(&lock);
     ssize_t written = syscall(SYS_write, fd, bytes, len);
     if (written > 0) {
@@ -177,6 +217,7 @@ static int syncFile(int fd, long call) {
     note("sync %ld\n", id);
     pthread_mutex_unlock(&lock);
     int result = (int)syscall(call, fd);
+    hang();
     pthread_mutex_lock(&lock);
     if (result == 0) note("synced %ld\n", id);
     pthread_mutex_unlock(&lock);

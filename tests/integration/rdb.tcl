@@ -18,6 +18,20 @@ start_server {tags {rdb}} {
         assert_match "*Done loading RDB, keys loaded: [expr {[r dbsize] + 1}], keys expired: 0*" [server_log]
     }
 
+    test {temporary files of saves, rewrites and downloads of a killed process are removed at the start} {
+        stop_server
+        # The highest number of a process is 4194304; process 1 exists.
+        foreach name {temp-4194303.rdb temp-4194303.2.rdb temp-1700000000.4194303.rdb temp-rewriteaof-4194303.aof
+            temp-rewriteaof-bg-4194303.aof temp-1.rdb temp-1700000000.1.rdb temp-x.rdb temp-4194303.rdb.old} {
+            write_bytes [srv dir]/$name x
+        }
+        continue_server
+        set left [lsort [lmap path [glob -nocomplain [srv dir]/temp-*] {file tail $path}]]
+        assert_equal {temp-1.rdb temp-1700000000.1.rdb temp-4194303.rdb.old temp-x.rdb} $left
+        assert_match "*Removing the temporary file temp-4194303.rdb of a process that has ended*" [server_log]
+        foreach name $left {file delete [srv dir]/$name}
+    }
+
     test {BGSAVE saves the dataset as of its start} {
         r flushall
         r set a 1
