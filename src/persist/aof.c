@@ -28,6 +28,7 @@
 #include "engine/transaction.h"
 #include "format/aof_reader.h"
 #include "io/bio.h"
+#include "persist/aof_position.h"
 #include "persist/persist_priv.h"
 
 enum {
@@ -43,6 +44,7 @@ static struct {
     appendFile file; /* fd -1: changes are dropped */
     str buffer;
     int db_id;      /* database selected last in the file; -1: none yet */
+    bool in_turn;   /* the buffer has records since the last write */
     int64_t time_s; /* of the last annotation */
     uint64_t appended, written, synced;
     bool syncing;      /* a background fsync of `file` has not ended */
@@ -132,8 +134,21 @@ static void append(const propagated *p) {
     aof.appended = propagateCount();
     if (unlikely(aof.file.fd < 0)) return;
     if (unlikely(persistConf.aof_timestamp_enabled)) annotate();
-    if (unlikely(p->db_id != aof.db_id) && p->db_id >= 0) selectDb(p->db_id);
+    if (unlikely(!aof.in_turn)) {
+        aof.in_turn = true;
+        aofPositionTurnBegins(&aof.buffer, aof.file.size);
+    }
+    bool selects = p->db_id != aof.db_id && p->db_id >= 0;
+    if (unlikely(selects)) selectDb(p->db_id);
+    size_t before = aof.buffer.len;
     for (int i = 0; i < p->span_count; i++) strAppendSlice(&aof.buffer, p->spans[i]);
+    if (aofPositionIsKnown) aofPositionCount(p, aof.buffer.len - before, selects);
+}
+
+static void endTurn(void) {
+    if (!aof.in_turn) return;
+    aof.in_turn = false;
+    aofPositionTurnEnds(&aof.buffer, aof.file.size);
 }
 
 const sink aofSink = {.name = "aof", .take = append, .targets = PROPAGATE_AOF};
@@ -303,6 +318,7 @@ static bool writeBuffer(void) {
     hotCheck(aof.file.fd >= 0);
     if (unlikely(engineFlushDelay() > 0))
         (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
+    endTurn();
     int64_t before = aof.file.size, began_us = clockMonoUs();
     size_t len = aof.buffer.len;
     int64_t written = appendFileWrite(&aof.file, strSlice(&aof.buffer));
@@ -365,10 +381,23 @@ status aofFlushAll(reason *why) {
 
 void aofTick(int64_t budget_us) {
     (void)budget_us; /* nothing to limit */
-    if (aof.state != AOF_IS_OFF) aofFlush(false);
+    if (aof.state == AOF_IS_OFF) return;
+    if (aof.file.fd >= 0 && !aof.in_turn) aofPositionTick(&aof.buffer, aof.file.size);
+    aofFlush(false);
 }
 
-bool aofIsBehind(void) { return aof.state != AOF_IS_OFF && aof.synced != aof.appended; }
+void aofNotePosition(void) {
+    hotCheck(threadIsMain());
+    if (aof.state != AOF_IS_ON || aof.file.fd < 0) return;
+    endTurn();
+    aofPositionEnd(&aof.buffer, aof.file.size);
+    aof.db_id = -1; /* what follows, if the shutdown is refused, begins with SELECT */
+}
+
+bool aofIsBehind(void) {
+    if (aof.state == AOF_IS_OFF) return false;
+    return aof.synced != aof.appended || (aof.file.fd >= 0 && aofPositionIsBehind());
+}
 
 /* ------------------------------------------------------------------ on and off */
 
@@ -384,6 +413,8 @@ static void useFile(appendFile *take) {
     take->fd = -1;
     aof.db_id = -1;
     aof.time_s = 0;
+    aof.in_turn = false;
+    aofPositionReset();
 }
 
 static void start(aofState state) {

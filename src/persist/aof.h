@@ -44,6 +44,9 @@ void aofDropFile(void);
 void aofFlush(bool force);
 /* Writes and flushes everything, waiting for the disk. */
 status aofFlushAll(reason *why) MUST_USE;
+/* At the end of a clean shutdown, before aofFlushAll(): the position in the replication stream
+ * becomes the last line of the file. */
+void aofNotePosition(void);
 /* True while a failed fsync has not been made good by a rewrite. */
 bool aofNeedsRewrite(void);
 /* True while pending changes cannot be written. */

@@ -33,6 +33,8 @@ status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;
 bool rdbLoadPlace(void);
 /* The replication fields of the last file. */
 persistOrigin rdbLoadOrigin(void);
+/* The append only file says where the dataset belongs. */
+void rdbLoadSetOrigin(const persistOrigin *origin);
 /* See persistSetOriginProc(). */
 void rdbLoadSetOriginProc(void (*found)(void));
 /* INFO's fields about the last load. */

@@ -10,10 +10,12 @@
 #include "io/file.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
+#include "persist/aof_position.h"
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
 #include "persist/snapshot.h"
+#include "persist/sync.h"
 
 status persistSyncLoad(syncLoad *load, reason *why) { return rdbLoadSync(load, why); }
 
@@ -35,6 +37,8 @@ uint64_t persistAofSynced(void) { return aofSyncedNumber(); }
 void persistSetOriginProc(void (*found)(void)) { rdbLoadSetOriginProc(found); }
 
 persistOrigin persistLoadedOrigin(void) { return rdbLoadOrigin(); }
+
+void syncForbidAofPosition(void) { aofPositionForbid(); }
 
 void persistSyncBegin(void) {
     snapshotKill();

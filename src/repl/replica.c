@@ -59,6 +59,7 @@ static struct {
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
 const replLink *replicaLink(void) { return &replica.link; }
+bool replicaHasPosition(void) { return replicaIsConnected() || replica.link.can_continue; }
 bool replicaIsConnected(void) { return replica.link.state == LINK_CONNECTED; }
 bool replicaIsStream(const session *s) { return s == replica.stream; }
 const session *replicaStream(void) { return replica.stream; }
