@@ -20,8 +20,13 @@ typedef struct streamState {
     int db_id; /* selected at `applied`; -1: its owner was told */
 } streamState;
 
+static int running; /* streams with `requests` */
+
+bool streamIsRunning(void) { return running > 0; }
+
 static void freeState(session *s, void *state) {
     (void)s; /* it ends */
+    if (((streamState *)state)->requests) running--;
     strFree(&((streamState *)state)->held);
     memFree(state);
 }
@@ -69,6 +74,7 @@ void streamBegin(session *s, const char *buf, size_t from, const request *reques
     if (!state->held.len) state->db_id = s->db_id;
     state->buf = buf;
     state->at = from;
+    if (!state->requests) running++;
     state->requests = requests;
 }
 
@@ -136,6 +142,8 @@ void streamEnd(session *s, int ran) {
         state->applied = border;
     }
     state->requests = NULL;
+    running--;
+    check(running >= 0);
 }
 
 void streamSkip(session *s, size_t to) {

@@ -43,6 +43,9 @@ uint64_t streamBefore(const session *s);
 /* Bytes of complete requests received, those of an unfinished transaction among them. */
 uint64_t streamReceived(const session *s);
 
+/* True while a run of any stream is executed, whose bytes do not count as applied yet. */
+bool streamIsRunning(void);
+
 /* Sends bytes to the other end of the stream, also from inside of its commands. */
 void streamSend(session *s, slice bytes);
 

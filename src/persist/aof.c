@@ -36,6 +36,7 @@
 #include "io/bio.h"
 #include "persist/aof_files.h"
 #include "persist/aof_wait.h"
+#include "persist/aof_position.h"
 #include "persist/persist_priv.h"
 
 enum {
@@ -78,6 +79,7 @@ static struct {
         holds; /* the last call of updateWaits(): something was not written; output waits */
     int64_t by_thread_until_ms; /* the disk has delayed a write() without a flush */
     int db_id;                  /* database selected last in the file; -1: none yet */
+    bool in_turn;               /* the buffer has records since the last write began */
     int64_t time_s;             /* of the last annotation */
     uint64_t appended, written, synced;
     bool syncing;      /* a background fsync of `file` has not ended */
@@ -162,13 +164,31 @@ static void annotate(void) {
     aofPrintTime(&aof.buffer, now_s);
 }
 
+/* The offset in the file at which the buffer begins. */
+static int64_t bufferStart(void) {
+    return aof.file.size + (aof.writing ? (int64_t)aof.writing->bytes.len : 0);
+}
+
 static void append(const propagated *p) {
     hotCheck(aof.written <= aof.appended);
     aof.appended = propagateCount();
     if (unlikely(aof.file.fd < 0)) return;
     if (unlikely(persistConf.aof_timestamp_enabled)) annotate();
-    if (unlikely(p->db_id != aof.db_id) && p->db_id >= 0) selectDb(p->db_id);
+    if (unlikely(!aof.in_turn)) {
+        aof.in_turn = true;
+        aofPositionTurnBegins(&aof.buffer, bufferStart());
+    }
+    bool selects = p->db_id != aof.db_id && p->db_id >= 0;
+    if (unlikely(selects)) selectDb(p->db_id);
+    size_t before = aof.buffer.len;
     for (int i = 0; i < p->span_count; i++) strAppendSlice(&aof.buffer, p->spans[i]);
+    if (aofPositionIsKnown) aofPositionCount(p, aof.buffer.len - before, selects);
+}
+
+static void endTurn(void) {
+    if (!aof.in_turn) return;
+    aof.in_turn = false;
+    aofPositionTurnEnds(&aof.buffer, bufferStart());
 }
 
 const sink aofSink = {.name = "aof", .take = append, .targets = PROPAGATE_AOF};
@@ -352,6 +372,7 @@ static bool writeBuffer(void) {
     hotCheck(!aof.writing);
     if (unlikely(engineFlushDelay() > 0))
         (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
+    endTurn();
     int64_t before = aof.file.size, began_us = clockMonoUs();
     size_t len = aof.buffer.len;
     int64_t written = appendFileWrite(&aof.file, strSlice(&aof.buffer));
@@ -408,6 +429,7 @@ static void writeDone(void *arg, int error) {
         }
     } else {
         writeFailed(&job->bytes, job->written, job->error, before);
+        aofPositionShift(job->bytes.len);
         strAppendSlice(&job->bytes, strSlice(&aof.buffer));
         strFree(&aof.buffer);
         aof.buffer = job->bytes;
@@ -420,6 +442,7 @@ static void writeDone(void *arg, int error) {
 
 static void writeByThread(void) {
     hotCheck(!aof.writing);
+    endTurn();
     int64_t now_ms = clockMonoMs();
     writeJob *job = memNew(writeJob);
     *job = (writeJob){.file = aof.file,
@@ -543,10 +566,23 @@ bool aofIsWritten(void) { return aof.file.fd < 0 || (!aof.writing && !aof.buffer
 
 void aofTick(int64_t budget_us) {
     (void)budget_us; /* nothing to limit */
-    if (aof.state != AOF_IS_OFF) aofFlush(false);
+    if (aof.state == AOF_IS_OFF) return;
+    if (aof.file.fd >= 0 && !aof.in_turn) aofPositionTick(&aof.buffer, bufferStart());
+    aofFlush(false);
 }
 
-bool aofIsBehind(void) { return aof.state != AOF_IS_OFF && aof.synced != aof.appended; }
+void aofNotePosition(void) {
+    hotCheck(threadIsMain());
+    if (aof.state != AOF_IS_ON || aof.file.fd < 0) return;
+    endTurn();
+    aofPositionEnd(&aof.buffer, bufferStart());
+    aof.db_id = -1; /* what follows, if the shutdown is refused, begins with SELECT */
+}
+
+bool aofIsBehind(void) {
+    if (aof.state == AOF_IS_OFF) return false;
+    return aof.synced != aof.appended || (aof.file.fd >= 0 && aofPositionIsBehind());
+}
 
 /* ------------------------------------------------------------------ on and off */
 
@@ -575,6 +611,8 @@ static void useFile(appendFile *take) {
     take->fd = -1;
     aof.db_id = -1;
     aof.time_s = 0;
+    aof.in_turn = false;
+    aofPositionReset();
 }
 
 static void start(aofState state) {

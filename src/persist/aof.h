@@ -49,6 +49,9 @@ bool aofIsWritten(void);
 /* Calls `proc` once, at the end of a turn, as soon as all changes are written and no command is
  * running; it may switch to another file then. NULL: it is not called any more. */
 void aofWhenWritten(void (*proc)(void));
+/* At the end of a clean shutdown, before aofFlushAll(): the position in the replication stream
+ * becomes the last line of the file. */
+void aofNotePosition(void);
 /* True while a failed fsync has not been made good by a rewrite. */
 bool aofNeedsRewrite(void);
 /* True while pending changes cannot be written. */

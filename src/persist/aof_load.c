@@ -106,8 +106,9 @@ aofItem aofReplayRun(aofReplay *p, aofReader *r, reason *why) {
     hotCheck(p->who.flags & SESSION_INTERNAL);
     for (;;) {
         aofItem item = aofReaderNext(r);
+        if (item != AOF_COMMAND && item != AOF_ANNOTATION) return item;
+        if (p->position) aofPositionRead(p->position, r, item);
         if (item == AOF_ANNOTATION) continue;
-        if (item != AOF_COMMAND) return item;
         loadingDelayKey();
         if (!runRecord(p, r, why)) return AOF_COMMAND;
         if (p->commands % SERVE_EVERY == 0) {
@@ -204,10 +205,11 @@ static status loadPreamble(const loadedFile *f, uint64_t *end) {
     return st;
 }
 
-static status loadFile(const loadedFile *f) {
+static status loadFile(const loadedFile *f, aofPosition *position) {
     uint64_t start;
     status st = loadPreamble(f, &start);
     if (st != OK) return st;
+    aofPositionNextFile(position);
     rdbFileSource from;
     reason why;
     st = rdbFileSourceOpen(&from, f->path, &why);
@@ -221,9 +223,11 @@ static status loadFile(const loadedFile *f) {
     aofReplay replay;
     aofReaderInit(&reader, &from.source, start);
     aofReplayInit(&replay);
+    replay.position = position;
     aofItem item = aofReplayRun(&replay, &reader, &why);
     loadingProgress(aofReaderOffset(&reader));
     st = finishFile(f, &reader, item, &why);
+    aofPositionCut(position, &reader);
     aofReplayClear(&replay);
     aofReaderClear(&reader);
     fileReaderClose(&from.file);
@@ -261,7 +265,7 @@ static bool isLast(const aofManifest *m, int index) {
     return true;
 }
 
-static status loadListed(const aofManifest *m, int index) {
+static status loadListed(const aofManifest *m, int index, aofPosition *position) {
     hotCheck(index >= 0);
     hotCheck(index < m->count);
     const aofFile *file = &m->files[index];
@@ -270,7 +274,7 @@ static status loadListed(const aofManifest *m, int index) {
     loadedFile f = {.name = file->name, .path = path.ptr, .last = isLast(m, index)};
     int64_t began_us = clockMonoUs();
     int64_t size = fileSize(f.path);
-    status st = loadFile(&f);
+    status st = loadFile(&f, position);
     if (st == OK && size > 0)
         logNotice("DB loaded from %s file %s: %.3f seconds",
                   file->type == AOF_BASE ? "base" : "incr", file->name,
@@ -288,7 +292,10 @@ status aofLoad(void) {
     status st = totalSize(m, &total);
     if (st != OK) return ERR_IO;
     loadingBegin(DATASET_AOF, persistConf.appendfilename, total);
-    for (int i = 0; i < m->count && st == OK; i++) st = loadListed(m, i);
+    aofPosition position;
+    aofPositionInit(&position);
+    for (int i = 0; i < m->count && st == OK; i++) st = loadListed(m, i, &position);
     loadingEnd(persistConf.appendfilename, st == OK);
+    rdbLoadSetOrigin(&position.at);
     return st == ERR_NOT_FOUND ? ERR_IO : st;
 }

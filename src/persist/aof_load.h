@@ -11,17 +11,19 @@
 #include "base/error.h"
 #include "engine/session.h"
 #include "format/aof_reader.h"
+#include "persist/aof_position.h"
 #include "resp/reply_sink.h"
 
 /* Loads all files of the manifest into the databases. A truncated end of the last file is cut off
  * if the configuration allows it. Failures are logged. ERR_NOT_FOUND: there are no files. */
 status aofLoad(void) MUST_USE;
 
-/* Running records; used by aofLoad(). Not to be moved. */
+/* Running records; used by aofLoad(). Not to be moved. `position` may be NULL. */
 typedef struct aofReplay {
     session who; /* with the selected database, and the commands since MULTI */
     uint64_t commands;
     replySink sink;
+    aofPosition *position;  /* follows the records */
     const request *current; /* whose reply is being made */
     reason *why;            /* for `refused` */
     reason *refused;        /* takes the error of a command that cannot run; or that needs another

@@ -429,6 +429,7 @@ status aofAtShutdown(uint32_t flags, reason *why) {
             "The append only file was switched on, but its first rewrite has not succeeded: it does "
             "not have the dataset.");
     if (aofStateNow() != AOF_IS_ON) return OK;
+    aofNotePosition();
     logNotice("Calling fsync() on the AOF file.");
     if (aofFlushAll(why) == OK) return OK;
     if (flags & SHUTDOWN_FORCE) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Persistence: registration with the engine, loading at start, INFO. Main thread only. */
+#include <string.h>
+
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/keyspace.h"
@@ -89,6 +91,12 @@ static status startAof(reason *why) {
     aofFilesSweep();
     st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
     if (st == OK) st = aofFilesOpenLast(&file, why);
+    /* The end of the file may be in the kernel only. From here on it counts as being on disk. */
+    int error = st == OK && loaded_aof ? appendFileSync(file.fd) : 0;
+    if (error) {
+        appendFileClose(&file);
+        st = reasonSet(why, ERR_IO, "Fail to fsync the AOF file: %s", strerror(error));
+    }
     if (st != OK) {
         logWarning("Fatal error: can't open the append-only file: %s", why->text);
         return st;

@@ -543,6 +543,8 @@ status rdbLoadSync(syncLoad *sync, reason *why) {
 persistOrigin rdbLoadOrigin(void) { return last_load.origin; }
 const char *rdbLoadBirth(void) { return loaded_birth; }
 
+void rdbLoadSetOrigin(const persistOrigin *origin) { last_load.origin = *origin; }
+
 /* Ends the reading after the header. */
 static status stopAtVersion(void *arg, rdbReader *r, int version) {
     (void)r, (void)version;

@@ -35,6 +35,8 @@ bool rdbLoadPlace(void);
 persistOrigin rdbLoadOrigin(void);
 /* What the last file said of its birth (repl/birth.h); empty: nothing. */
 const char *rdbLoadBirth(void);
+/* The append only file says where the dataset belongs. */
+void rdbLoadSetOrigin(const persistOrigin *origin);
 /* See persistSetOriginProc(). */
 void rdbLoadSetOriginProc(void (*found)(void));
 /* INFO's fields about the last load. */

@@ -49,6 +49,8 @@ static const char *(*find_birth)(void);
 void syncSetOriginProc(bool (*proc)(syncOrigin *out)) { find_origin = proc; }
 void syncSetBirthProc(const char *(*proc)(void)) { find_birth = proc; }
 
+bool rdbSaveFindOrigin(syncOrigin *out) { return find_origin && find_origin(out); }
+
 static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     return fileWriterWrite(&((fileSink *)sink)->file, bytes, len, why);
 }
@@ -224,10 +226,10 @@ static void writeHeader(const rdbRecords *r) {
                         .used_memory = memUsed(),
                         .is_aof_base = r->job->is_aof_base};
     syncOrigin origin;
-    if (!r->job->is_aof_base && find_origin && find_origin(&origin)) {
+    if (!r->job->is_aof_base && rdbSaveFindOrigin(&origin)) {
         info.repl_id = origin.id;
         info.repl_offset = origin.offset;
-        info.repl_db = origin.db;
+        info.repl_db = origin.db < 0 ? 0 : origin.db; /* else SELECT comes first */
     }
     rdbFileBegin(r->writer, &info);
     if (find_birth && *find_birth()) rdbFileAux(r->writer, RDB_BIRTH_FIELD, sliceOf(find_birth()));

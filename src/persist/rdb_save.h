@@ -49,6 +49,8 @@ typedef struct rdbRecords {
     rdbAccess access;
     int version;
 } rdbRecords;
+/* The function registered with syncSetOriginProc(); false without one. */
+bool rdbSaveFindOrigin(syncOrigin *out);
 /* Whether a file of this job gets a checksum. */
 bool rdbSaveHasChecksum(const rdbSaveJob *job);
 /* Writes what comes before the first database: the header and the libraries of functions. The

@@ -85,11 +85,19 @@ void syncSetHold(const syncHold *functions);
 typedef struct syncOrigin {
     const char *id; /* borrowed */
     int64_t offset;
-    int db; /* selected in the stream */
+    int db; /* selected in the stream; -1: none, SELECT comes next */
+    /* Another one with each new content of `id`. */
+    uint32_t id_number;
+    bool applies; /* the stream is applied here: this is a replica */
+    /* False while others' changes are being applied that the offset does not count yet. */
+    bool settled;
 } syncOrigin;
 /* Registers the function that supplies it; false: files have no such fields. */
 void syncSetOriginProc(bool (*proc)(syncOrigin *out));
 /* Where the dataset has begun: an id that is kept in its files (repl/birth.h); empty: unknown. */
 void syncSetBirthProc(const char *(*proc)(void));
+/* The stream has got a change that the append only file does not get: until its next rewrite the
+ * file has no position in the stream. */
+void syncForbidAofPosition(void);
 
 #endif

@@ -10,11 +10,13 @@
 #include "io/file.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
+#include "persist/aof_position.h"
 #include "persist/aof_rewrite.h"
 #include "persist/foreign.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
 #include "persist/snapshot.h"
+#include "persist/sync.h"
 
 static str refused_types; /* of the last load; empty: it was not refused for them */
 
@@ -49,6 +51,8 @@ const char *persistLoadedBirth(void) { return rdbLoadBirth(); }
 void persistSetOriginProc(void (*found)(void)) { rdbLoadSetOriginProc(found); }
 
 persistOrigin persistLoadedOrigin(void) { return rdbLoadOrigin(); }
+
+void syncForbidAofPosition(void) { aofPositionForbid(); }
 
 void persistSyncBegin(void) {
     snapshotKill();

@@ -3,6 +3,7 @@
  * Replication: what the folder registers. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
+#include "engine/stream.h"
 #include "persist/sync.h"
 #include "persist/sync_load.h"
 #include "repl/aof_output.h"
@@ -30,11 +31,14 @@ static bool findOrigin(syncOrigin *out) {
     hotCheck(!this_server.has_backlog || this_server.history.offset >= 0);
     const replPrimary *p = replicasThis();
     if (!this_server.has_backlog) return false;
+    out->applies = replicaIsOn();
+    if (out->applies && !replicaHasPosition()) return false;
     out->id = historyKnownId(&this_server.history);
+    out->id_number = this_server.history.id_number;
     out->offset = this_server.history.offset;
+    out->settled = !streamIsRunning();
     /* A primary that has added nothing yet: the position is in the stream of another server. */
-    int db = replicaIsOn() || p->stream_db < 0 ? replicaStreamDb() : p->stream_db;
-    out->db = db < 0 ? 0 : db; /* -1: SELECT comes first */
+    out->db = out->applies || p->stream_db < 0 ? replicaStreamDb() : p->stream_db;
     return true;
 }
 

@@ -23,6 +23,7 @@ bool historyIsOffset(int64_t offset) { return offset >= 0 && offset <= REPL_OFFS
 
 static void newId(replHistory *h) {
     randomHex(h->id, REPL_ID_LEN);
+    h->id_number++;
     h->id[REPL_ID_LEN] = 0;
     h->is_shared = false;
     hotCheck(strlen(h->id) == REPL_ID_LEN);
@@ -32,6 +33,7 @@ static void setId(replHistory *h, slice id) {
     check(id.len == REPL_ID_LEN);
     memcpy(h->id, id.ptr, REPL_ID_LEN);
     h->id[REPL_ID_LEN] = 0;
+    h->id_number++;
     h->is_shared = true;
 }
 

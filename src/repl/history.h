@@ -20,6 +20,7 @@ typedef struct replHistory {
     char id[REPL_ID_LEN + 1];  /* master_replid */
     char id2[REPL_ID_LEN + 1]; /* the id before; zeros: none */
     int64_t offset; /* bytes of the stream so far: produced by a primary, applied by a replica */
+    uint32_t id_number;    /* of this content of `id` and `id2`: counts their changes */
     int64_t second_offset; /* the first byte that is not part of the history of id2; -1: no id2 */
     /* Another server knows `id`: it comes from a primary, or a replica has it. */
     bool is_shared;

@@ -65,6 +65,7 @@ static struct {
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
 const replLink *replicaLink(void) { return &replica.link; }
+bool replicaHasPosition(void) { return replicaIsConnected() || replica.link.can_continue; }
 bool replicaIsConnected(void) { return replica.link.state == LINK_CONNECTED; }
 bool replicaIsStream(const session *s) { return s == replica.stream; }
 int replicaStreamDb(void) { return replica.stream ? replica.stream->db_id : replica.db; }

@@ -16,6 +16,8 @@ bool replicaIsOn(void);
 const replLink *replicaLink(void);
 /* True while the stream of the primary is applied. */
 bool replicaIsConnected(void);
+/* The dataset is that of the stream's id at its offset. */
+bool replicaHasPosition(void);
 
 /* Follows a primary from now on. `related`: the dataset here may be an earlier one of it. */
 void replicaFollow(slice host, int port, bool related);

@@ -23,6 +23,7 @@
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
 #include "repl/repl.h"
+#include "persist/sync.h"
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -342,8 +343,15 @@ int64_t replicasOffsetOf(const session *s) {
     return (int64_t)(intptr_t)sessionSlotGet(s, offsetSlot());
 }
 
+/* A script or module keeps a change from the append only file. Messages are no changes. */
+static void noteBesideAof(const propagated *p) {
+    const command *cmd = commandFind(p->argv[0]);
+    if (cmd && cmd->flags & CMD_WRITE) syncForbidAofPosition();
+}
+
 int64_t replicasTake(const propagated *p) {
     hotCheck(p->span_count > 0);
+    if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
     primarySelect(&replicas.primary, p->db_id);
     primaryAppend(&replicas.primary, p->spans, p->span_count);
     if (engineHot.current) replNoteOffset(engineHot.current->who);

@@ -39,6 +39,7 @@ def main():
     programs = ["--programs", os.path.join(words[0], "tests", "durability")]
     is_long = "--long" in sys.argv
     tests = [["kill.py", "--cycles", "5000" if is_long else "100"],
+             ["restarts.py", "--cycles", "1000" if is_long else "30"],
              ["promote.py", "--cycles", "1000" if is_long else "30"],
              ["empty_primary.py", "--cycles", "500" if is_long else "15"],
              ["quorum.py", "--steps", "1000" if is_long else "10"],
