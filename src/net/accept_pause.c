@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Pauses of listening sockets (accept_pause.h). Invariant: a listener in the list is not watched by
+ * the loop; it is watched again when it leaves the list. */
 #include "net/accept_pause.h"
 
 #include <errno.h>

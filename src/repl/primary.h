@@ -89,8 +89,7 @@ struct replPeer {
     str ip;      /* empty: the address of the connection */
     str node_id; /* in a cluster; empty: not told */
     str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
-    uint32_t capabilities;
-    uint32_t filter;
+    uint32_t capabilities, filter;
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */
     bool only_dataset, is_dataset_channel;
     bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
@@ -191,8 +190,7 @@ struct replPrimary {
     int64_t pinged_ms;
     bool wants_acks; /* a GETACK is to be added in this turn */
     bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
-    /* The last requests for acknowledgements in the stream, which hold no data; the end of the last
-     * two that were added together. */
+    /* The last requests for acknowledgements, without data; the end of the last two together. */
     int64_t asks_begin, asks_end, asked_twice_end;
     /* How often replicas acknowledge is to be added in this turn; they know that it is each
      * turn. */
@@ -234,7 +232,7 @@ void primaryWantAcks(replPrimary *p);
 /* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
  * replicas reply with the offset before each: who replies to the second one has read both. */
 void primaryAskTwice(replPrimary *p);
-/* True if the online replica has applied the stream to its end. */
+/* True if the online replica has applied the whole stream. */
 bool primaryHasRead(const replPrimary *p, const replPeer *peer);
 /* The end of the stream without the requests for acknowledgements at its end: a replica that has
  * acknowledged this offset lacks nothing. */
@@ -298,7 +296,5 @@ int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms);
 /* Memory in bytes that keeps the stream for this replica, and its blocks. */
 size_t peerHeld(const replPrimary *p, const replPeer *peer, int64_t *blocks);
 static inline replPeer *peerOf(listNode *n) { return LIST_OWNER(n, replPeer, node); }
-/* The replica's "host:port" in `name`, which the caller frees. */
-const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name);
 
 #endif

@@ -23,4 +23,7 @@ void primarySaveLostPeer(replPrimary *p);
  * channel does not come. */
 void primaryKeepWaiting(replPrimary *p, replPeer *peer, int64_t now_ms);
 
+/* The replica's "host:port" in `name`, which the caller frees. */
+const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name);
+
 #endif

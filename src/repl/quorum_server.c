@@ -15,6 +15,7 @@
 #include "repl/durable_offset.h"
 #include "repl/held_output.h"
 #include "repl/primary.h"
+#include "repl/primary_priv.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"

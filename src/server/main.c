@@ -263,6 +263,16 @@ static char *findExecutable(const char *name) {
     return memDup(path, (size_t)len);
 }
 
+static void announce(void) {
+    bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
+                    isatty(STDOUT_FILENO);
+    if (serverConf.always_show_logo || terminal) {
+        logoPrint();
+    } else {
+        logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
+    }
+}
+
 int main(int argc, char **argv) {
     serverModeChoose(argc, argv);
     commandLineRunEarly(argc, argv);
@@ -313,13 +323,7 @@ int main(int argc, char **argv) {
     (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
     bioInit(serverConf.bio_cpulist);
     bioAttach(run.loop);
-    bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
-                    isatty(STDOUT_FILENO);
-    if (serverConf.always_show_logo || terminal) {
-        logoPrint();
-    } else {
-        logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
-    }
+    announce();
     infoMemoryStarted();
     if (mode->has_dataset) loadModules();
     loadUsers();
