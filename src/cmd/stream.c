@@ -19,6 +19,7 @@ typedef struct addOptions {
     int64_t limit;
     int operator_arg, threshold_arg; /* 0: none */
     bool no_make;
+    int producer_arg, producer_words; /* IDMP or IDMPAUTO of Redis, in a replay */
     streamRefs refs;
     bool refs_given;
     idForm id_form;
@@ -118,6 +119,19 @@ static bool mayBeRefs(slice text) {
     return text.len >= sizeof("acked") - 1 && text.len <= sizeof("keepref") - 1;
 }
 
+/* Parses IDMP producer iid, or IDMPAUTO producer, by which Redis 8.6 detects that an entry is added
+ * twice, at argument *i; *i is set to the last word. Its primaries and files have them. */
+static bool parseProducer(const ctx *c, int *i, addOptions *out) {
+    bool is_auto = ctxArgIs(c, *i, "idmpauto");
+    int words = is_auto ? 2 : 3;
+    if (!ctxIsReplay(c) || out->producer_words || *i + words > c->argc) return false;
+    if (!is_auto && !ctxArgIs(c, *i, "idmp")) return false;
+    out->producer_arg = *i;
+    out->producer_words = words;
+    *i += words - 1;
+    return true;
+}
+
 /* False: the error was replied. */
 static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
     *out = (addOptions){0};
@@ -133,6 +147,8 @@ static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
                 return false;
         } else if (is_add && ctxArgIs(c, i, "nomkstream")) {
             out->no_make = true;
+        } else if (is_add && unlikely(ctxIsReplay(c)) && parseProducer(c, &i, out)) {
+            continue;
         } else if (mayBeRefs(c->argv[i]) && !out->refs_given && streamArgRefs(c, i, &out->refs)) {
             out->refs_given = true;
         } else if (is_add) {
@@ -163,7 +179,8 @@ static slice exactBound(const addOptions *p, const stream *s, char *text) {
     return sliceMake(text, numberPrintUint(text, streamLength(s)));
 }
 
-/* Propagates the request with the assigned id and the exact bound that was applied. */
+/* Propagates the request with the assigned id and the exact bound that was applied, without words
+ * that only Redis knows. */
 static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
     char id[STREAM_ID_TEXT_MAX], bound[STREAM_ID_TEXT_MAX];
     slice *words = memNewArray(slice, (size_t)c->argc);
@@ -173,7 +190,10 @@ static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
         words[p->operator_arg] = SLICE("=");
         words[p->threshold_arg] = exactBound(p, s, bound);
     }
-    ctxPropagateAs(c, c->argc, words);
+    int count = c->argc - p->producer_words;
+    memmove(words + p->producer_arg, words + p->producer_arg + p->producer_words,
+            (size_t)(count - p->producer_arg) * sizeof(*words));
+    ctxPropagateAs(c, count, words);
     memFree(words);
 }
 
@@ -257,7 +277,8 @@ void xaddCommand(ctx *c) {
     }
     stream *s;
     if (!streamFindWrite(c, 1, &s)) return;
-    if (!s && p.no_make) {
+    if ((!s && p.no_make) || unlikely(p.producer_words && p.id_form == ID_AUTO)) {
+        /* With a producer a primary sends the id of what it has added: this is a duplicate. */
         replyNull(c);
         return;
     }
@@ -275,7 +296,8 @@ void xaddCommand(ctx *c) {
     if (unlikely(p.refs_given)) {
         finishRefs(c, &p, s, &ids, count);
         streamIdsClear(&ids);
-    } else if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) {
+    } else if (engineHot.sinks &&
+               (p.id_form != ID_FULL || p.rule.whole_nodes || p.producer_words)) {
         propagateExact(c, &p, s);
     }
     streamReplyId(c, p.id);

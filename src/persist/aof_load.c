@@ -93,7 +93,7 @@ static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
     executeResolveReplay(&r);
     p->why = why;
     bool is_unknown = !((const command *)r.command)->name.len;
-    bool skipped = is_unknown && foreignSkips() && foreignIsCommand(r.argv[0]);
+    bool skipped = is_unknown && foreignSkipsCommand(r.argv[0]);
     p->refused = skipped || canRun(&r) ? NULL : why;
     p->current = &r;
     executeReplay(&p->who, &r, &p->sink);

@@ -14,6 +14,7 @@
 #include "persist/aof_files.h"
 #include "persist/aof_load.h"
 #include "persist/aof_rewrite.h"
+#include "persist/foreign.h"
 #include "persist/leftovers.h"
 #include "persist/loading.h"
 #include "persist/persist.h"
@@ -182,6 +183,7 @@ status persistLoadInstead(const char *path, void (*empty)(void), reason *why) {
 static status init(reason *why) {
     (void)why; /* cannot fail */
     snapshotInit();
+    foreignBeginReplays();
     engineSetReloadProc(reload);
     return OK;
 }

@@ -70,7 +70,8 @@ void foreignAddAux(const char *type) {
 bool foreignSkips(void) { return persistConf.foreign_values == FOREIGN_SKIP; }
 bool foreignRefuses(void) { return foreign.count > 0 && !foreignSkips(); }
 
-bool foreignIsCommand(slice name) {
+/* Commands that change vector sets, arrays, and values of the usual modules of Redis. */
+static bool foreignIsCommand(slice name) {
     static const char *const names[] = {"vadd",       "vrem",   "vsetattr", "arset",
                                         "armset",     "ardel",  "arring",   "arinsert",
                                         "ardelrange", "arseek", NULL};
@@ -86,14 +87,24 @@ bool foreignIsCommand(slice name) {
     return false;
 }
 
+/* Settings and ids of producers of streams, by which Redis detects entries that are added twice:
+ * there is no table of them here, as the documentation says, and nothing else is lost. */
+static bool isOfProducers(slice name) {
+    return sliceIs(name, "xcfgset") || sliceIs(name, "xidmprecord");
+}
+
+bool foreignSkipsCommand(slice name) {
+    return isOfProducers(name) || (foreignSkips() && foreignIsCommand(name));
+}
+
 /* Called by the engine for each unknown command of a file or stream. */
 static bool skipsCommand(slice name) {
-    if (!foreignIsCommand(name)) return false;
+    if (!foreignSkipsCommand(name)) return false;
     foreign.commands_skipped++;
     return true;
 }
 
-void foreignApply(void) { executeSetSkipped(foreignSkips() ? skipsCommand : NULL); }
+void foreignBeginReplays(void) { executeSetSkipped(skipsCommand); }
 
 void foreignLog(void) {
     for (int i = 0; i < foreign.count; i++) {

@@ -23,10 +23,10 @@ void foreignAddAux(const char *type);
 bool foreignRefuses(void);
 /* True if foreign-values is `skip`. */
 bool foreignSkips(void);
-/* True for commands that change vector sets, arrays, and values of the usual modules of Redis.
- * Under `skip` the engine skips those of the append only file and of the primary, if it has no such
- * command. */
-bool foreignIsCommand(slice name);
+/* True if a command of the append only file or of a primary that does not exist here does nothing
+ * and succeeds: one about the producers of a stream; under `skip` also one that changes vector
+ * sets, arrays, and values of the usual modules of Redis. */
+bool foreignSkipsCommand(slice name);
 /* Logs what was found, if anything, a line per type. */
 void foreignLog(void);
 /* Appends the types and numbers of keys, as "vectorset=12,array=3". */
@@ -35,7 +35,7 @@ void foreignAppendTypes(str *out);
 void foreignLoaded(void);
 /* INFO's fields; nothing if no value and no command was skipped. */
 void foreignPrintInfo(str *out);
-/* To be called after the directive has changed. */
-void foreignApply(void);
+/* Registers with the engine. */
+void foreignBeginReplays(void);
 
 #endif

@@ -230,13 +230,37 @@ start_server {tags {repl redis-files tls:skip external:skip} overrides {save {}}
         }
     }
 
+    test {Entries that Redis adds with ids of producers are added, its duplicates are not} {
+        set c [primary_attach $::id 50 {}]
+        foreach words {{xcfgset s IDMP-DURATION 300 IDMP-MAXSIZE 50} {xadd s IDMP p i1 5-0 a b} {xadd s IDMP p i1 * a b} {multi}
+            {xadd s IDMPAUTO p MAXLEN 9 6-0 c d} {xadd s idmpauto p * c d} {exec} {xidmprecord s p i2 6-0} {set end 1}} {
+            primary_send $c {*}$words
+        }
+        wait_for_condition 400 25 {[r get end] eq 1}
+        assert_equal {{5-0 {a b}} {6-0 {c d}}} [r xrange s - +]
+        assert {![string match "*== CRITICAL ==*" [server_log]]}
+        # The append only file has what each server knows.
+        r config set appendonly yes
+        wait_for_condition 400 25 {[info_field aof_rewrite_in_progress] == 0 && [info_field aof_rewrite_scheduled] == 0}
+        primary_send $c xadd s IDMP p i3 7-0 e f
+        primary_send $c xadd s IDMP p i3 * e f
+        wait_for_condition 400 25 {[r xlen s] == 3}
+        r config set appendonly no
+        set file [read_bytes [lindex [glob [srv dir]/appendonlydir/*.incr.aof] 0]]
+        assert_match "*xadd*7-0*" $file
+        assert {![string match -nocase "*IDMP*" $file]}
+        r replicaof no one
+        assert_error "ERR Invalid stream ID specified as stream command argument" {r xadd s IDMP p i4 * a b}
+        assert_error "ERR unknown command*" {r xcfgset s IDMP-DURATION 300}
+    }
+
     test {With foreign-values skip commands of types that are not here are skipped, also in transactions} {
         set c [primary_attach $::id 50 {}]
         foreach words {{vadd v values 2 1 2 e} {set a 1} multi {json.set j $ 1} {set b 2} exec {ts.add t 1 1}} {
             primary_send $c {*}$words
         }
         wait_for_condition 400 25 {[r mget a b] eq {1 2}}
-        assert_equal 3 [info_field foreign_commands_skipped]
+        assert_equal 5 [info_field foreign_commands_skipped]
         assert {![string match "*== CRITICAL ==*" [server_log]]}
         assert_error "ERR unknown command*" {r vadd v values 2 1 2 e}
     }
