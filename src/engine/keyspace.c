@@ -156,6 +156,11 @@ bool keyspaceFieldExpired(const ctx *c, db *d, slice key, uint64_t hash, robj *o
     return true;
 }
 
+bool keyspaceExpireFields(const ctx *c, db *d, slice key, uint64_t hash, storeLook look) {
+    hotCheck(threadIsMain());
+    return mayWrite(c) && dbExpireFields(d, key, hash, look);
+}
+
 static void memberTimed(void) {
     hotCheck(threadIsMain());
     engineHot.member_ttls = true;

@@ -31,6 +31,9 @@ robj *keyspaceShow(const ctx *c, db *d, slice key, uint64_t hash, robj *o, store
 /* The same for a field of a hash: true if it has expired. A command that may write has removed it,
  * and the key with its last field, so `o` must not be used any more. */
 bool keyspaceFieldExpired(const ctx *c, db *d, slice key, uint64_t hash, robj *o, slice field);
+/* The same for all fields of a hash that a module opens, whose command may be propagated as it is:
+ * true if some were removed, so that the value has to be looked up again. */
+bool keyspaceExpireFields(const ctx *c, db *d, slice key, uint64_t hash, storeLook look);
 /* The command propagated for the removal of expired fields or members of a value of this type. */
 slice keyspaceRemovalCommandName(valueType type);
 /* Deletes the keys of a slot of the main keyspace in all databases without a command. They are gone

@@ -9,6 +9,7 @@
 #include "engine/keyspace.h"
 #include "module/generated/api.h"
 #include "store/member_expiry.h"
+#include "store/type_hash.h"
 
 enum { SPARES = 16 };
 
@@ -53,13 +54,20 @@ static robj *findToRead(ValkeyModuleKey *k) {
     return dbFindRead(k->db, name, k->hash, look);
 }
 
+static bool hasTimedFields(const robj *o) {
+    return objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
+}
+
 /* The first lookup, with the effects that the mode wants. */
 static robj *firstLookup(ValkeyModuleKey *k) {
     hotCheck(k->hash == storeHash(keyName(k)));
     if (k->mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) return peek(k);
-    if (k->mode & VALKEYMODULE_WRITE) return findToWrite(k);
-    robj *o = findToRead(k);
-    if (likely(!engineHot.member_ttls)) return o;
+    bool writes = k->mode & VALKEYMODULE_WRITE;
+    robj *o = writes ? findToWrite(k) : findToRead(k);
+    if (o && unlikely(hasTimedFields(o)) &&
+        keyspaceExpireFields(k->owner->run, k->db, keyName(k), k->hash, lookOf(k)))
+        o = writes ? findToWrite(k) : peek(k);
+    if (writes || likely(!engineHot.member_ttls)) return o;
     return keyspaceShow(k->owner->run, k->db, keyName(k), k->hash, o, lookOf(k));
 }
 

@@ -215,20 +215,30 @@ static bool expireMembers(db *d, unsigned index, robj *o, walk *w) {
     return true;
 }
 
-/* Removes expired fields of a hash. Returns what is the value of its key now; NULL: it has no more
- * fields with a TTL. */
-static robj *removeFields(db *d, unsigned index, robj *o, const hashExpired *expired) {
+static void removeFields(db *d, slice key, uint64_t hash, robj *o, const hashExpired *expired) {
     hotCheck(expired->count > 0);
     hotCheck(expired->count <= hashLength(o));
-    const itemKey *k = walked->keys[index];
-    slice key = sliceMake(k->bytes, k->len);
-    uint64_t hash = k->hash;
     d->in->stats.expired_fields += expired->count;
     beforeChange(d, hash, o);
     itemsExpiring(d, key, o, expired->fields, expired->count);
     hashRemoveExpired(o, expired);
     (void)itemsExpired(d, key, hash);
-    return objectAgain(d, index);
+}
+
+bool dbExpireFields(db *d, slice key, uint64_t hash, storeLook look) {
+    hotCheck(hash == storeHash(key));
+    bool changed = false;
+    uint64_t cursor = 0;
+    if (!removesExpired(d, hash)) return false;
+    do {
+        robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
+        if (!o || objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) break;
+        hashExpired expired;
+        cursor = hashFindExpired(o, cursor, look.bits >> 1, &expired);
+        if (expired.count) removeFields(d, key, hash, o, &expired);
+        changed |= expired.count > 0;
+    } while (cursor);
+    return changed;
 }
 
 /* Removes expired fields or members of key number `index` of the walk. False if the time is up; the
@@ -249,7 +259,11 @@ static bool expireKey(db *d, unsigned index, walk *w) {
         if (expired.count && w->expired == dead_before) w->stale_keys++;
         w->expired += expired.count;
         looked += expired.visited + 1;
-        if (expired.count) o = removeFields(d, index, o, &expired);
+        if (expired.count) {
+            const itemKey *k = walked->keys[index];
+            removeFields(d, sliceMake(k->bytes, k->len), hash, o, &expired);
+            o = objectAgain(d, index);
+        }
         if (!o || objectType(o) != TYPE_HASH) return true;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;

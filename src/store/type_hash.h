@@ -98,6 +98,9 @@ void dbCountExpiredFields(db *d, uint64_t count);
 /* Removes an expired field, and the key with the last one, before a command reads it; the listener
  * is told. */
 void dbExpireField(db *d, slice key, uint64_t hash, robj *o, slice field);
+/* Removes all expired fields of a hash, and tells the listener. True: there were some, so that its
+ * object may be another one, or missing. Nothing where others decide what expires. */
+bool dbExpireFields(db *d, slice key, uint64_t hash, storeLook look);
 
 /* A batch of expired fields of a table. */
 enum { HASH_EXPIRED_MAX = 64 };

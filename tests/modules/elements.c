@@ -6,6 +6,7 @@
  *     LIST.PUSH key end value     LIST.POP key end         LIST.GET key index
  *     LIST.SET key index value    LIST.INSERT key index value    LIST.DELETE key index
  *     HASH.SET key flags field value   (value `delete`: removes it)    HASH.GET key field
+ *     HASH.COPY key field to           a text with its value, if there is one; replicated as it is
  *     ZSET.ADD key flags score member   ZSET.INCRBY key flags score member   the result, the flags
  *     ZSET.REM key member   ZSET.SCORE key member
  *     ZSET.WALK key FIRST|LAST SCORE|LEX min max [REM]   the range; REM removes what it meets
@@ -72,6 +73,20 @@ static int hashGet(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithLongLong(ctx, exists);
     return value ? ValkeyModule_ReplyWithString(ctx, value) : ValkeyModule_ReplyWithNull(ctx);
+}
+
+static int hashCopy(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 4) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_AutoMemory(ctx);
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_READ);
+    ValkeyModuleString *value = NULL;
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, argv[2], &value, NULL);
+    if (value) {
+        ValkeyModuleKey *to = ValkeyModule_OpenKey(ctx, argv[3], VALKEYMODULE_WRITE);
+        ValkeyModule_StringSet(to, value);
+    }
+    ValkeyModule_ReplicateVerbatim(ctx);
+    return ValkeyModule_ReplyWithLongLong(ctx, value != NULL);
 }
 
 static int zsetAdd(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
@@ -188,11 +203,11 @@ static int scanAll(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 static const struct {
     const char *name;
     ValkeyModuleCmdFunc func;
-} commands[] = {{"list.push", list},      {"list.pop", list},        {"list.get", list},
-                {"list.set", list},       {"list.insert", list},     {"list.delete", list},
-                {"hash.set", hashSet},    {"hash.get", hashGet},     {"zset.add", zsetAdd},
-                {"zset.incrby", zsetAdd}, {"zset.rem", zsetMember},  {"zset.score", zsetMember},
-                {"zset.walk", zsetWalk},  {"elements.scan", scanAll}};
+} commands[] = {{"list.push", list},      {"list.pop", list},         {"list.get", list},
+                {"list.set", list},       {"list.insert", list},      {"list.delete", list},
+                {"hash.set", hashSet},    {"hash.get", hashGet},      {"zset.add", zsetAdd},
+                {"zset.incrby", zsetAdd}, {"zset.rem", zsetMember},   {"zset.score", zsetMember},
+                {"zset.walk", zsetWalk},  {"elements.scan", scanAll}, {"hash.copy", hashCopy}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

@@ -2,7 +2,9 @@
 #
 # Lists, hashes and sorted sets of open keys (tests/modules/elements.c).
 
-start_server {overrides {enable-module-command yes}} {
+source $::tests_dir/support/raw_replica.tcl
+
+start_server {overrides {enable-module-command yes enable-debug-command yes repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
     r module load [file normalize build/modules/elements.so]
 
     test {lists: both ends, indexes, and the end of the last element} {
@@ -167,5 +169,27 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal 501 [dict size [lrange $all 0 end-1]]
         assert_equal {1 2} [list [dict get [lrange $all 0 end-1] key:77] [dict get [lrange $all 0 end-1] l]]
         assert_equal 0 [r dbsize]
+    }
+
+    # Where fields do not expire by themselves, the command would copy the value.
+    test {a command that is replicated as it is reads no field that copies still have} {
+        r flushall
+        r debug set-active-expire 0
+        set s [dict get [replica_sync] socket]
+        r hset h f v g w
+        r hpexpire h 1 fields 1 f
+        wait_for_condition 250 20 {[r hget h f] eq {}}
+        replica_expect $s SELECT 0
+        replica_expect $s hset h f v g w
+        assert_match {HPEXPIREAT h * FIELDS 1 f} [replica_next $s]
+        assert_equal 0 [r hash.copy h f text]
+        replica_expect $s MULTI
+        replica_expect $s HDEL h f
+        replica_expect $s hash.copy h f text
+        replica_expect $s EXEC
+        assert_equal 1 [r hash.copy h g text]
+        replica_expect $s hash.copy h g text
+        assert_equal {w 1} [list [r get text] [r hlen h]]
+        r debug set-active-expire 1
     }
 }
