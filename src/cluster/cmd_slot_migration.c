@@ -216,14 +216,14 @@ typedef struct establishWords {
     clusterNode *owner;
 } establishWords;
 
-/* The words after ESTABLISH, in any order. False: the error was replied. */
+/* The words after ESTABLISH, in any order, each once. False: the error was replied. */
 static bool parseEstablish(ctx *c, establishWords *out) {
     for (int at = 3; at < c->argc;) {
         bool has_value = at + 1 < c->argc;
-        if (has_value && slotWordIs(c->argv[at], "source")) {
+        if (has_value && slotWordIs(c->argv[at], "source") && !out->source.ptr) {
             out->source = c->argv[at + 1];
             at += 2;
-        } else if (has_value && slotWordIs(c->argv[at], "name")) {
+        } else if (has_value && slotWordIs(c->argv[at], "name") && !out->name.ptr) {
             out->name = c->argv[at + 1];
             at += 2;
         } else if (slotWordIs(c->argv[at], "slotsrange") && !out->ranges.count) {
@@ -285,7 +285,14 @@ static void finish(ctx *c) {
         return;
     }
     slotJob *job = slotLogFind(&slotMigrations.log, name), *export = slotExportOf(c->who);
+    slotJob *import = slotImportOf(c->who);
     bool is_client = c->origin == ORIGIN_CLIENT;
+    if (import) {
+        str text = strNew(message);
+        slotTargetReject(slotMigrationNow(), import, strText(&text)); /* no source sends it */
+        strFree(&text);
+        return;
+    }
     if (export) {
         if (job == export && !success) slotExportEnded(job, message);
         return;
@@ -360,7 +367,7 @@ void clusterSyncslotsCommand(ctx *c) {
     } else if (!converse(c)) {
         slotJob *import = slotImportOf(c->who);
         if (import) {
-            slotTargetFail(slotMigrationNow(), import, "Unknown SYNCSLOTS subcommand used");
+            slotTargetReject(slotMigrationNow(), import, "Unknown SYNCSLOTS subcommand used");
         } else {
             replyError(c, ERR_SYNTAX_TEXT);
         }

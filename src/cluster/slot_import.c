@@ -93,7 +93,7 @@ void slotImportFollow(slice name, slotRanges *ranges) {
 static bool tellEnd(const slotJob *job, const importLink *link) {
     const clusterNode *source = slotMovesPeer(&slotMigrations, job);
     str bytes = STR_EMPTY;
-    if (!job->message.len || !source || !source->unclaims) return false;
+    if (job->run.is_rejected || !job->message.len || !source || !source->unclaims) return false;
     const slice words[] = {SLICE("FINISH"),
                            SLICE("STATE"),
                            SLICE("FAILED"),

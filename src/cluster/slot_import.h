@@ -16,7 +16,7 @@
 
 extern const slotImportKeeper slotImportKeeperOfCluster;
 /* The primary of this replica, or a file, says that slots are moving to it. No effect if the job is
- * known. */
+ * known, and has not ended. */
 void slotImportFollow(slice name, slotRanges *ranges);
 /* SYNCSLOTS ESTABLISH: makes the session of the command a link. `ranges` move to the job. */
 void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges);

@@ -121,6 +121,7 @@ typedef struct slotJobRun {
     int64_t pong_ms;
     /* Target. */
     bool has_asked;    /* for the pause */
+    bool is_rejected;  /* slotTargetReject() */
     int64_t stream_at; /* the end of the stream of replication: slotMovesProcs.markStream() */
     int cleaned;       /* slots below are cleaned up */
 } slotJobRun;
@@ -149,6 +150,7 @@ void slotLogInit(slotLog *log);
 void slotLogClear(slotLog *log);
 /* A new job in a random or given name; `ranges` move to it. */
 slotJob *slotLogAdd(slotLog *log, bool is_import, slice name, slotRanges *ranges, int64_t now_s);
+/* The newest one of that name; an older one has ended. */
 slotJob *slotLogFind(const slotLog *log, slice name);
 /* The next active import or export after that job; NULL: the first one. A job may end meanwhile. */
 slotJob *slotLogNext(const slotLog *log, const slotJob *after, bool is_import);

@@ -52,6 +52,12 @@ void slotTargetFail(slotMoves *m, slotJob *job, const char *message) {
     logNotice("Cleaning up slot migration %s after failed", slotJobLabelOf(m, job).text);
 }
 
+void slotTargetReject(slotMoves *m, slotJob *job, const char *message) {
+    check(job->is_import);
+    job->run.is_rejected = true;
+    slotTargetFail(m, job, message);
+}
+
 void slotTargetFailAll(slotMoves *m, const char *message) {
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
         if (job->state != JOB_ON_PRIMARY) slotTargetFail(m, job, message);
@@ -115,7 +121,8 @@ status slotTargetCheck(const slotMoves *m, slice source, slice name, const slotR
     if (!from) return reasonSet(why, ERR_DENIED, "Target node does not know the source node");
     if (from == m->map->myself)
         return reasonSet(why, ERR_DENIED, "Source node is target node itself");
-    if (slotLogFind(&m->log, name) || slotLogOverlapping(&m->log, ranges))
+    const slotJob *same = slotLogFind(&m->log, name);
+    if ((same && slotJobIsActive(same)) || slotLogOverlapping(&m->log, ranges))
         return reasonSet(why, ERR_EXISTS,
                          "Slot is already being imported on the target by a different migration");
     if (owner != from)
@@ -139,7 +146,8 @@ slotJob *slotTargetBegin(slotMoves *m, slice source, slice name, slotRanges *ran
 }
 
 slotJob *slotTargetFollow(slotMoves *m, slice name, slotRanges *ranges) {
-    if (slotLogFind(&m->log, name)) return NULL;
+    const slotJob *same = slotLogFind(&m->log, name);
+    if (same && slotJobIsActive(same)) return NULL;
     slotJob *job = slotLogAdd(&m->log, true, name, ranges, m->now_s);
     slotLogSetState(&m->log, job, JOB_ON_PRIMARY, m->now_s);
     hide(m, job, true);
@@ -154,7 +162,7 @@ void slotTargetOn(slotMoves *m, slotJob *job, slotJobEvent event) {
     uint32_t acts;
     check(job->is_import);
     if (!slotJobOn(job->state, event, false, &state, &acts)) {
-        slotTargetFail(m, job, "Unexpected state machine transition");
+        slotTargetReject(m, job, "Unexpected state machine transition");
         return;
     }
     if (event == JOB_ACK) job->acked_s = m->now_s;
@@ -280,7 +288,7 @@ static void watch(slotMoves *m, slotJob *job, int64_t heard_ms) {
         logWarning("Timing out slot migration %s after not receiving ack for too long",
                    slotJobLabelOf(m, job).text);
         slotTargetFail(m, job, "Timed out after too long with no interaction");
-    } else if (m->now_ms - job->run.told_ms >= ACK_MS) {
+    } else if (job->state != JOB_WAITING_ACK && m->now_ms - job->run.told_ms >= ACK_MS) {
         job->run.told_ms = m->now_ms;
         m->procs->send(m->arg, job, JOB_ACT_SEND_ACK);
     }

@@ -14,7 +14,7 @@ status slotTargetCheck(const slotMoves *m, slice source, slice name, const slotR
                        const clusterNode *owner, reason *why) MUST_USE;
 /* A job whose source is connected. `ranges` move to it. */
 slotJob *slotTargetBegin(slotMoves *m, slice source, slice name, slotRanges *ranges);
-/* The same on a replica, or as a file says. NULL: it is known already. */
+/* The same on a replica, or as a file says. NULL: it is known already, and has not ended. */
 slotJob *slotTargetFollow(slotMoves *m, slice name, slotRanges *ranges);
 /* A word of the source. */
 void slotTargetOn(slotMoves *m, slotJob *job, slotJobEvent event);
@@ -23,6 +23,8 @@ void slotTargetOn(slotMoves *m, slotJob *job, slotJobEvent event);
 void slotTargetFinish(slotMoves *m, slotJob *job, bool success, slice message);
 /* What is wrong: keys that are hidden are deleted, then the job has failed. */
 void slotTargetFail(slotMoves *m, slotJob *job, const char *message);
+/* The same for a source that sends what none does: its connection is closed without a word. */
+void slotTargetReject(slotMoves *m, slotJob *job, const char *message);
 void slotTargetFailAll(slotMoves *m, const char *message);
 /* Hides the slots of all jobs, after a dataset was loaded. */
 void slotTargetHideAll(const slotMoves *m);

@@ -2,6 +2,8 @@
 #
 # Atomic slot migration that is refused, cancelled, or fails: the source has its keys, the target none of them.
 
+source $::tests_dir/support/raw_replica.tcl
+
 set lost_source {Connection lost to source. Check CLUSTER GETSLOTMIGRATIONS on the source node for more information.}
 set lost_target {Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more information.}
 
@@ -67,6 +69,35 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
             {finish state success name $name} {ERR No such slot migration job}
         " {assert_error $error {r cluster syncslots {*}$words}}
         assert_equal OK [r cluster syncslots capa x]
+    }
+
+    test {ESTABLISH takes each word once, and a name again whose job has ended} {
+        set source [cluster_id 0]
+        set name [string repeat a 40]
+        set words [list source $source name $name slotsrange 0 0]
+        foreach more [list "source $source" "name $name" {slotsrange 1 1}] {
+            assert_error "ERR syntax error" {r -1 cluster syncslots establish {*}$words {*}$more}
+        }
+        # The connection of a source that does not keep to the order is closed without a word.
+        foreach {orders message} {
+            {snapshot-eof} {Unexpected state machine transition}
+            {ack paused} {Unexpected state machine transition}
+            {ack snapshot-eof snapshot-eof} {Unexpected state machine transition}
+            {ack foo} {Unknown SYNCSLOTS subcommand used}
+            {ack {finish state failed name aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa message why}} {why}
+        } {
+            set c [raw_connect [srv -1 host] [srv -1 port]]
+            raw_send $c [resp_request cluster syncslots establish {*}$words]
+            assert_equal +OK [raw_line $c]
+            foreach order $orders {raw_send $c [resp_request cluster syncslots {*}$order]}
+            set got [raw_rest $c]
+            raw_close $c
+            # REQUEST-PAUSE may follow SNAPSHOT-EOF.
+            assert {![string match -nocase *finish* $got]}
+            wait_job 1 failed $name
+            assert_equal $message [job_message 1 $name]
+            wait_job 3 failed $name
+        }
     }
 
     test {keys that are being imported are hidden on the target and its replica} {
