@@ -100,10 +100,13 @@ static void report(uint32_t what, slice bytes) {
 void childReport(uint32_t what, slice bytes) { report(what + MESSAGES_OWN, bytes); }
 
 static void reportProgressNow(uint64_t done, uint64_t total) {
-    childProgress now = {.done = done, .total = total, .copied = copiedBytes()};
+    childProgress now = {
+        .done = done, .total = total, .copied = copiedBytes(), .sent = child.progress.sent};
     child.progress = now;
     report(MESSAGE_PROGRESS, sliceMake((const char *)&now, sizeof(now)));
 }
+
+void childCountSent(size_t bytes) { child.progress.sent += bytes; }
 
 void childReportProgress(uint64_t done, uint64_t total) {
     hotCheck(threadIsMain());

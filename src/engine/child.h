@@ -63,6 +63,7 @@ void childSetLoop(loop *l);
 typedef struct childProgress {
     uint64_t done, total;         /* keys, or the units the job counts; 0: not counted */
     uint64_t copied, copied_peak; /* bytes of memory no longer shared with the parent */
+    uint64_t sent;                /* bytes it has written to a pipe or connection */
     int64_t reported_us;          /* monotonic time of the last report, 0: none yet */
 } childProgress;
 /* The peak of `copied` of the last child of this kind. */
@@ -73,6 +74,8 @@ childProgress childProgressNow(void);
 /* In the child: sends a message to the parent's on_message(). If the parent has ended the child
  * exits. */
 void childReport(uint32_t what, slice bytes);
+/* In the child: adds to `sent` of its next report. */
+void childCountSent(size_t bytes);
 /* In the child: updates the parent's childProgressNow(). May be called often; about four reports
  * per second are sent. */
 void childReportProgress(uint64_t done, uint64_t total);

@@ -63,6 +63,12 @@ void netCountDataset(size_t received) {
     netTotals()->repl_in += received;
 }
 
+void netCountDatasetSent(size_t sent) {
+    hotCheck(threadIsMain());
+    netTotals()->bytes_out += sent;
+    netTotals()->repl_out += sent;
+}
+
 static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
     for (int i = 0; i < RECENT_SECONDS; i++) {
         if (slots[i] > present) present = slots[i];

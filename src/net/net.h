@@ -136,6 +136,8 @@ typedef void netReplicaEndProc(session *s, const char *why);
 void netSetReplicaEnd(netReplicaEndProc *proc);
 /* Counts bytes received from a primary by a connection that is not a client (yet). */
 void netCountDataset(size_t received);
+/* Adds bytes of a dataset that a child has sent to a replica. */
+void netCountDatasetSent(size_t sent);
 /* The hard output limit of replicas in bytes; 0: none. */
 size_t netReplicaOutputLimit(void);
 /* The connection of a client, for direct output. */

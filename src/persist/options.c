@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "format/rdb_settings.h"
 #include "persist/aof.h"
+#include "persist/aof_files.h"
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/snapshot.h"
@@ -130,6 +131,13 @@ static status applyAppendonly(reason *why) {
 
 /* ------------------------------------------------------------------ the table */
 
+/* History that was kept is removed when it is not kept any more. */
+static status applyHistory(reason *why) {
+    (void)why; /* a failure is logged; the history remains */
+    aofFilesRemoveHistory();
+    return OK;
+}
+
 const configOption persistOptions[] = {
     /* Snapshots. */
     CONFIG_SPECIAL("save", &save_points, "3600 1 300 100 60 10000",
@@ -177,7 +185,7 @@ const configOption persistOptions[] = {
     CONFIG_STRING("aof-rewrite-cpulist", persistConf.aof_rewrite_cpulist, "",
                   .flags = CONFIG_IMMUTABLE, .alias = "aof_rewrite_cpulist"),
     CONFIG_BOOL("aof-disable-auto-gc", persistConf.aof_disable_auto_gc, false,
-                .flags = CONFIG_HIDDEN),
+                .flags = CONFIG_HIDDEN, .apply = applyHistory),
     /* For tests: slow down loading and saving. */
     CONFIG_INT("key-load-delay", persistConf.key_load_delay, 0, INT_MIN, INT_MAX,
                .flags = CONFIG_HIDDEN),

@@ -57,6 +57,7 @@ static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *
 
 static status writeToPipe(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     status st = pipeWrite(((pipeSink *)sink)->fd, bytes, len, why);
+    if (st == OK) childCountSent(len);
     childProgress now = childProgressNow();
     childReportProgress(now.done, now.total); /* a sign of life within long values, too */
     return st;

@@ -340,7 +340,10 @@ void psyncCommand(ctx *c) {
     bool takes_over = c->argc > 3 && ctxArgIs(c, 3, "failover");
     if (takes_over && !(c->who->flags & SESSION_INTERNAL) && !takeOver(c)) return;
     if (!admits(c, peer)) return;
-    if (!ctxArgInt(c, 2, &from)) return;
+    if (!ctxArgInt(c, 2, &from)) {
+        primaryLogWrongOffset(replicasThis(), peer);
+        return;
+    }
     if (refusesSync(c, peer, c->argv[1], from)) return;
     lostDataEnd(peer);
     enlist(c->who);

@@ -55,6 +55,7 @@ static struct {
     bool pause_after_fork;
     progressMeter meter; /* of the child, in keys */
     int64_t piped;       /* bytes read from the pipe */
+    uint64_t counted;    /* bytes of a direct child that are in the statistics */
 } transfer = {.data = {-1, -1}, .end = {-1, -1}};
 
 void fullSyncPauseAfterFork(bool on) { transfer.pause_after_fork = on; }
@@ -188,11 +189,20 @@ static status startDirect(int fd, const syncContent *content, reason *why) {
     return st;
 }
 
+/* Adds what the child has sent since the last report to the statistics of this process. */
+static void countDirect(void) {
+    uint64_t sent = childProgressNow().sent;
+    if (!transfer.is_direct || sent <= transfer.counted) return;
+    netCountDatasetSent(sent - transfer.counted);
+    transfer.counted = sent;
+}
+
 /* A child that reports makes progress: the replica takes what it writes. */
 static void noteDirectProgress(const replPrimary *p) {
     int64_t reported_us = childProgressNow().reported_us;
     if (!transfer.is_direct || !transfer.running || reported_us == transfer.reported_us) return;
     transfer.reported_us = reported_us;
+    countDirect();
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
         if (isReceiver(peerOf(n))) peerOf(n)->heard_ms = engineHot.now_ms;
 }
@@ -275,6 +285,7 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
     transfer.ended = false;
     transfer.to_file = save->to_file;
     transfer.piped = 0;
+    transfer.counted = 0;
     progressMeterBegin(&transfer.meter, clockMonoMs());
     if (save->to_file) transfer.made_file = true;
     if (transfer.pause_after_fork) (void)raise(SIGSTOP); /* for tests */
@@ -289,6 +300,7 @@ void fullSyncStop(replPrimary *p) {
 
 void fullSyncChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
     if (e != CHILD_ENDED || kind != CHILD_RDB_SAVE || !transfer.running) return;
+    countDirect();
     transfer.running = false;
     transfer.ended = true;
     transfer.succeeded = exit_code == 0 && signal_number == 0;

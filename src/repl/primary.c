@@ -341,6 +341,14 @@ static void markFormer(const replPrimary *p, const replPeer *peer) {
     strFree(&other);
 }
 
+void primaryLogWrongOffset(const replPrimary *p, const replPeer *peer) {
+    hotCheck(threadIsMain());
+    str name = STR_EMPTY;
+    logNotice("Replica %s asks for synchronization", primaryPeerName(p, peer, &name));
+    logWarning("Replica %s asks for synchronization but with a wrong offset", strText(&name));
+    strFree(&name);
+}
+
 void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms) {
     check(peer->state == PEER_NONE);
     str name = STR_EMPTY;

@@ -250,6 +250,8 @@ void peerInit(replPeer *peer, void *owner);
 void peerClear(replPeer *peer);
 /* PSYNC: `id` and the number of the next byte that the replica wants. */
 void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms);
+/* A PSYNC that was refused because its offset is no number. */
+void primaryLogWrongOffset(const replPrimary *p, const replPeer *peer);
 void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms);
 /* REPLCONF ACK; `fsynced` -1: not reported. Offsets after the end of the stream are refused: the
  * connection is closed. */

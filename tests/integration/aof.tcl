@@ -375,6 +375,17 @@ start_server {tags {aof} overrides {appendonly yes}} {
         continue_server
     }
 
+    test {CONFIG SET aof-disable-auto-gc no removes the history at once, from the manifest and the folder} {
+        r config set aof-disable-auto-gc yes
+        foreach round {1 2} {rewrite_aof}
+        set manifest [aof_dir]/appendonly.aof.manifest
+        assert_equal 4 [regexp -all {type h} [read_bytes $manifest]]
+        set before [llength [glob [aof_dir]/*]]
+        r config set aof-disable-auto-gc no
+        assert_equal 0 [regexp -all {type h} [read_bytes $manifest]]
+        assert_equal [expr {$before - 4}] [llength [glob [aof_dir]/*]]
+    }
+
     test {the single file of an old version is migrated} {
         stop_server
         file delete -force [aof_dir]

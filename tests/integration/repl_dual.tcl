@@ -50,6 +50,8 @@ start_server {tags {repl dual tls:skip} overrides {save {} repl-diskless-sync-de
     test {dual channel: the child writes to the connection, and goes on while the primary is stopped} {
         r config set snapshot-mode fork
         r debug populate 20000 long 100
+        set sent [dict create]
+        foreach name {total_net_repl_output_bytes total_net_output_bytes} {dict set sent $name [info_field $name]}
         r debug pause-after-fork 1
         set m [replica_connect $dual]
         replica_psync $m
@@ -69,6 +71,10 @@ start_server {tags {repl dual tls:skip} overrides {save {} repl-diskless-sync-de
         raw_rest $d
         replica_ack $m [string range [lindex $line 0] 8 end]
         wait_for_condition 100 20 {[string match "*slave?:*state=online,*" [r info replication]]}
+        # What the child has sent counts as sent by the server.
+        foreach name {total_net_repl_output_bytes total_net_output_bytes} {
+            wait_for_condition 100 20 {[info_field $name] - [dict get $sent $name] >= 20000 * 20}
+        }
         assert_match "*Background RDB transfer started by pid * to direct socket to replica*" [server_log]
         raw_close $m
         # A replica that has gone ends the child, as through a pipe.

@@ -145,6 +145,7 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0
         assert_equal "-ERR SYNC and PSYNC are invalid with pending output" [raw_line $s]
         raw_send $s [resp_request psync ? x]
         assert_equal "-ERR value is not an integer or out of range" [raw_line $s]
+        assert_match "*Replica * asks for synchronization\n*Replica * asks for synchronization but with a wrong offset*" [server_log]
         raw_send $s [resp_request replconf rdb-filter-only functions]
         assert_equal +OK [raw_line $s]
         raw_send $s [resp_request sync]
