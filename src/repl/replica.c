@@ -53,6 +53,7 @@ static struct {
     bool acks_turns;
     int64_t told_offset, told_fsynced;
     uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
+    int64_t owed_offset;    /* that was acknowledged when it was not on disk yet; 0: none */
     int turns_put_off;      /* that were not acknowledged as more was to come */
     bool has_caught_up;     /* with the primary that it follows: replHasCaughtUp() */
 } replica;
@@ -377,7 +378,17 @@ static void applied(session *s, int db_id, const slice *spans, int count) {
 void replicaAcknowledge(const ctx *c) {
     if (c->who != replica.stream) return;
     int64_t before = (int64_t)(streamBefore(c->who) - streamApplied(c->who));
-    linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
+    int64_t offset = replThis()->history.offset + before;
+    replica.owed_offset = persistAofIsOn() && durableOffset() < offset ? offset : 0;
+    linkAcknowledge(&replica.link, offset, clockMonoMs());
+}
+
+/* Who has asked may wait for the disk (WAITAOF). */
+void replicaNoteFlushed(void) {
+    if (!replica.stream || !replica.owed_offset) return;
+    if (durableOffset() < replica.owed_offset) return;
+    replica.owed_offset = 0;
+    linkAcknowledge(&replica.link, replThis()->history.offset, clockMonoMs());
 }
 
 /* True if this turn has read as much as it may: what the primary has sent in a turn of its own goes

@@ -34,6 +34,8 @@ void replicaHalt(void);
 /* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the
  * primary's. */
 void replicaAcknowledge(const ctx *c);
+/* More is known to be on disk: acknowledges again, if that was asked for before. */
+void replicaNoteFlushed(void);
 /* REPLCONF GETACK TURN and TICK: from now on this replica acknowledges at the end of each turn in
  * which its offset changed, or only each second. No effect unless it is the primary's. */
 void replicaAcknowledgeTurns(const ctx *c, bool on);
