@@ -70,10 +70,8 @@ enum peerCapability {
     PEER_CAN_SKIP_CHECKSUM = 8,
     PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
     PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
-    /* confirmed-data, with replication-quorum: all that this server has sent, even before a
-     * restart of this server. */
-    PEER_HAS_CONFIRMED = 64,
-    PEER_ASKS_BIRTH = 128, /* birth: told with the reply (birth.h) */
+    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
+    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
 };
 
 /* Parts of the dataset that a replica does not want. */
