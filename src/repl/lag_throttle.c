@@ -29,10 +29,14 @@ static void begin(lagThrottle *t, double now) {
     t->quiet = 0;
 }
 
-static void adjust(lagThrottle *t, bool grows) {
+/* Above the target writers get less than the replica takes: steps of 5 % would be too slow if the
+ * limit is what is written in a second or two. */
+static void adjust(lagThrottle *t, bool grows, bool is_over) {
     hotCheck(t->is_active);
     hotCheck(t->floor > 0);
+    double takes = t->produced - t->growth;
     t->rate *= grows ? 1 - STEP : 1 + STEP;
+    if (is_over && t->rate > takes * (1 - STEP)) t->rate = takes * (1 - STEP);
     if (grows) {
         t->more++;
     } else {
@@ -66,7 +70,7 @@ void lagThrottleUpdate(lagThrottle *t, size_t held, size_t limit, size_t produce
         if (starts && grows) begin(t, (double)produced * PERIODS);
         return;
     }
-    adjust(t, grows);
+    adjust(t, grows, (double)held > target);
     t->quiet = was_limited || grows || starts ? 0 : t->quiet + 1;
     if (t->quiet >= QUIET_PERIODS) lagThrottleStop(t);
 }
