@@ -222,6 +222,7 @@ typedef enum infoOrder {
     INFO_PERSISTENCE,
     INFO_STATS,
     INFO_REPLICATION,
+    INFO_THROTTLING,
     INFO_CPU,
     INFO_SENTINEL,
     INFO_MODULES,
@@ -246,8 +247,7 @@ typedef struct infoSection {
 
 struct configOption;
 
-/* What a folder registers: one const struct. Every list may be NULL, or ends with an empty
- * entry. */
+/* What a folder registers. Every list may be NULL, or ends with an empty entry. */
 typedef struct feature {
     const char *name;
     const struct configOption *options;

@@ -102,7 +102,8 @@ const char *pauseReasonName(void) {
                                                      "slot_migration_in_progress",
                                                      "slot_migration_in_progress",
                                                      "snapshot_in_progress",
-                                                     "append_only_file_stalled"};
+                                                     "append_only_file_stalled",
+                                                     "replica_lag"};
     int reason = longest();
     return reason < 0 ? "none" : names[reason];
 }

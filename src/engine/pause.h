@@ -20,6 +20,7 @@ typedef enum pauseReason {
     PAUSE_FOR_SLOT_HANDOVER, /* to another node, of slots that it is about to own */
     PAUSE_FOR_SNAPSHOT,      /* which cannot be written as fast as keys change */
     PAUSE_FOR_AOF,           /* which the disk does not accept */
+    PAUSE_FOR_LAG,           /* of a replica that takes less than is written */
     PAUSE_REASONS,
 } pauseReason;
 

@@ -16,6 +16,7 @@ typedef struct sessionReport {
     /* Id of the session that gets its invalidations; 0: itself, -1: not tracking. */
     int64_t redirect;
     bool is_replica;
+    bool is_throttled;   /* its write waits as a replica lags: repl-throttling-enabled */
     bool output_is_held; /* it waits for replicas: replication-quorum */
     size_t stream_bytes; /* of the replication stream kept for a replica, and their blocks */
     int64_t stream_blocks;

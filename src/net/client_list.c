@@ -86,6 +86,7 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         {s->flags & SESSION_SLOT_EXPORT, 'E'},
         {s->origin == ORIGIN_IMPORT, 'i'},
         {report.output_is_held, 'q'},
+        {report.is_throttled, 'h'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;

@@ -56,6 +56,12 @@ static void closeOverLimit(client *cl) {
     clientCloseLater(cl);
 }
 
+size_t netReplicaSoftLimit(size_t backlog_limit) {
+    const outputLimit *limit = &netConf.output_limits[OUTPUT_REPLICA];
+    size_t bytes = limit->soft_bytes ? limit->soft_bytes : limit->hard_bytes;
+    return bytes ? sizeMax(bytes, backlog_limit) : 0;
+}
+
 /* A limit below the size of the backlog would close replicas for what is kept anyway. */
 void netLimitReplica(session *s, size_t held, size_t backlog_limit) {
     hotCheck(threadIsMain());

@@ -163,6 +163,8 @@ bool netIsProtected(void);
  * the session, which is closed if that is too much. Limits below the size of the backlog are raised
  * to it. */
 void netLimitReplica(session *s, size_t held, size_t backlog_limit);
+/* The soft limit of that class, or the hard one if there is none; 0: no limit. */
+size_t netReplicaSoftLimit(size_t backlog_limit);
 /* TCP_NODELAY of the session's connection; off: the kernel may delay packets to fill them. */
 void netSetDelay(session *s, bool delay);
 /* True if the connection of a session is encrypted. */

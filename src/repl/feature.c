@@ -10,6 +10,7 @@
 #include "repl/failover.h"
 #include "repl/followed.h"
 #include "repl/info_primary.h"
+#include "repl/lag_throttle.h"
 #include "repl/local_expiry.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
@@ -20,6 +21,7 @@
 #include "repl/rules.h"
 #include "repl/server_state.h"
 #include "repl/shutdown_wait.h"
+#include "repl/throttle.h"
 #include "repl/wait.h"
 
 static replServer this_server;
@@ -51,6 +53,7 @@ static status init(reason *why) {
     syncSetBirthProc(findBirth);
     replicasInit();
     waitInit();
+    throttleInit();
     quorumInit();
     aofOutputInit();
     syncSetOriginProc(findOrigin);
@@ -90,6 +93,7 @@ static void resetStats(void) {
 
 static const infoSection sections[] = {
     {"replication", "# Replication", INFO_NORMAL, INFO_REPLICATION, printReplication},
+    {"throttling", "# Throttling", INFO_NORMAL, INFO_THROTTLING, throttlePrintInfo},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {0},
 };
@@ -97,6 +101,7 @@ static const infoSection sections[] = {
 static const tickJob ticks[] = {{"replicas", 1000, replicasTick, replicasAreBusy},
                                 {"replica", 100, replicaTick, replicaIsBusy},
                                 {"failover", 100, failoverTick, failoverIsBusy},
+                                {"throttle", THROTTLE_PERIOD_MS, throttleTick, throttleIsBusy},
                                 {"quorum", 100, quorumServerTick, quorumIsBusy},
                                 {0}};
 static const gate *const gates[] = {&replicaKeyspaceGate,

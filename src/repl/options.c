@@ -11,6 +11,7 @@
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
+#include "repl/throttle.h"
 #include "store/store.h"
 
 replConfig replConf;
@@ -127,6 +128,8 @@ const configOption replOptions[] = {
                INT_MAX, .apply = replicasApplySettings),
     CONFIG_BOOL("dual-channel-replication-enabled", replConf.dual_channel_replication_enabled,
                 false, .flags = CONFIG_IN_CRASH_REPORT, .apply = replicasApplySettings),
+    CONFIG_BOOL("repl-throttling-enabled", replConf.repl_throttling_enabled, false,
+                .apply = throttleApply),
     CONFIG_INT("repl-ping-replica-period", replConf.repl_ping_replica_period, 10, 1, INT_MAX,
                .alias = "repl-ping-slave-period", .apply = replicasApplySettings),
     CONFIG_MEMORY("repl-backlog-size", replConf.repl_backlog_size, 10 * CONFIG_MB, 1, INT64_MAX,

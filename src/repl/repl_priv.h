@@ -54,6 +54,7 @@ typedef struct replConfig {
     int64_t replication_quorum_output_limit;                /* bytes */
     /* For both. */
     int repl_timeout; /* seconds */
+    bool repl_throttling_enabled;
     bool repl_disable_tcp_nodelay, repl_mptcp;
 } replConfig;
 

@@ -27,6 +27,7 @@
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
+#include "repl/throttle.h"
 #include "repl/role.h"
 
 static struct {
@@ -379,6 +380,8 @@ static void checkLimits(replPrimary *p) {
         const replPeer *peer = peerOf(n);
         int64_t blocks;
         size_t held = peerHeld(p, peer, &blocks);
+        size_t hard = netReplicaOutputLimit();
+        if (held && throttleExempts() && (!hard || held < hard)) continue;
         if (held) netLimitReplica(sessionOf(peer), held, (size_t)p->settings.backlog_limit);
     }
 }

@@ -42,6 +42,7 @@ def main():
              ["restarts.py", "--cycles", "1000" if is_long else "30"],
              ["promote.py", "--cycles", "1000" if is_long else "30"],
              ["empty_primary.py", "--cycles", "500" if is_long else "15"],
+             ["throttle.py", "--seconds", "60" if is_long else "15"],
              ["quorum.py", "--steps", "1000" if is_long else "10"],
              ["quorum.py", "--members", "5", "--steps", "1000" if is_long else "5"],
              ["power.py", *programs, "--commands", "20000" if is_long else "2000"],

@@ -6,6 +6,7 @@ int test_birth(void);
 int test_change_window(void);
 int test_history(void);
 int test_primary(void);
+int test_lag_throttle(void);
 int test_link(void);
 int test_quorum(void);
 int test_role(void);
@@ -18,6 +19,7 @@ int main(void) {
     failed += test_change_window();
     failed += test_history();
     failed += test_primary();
+    failed += test_lag_throttle();
     failed += test_link();
     failed += test_quorum();
     failed += test_role();

@@ -209,6 +209,7 @@ const knownDirective knownDirectives[] = {
     {"repl-mptcp", "no", NULL},
     {"repl-ping-replica-period", "10", NULL},
     {"repl-ping-slave-period", "10", NULL},
+    {"repl-throttling-enabled", "no", NULL},
     {"repl-timeout", "60", NULL},
     {"replica-announce-ip", "", NULL},
     {"replica-announce-port", "0", NULL},
@@ -301,4 +302,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 295;
+const int knownDirectiveCount = 296;
