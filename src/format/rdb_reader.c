@@ -74,6 +74,7 @@ static status endOfSource(rdbReader *r) {
 
 /* Fills the empty buffer. */
 static status fill(rdbReader *r) {
+    hotCheck(r->at == r->end);
     sumConsumed(r);
     r->base += r->end;
     r->at = r->end = r->summed = 0;

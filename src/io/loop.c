@@ -283,6 +283,7 @@ static void heapUp(loop *l, uint32_t index) {
         index = (index - 1) / 2;
     }
     heapPut(l, index, slot);
+    hotCheck(heapDeadline(l, 0) <= deadline_us);
 }
 
 static void heapDown(loop *l, uint32_t index) {
@@ -299,6 +300,8 @@ static void heapDown(loop *l, uint32_t index) {
         index = child;
     }
     heapPut(l, index, slot);
+    hotCheck(index == 0 || heapDeadline(l, (index - 1) / 2) <= deadline_us);
+    hotCheck(heapDeadline(l, 0) <= deadline_us);
 }
 
 static void heapAdd(loop *l, uint32_t slot) {
@@ -310,6 +313,7 @@ static void heapAdd(loop *l, uint32_t slot) {
 static void heapRemove(loop *l, uint32_t slot) {
     uint32_t index = l->timers[slot].heap_index;
     check(index < l->heap_count);
+    hotCheck(l->heap[index] == slot);
     l->timers[slot].heap_index = NOT_IN_HEAP;
     l->heap_count--;
     if (index == l->heap_count) return;
@@ -423,8 +427,6 @@ void loopLimitSleep(loop *l, int64_t ms) {
 }
 
 void loopSetGuard(loop *l, loopSleepProc *leave, loopSleepProc *enter) {
-    hotCheck(leave);
-    hotCheck(enter);
     l->leave = leave;
     l->enter = enter;
 }
