@@ -23,6 +23,7 @@ static blob *blobInit(blob *b, size_t cap) {
 blob *blobTryNew(size_t cap) {
     size_t bytes = blobBytes(cap);
     blob *b = bytes ? memTryAlloc(bytes) : NULL;
+    hotCheck(!b || memSizeOf(b) >= bytes);
     return b ? blobInit(b, cap) : NULL;
 }
 

@@ -74,6 +74,7 @@ bool idTreeSeek(const idTree *t, streamId id, idCursor *cursor) {
         at = 0;
     }
     *cursor = (idCursor){l, at};
+    hotCheck(!l || at < l->count);
     return l != NULL;
 }
 

@@ -199,6 +199,7 @@ hashtable kvstoreTakeSlot(kvstore *kv, int slot) {
     slotCounts before = countsOf(&taken);
     kv->tables[slot].body = NULL;
     changed(kv, slot, before);
+    hotCheck(hashtableCount(tableOf(kv, slot)) == 0);
     return taken;
 }
 

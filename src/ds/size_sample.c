@@ -122,6 +122,7 @@ void sizeSampleSet(sizeSample *s, uint32_t group, uint64_t hash, uint64_t size) 
     reserve(s);
     if (!isSelected(s, mixed, size)) return; /* the threshold is higher now */
     insert(s, &(sizeSampleItem){.hash = hash, .size = size, .group = group});
+    hotCheck(s->count <= ITEMS_MAX);
 }
 
 void sizeSampleClear(sizeSample *s) {

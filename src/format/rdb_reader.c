@@ -64,6 +64,7 @@ static void sumConsumed(rdbReader *r) {
 uint64_t rdbReaderChecksum(rdbReader *r) {
     hotCheck(r->summed <= r->at);
     sumConsumed(r);
+    hotCheck(r->summed == r->at);
     return r->crc;
 }
 

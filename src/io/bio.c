@@ -77,6 +77,7 @@ static void runJob(const bioJob *job) {
     end->error = job->task(job->arg);
     pthread_mutex_lock(&ended.lock);
     bool first = !ended.first;
+    hotCheck(first == (ended.last == &ended.first));
     *ended.last = end;
     ended.last = &end->next;
     /* One message per batch, so the pipe cannot fill up. */
@@ -87,6 +88,7 @@ static void runJob(const bioJob *job) {
 void bioComplete(void) {
     pthread_mutex_lock(&ended.lock);
     bioEnd *end = ended.first;
+    hotCheck(!end == (ended.last == &ended.first));
     ended.first = NULL;
     ended.last = &ended.first;
     pthread_mutex_unlock(&ended.lock);

@@ -306,6 +306,7 @@ static void heapDown(loop *l, uint32_t index) {
 
 static void heapAdd(loop *l, uint32_t slot) {
     hotCheck(slot < l->timer_count);
+    hotCheck(l->heap_count < l->timer_cap);
     l->heap[l->heap_count] = slot;
     heapUp(l, l->heap_count++);
 }
@@ -318,6 +319,7 @@ static void heapRemove(loop *l, uint32_t slot) {
     l->heap_count--;
     if (index == l->heap_count) return;
     uint32_t moved = l->heap[l->heap_count];
+    hotCheck(l->timers[moved].heap_index == l->heap_count);
     heapPut(l, index, moved);
     heapUp(l, index);
     heapDown(l, l->timers[moved].heap_index);
@@ -334,6 +336,7 @@ static uint32_t timerSlot(loop *l) {
         l->timers = memRealloc(l->timers, l->timer_cap * sizeof(*l->timers));
         l->heap = memRealloc(l->heap, l->timer_cap * sizeof(*l->heap));
     }
+    hotCheck(l->timer_count < l->timer_cap);
     l->timers[l->timer_count].generation = 0;
     return l->timer_count++;
 }

@@ -59,6 +59,7 @@ static void blockFree(outblock *b) {
         b->next = spare.first;
         spare.first = b;
         spare.count++;
+        hotCheck(spare.count <= OUTBLOCK_POOL_MAX);
     } else {
         memFree(b);
     }

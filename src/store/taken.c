@@ -43,6 +43,8 @@ takenKeys *dbTakeSlot(db *d, int slot) {
     t->is_saved = !savingTakeSlot(d, slot, &t->table);
     hashtableCutBegin(&t->cut, &t->table);
     t->count = hashtableCount(&t->table);
+    hotCheck(t->count > 0);
+    hotCheck(dbSlotCount(d, slot) == 0);
     all_taken += t->count;
     return t;
 }
