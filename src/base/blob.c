@@ -23,6 +23,7 @@ static blob *blobInit(blob *b, size_t cap) {
 blob *blobTryNew(size_t cap) {
     size_t bytes = blobBytes(cap);
     blob *b = bytes ? memTryAlloc(bytes) : NULL;
+    hotCheck(!b || memSizeOf(b) >= bytes);
     return b ? blobInit(b, cap) : NULL;
 }
 
@@ -35,6 +36,7 @@ blob *blobNew(size_t cap) {
 void blobRelease(blob *b) {
     if (!b) return;
     check(b->refs > 0);
+    hotCheck(b->len <= b->cap);
     if (b->refs == 1) {
         memFree(b);
     } else {
@@ -45,13 +47,18 @@ void blobRelease(blob *b) {
 
 blob *blobTryReserve(blob *b, size_t cap) {
     check(b->refs == 1);
+    hotCheck(b->len <= b->cap);
     if (cap <= b->cap) return b;
     size_t bytes = blobBytes(cap);
     blob *moved = bytes ? memTryRealloc(b, bytes) : NULL;
     if (moved) moved->cap = cap;
+    hotCheck(!moved || memSizeOf(moved) >= bytes);
     return moved;
 }
 
 size_t blobGoodSize(size_t cap) { return memGoodSize(blobBytes(cap)); }
 
-size_t blobMemory(const blob *b) { return memSizeOf(b); }
+size_t blobMemory(const blob *b) {
+    hotCheck(b->refs > 0);
+    return memSizeOf(b);
+}

@@ -17,7 +17,6 @@ int64_t histogramHighest(int index) {
 }
 
 int64_t histogramPercentile(const histogram *h, double percent) {
-    hotCheck(percent >= 0);
     hotCheck(percent <= 100);
     if (h->total == 0) return 0;
     uint64_t want = (uint64_t)(percent / 100 * (double)h->total + 0.5);
@@ -27,13 +26,14 @@ int64_t histogramPercentile(const histogram *h, double percent) {
         seen += h->counts[i];
         if (seen >= want) return histogramHighest(i);
     }
+    hotCheck(seen == h->total);
     return HISTOGRAM_MAX;
 }
 
 uint64_t histogramCountUpTo(const histogram *h, int64_t value) {
-    hotCheck(value >= 0);
     uint64_t seen = 0;
     int last = histogramIndex(value);
     for (int i = 0; i <= last; i++) seen += h->counts[i];
+    hotCheck(seen <= h->total);
     return seen;
 }

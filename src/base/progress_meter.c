@@ -18,14 +18,12 @@ bool progressMeterIsDue(progressMeter *m, int64_t now_ms) {
 }
 
 int64_t progressMeterPerSecond(const progressMeter *m, int64_t done, int64_t now_ms) {
-    hotCheck(done >= 0);
     int64_t took_ms = now_ms - m->began_ms;
     return took_ms > 0 ? (int64_t)((double)done * 1000 / (double)took_ms) : 0;
 }
 
 int64_t progressMeterSecondsLeft(const progressMeter *m, int64_t done, int64_t total,
                                  int64_t now_ms) {
-    hotCheck(done >= 0);
     int64_t per_s = progressMeterPerSecond(m, done, now_ms);
     if (total <= 0 || per_s <= 0) return -1;
     return done < total ? (total - done - 1) / per_s + 1 : 0;
@@ -39,7 +37,6 @@ static void appendBytes(str *out, int64_t bytes) {
 
 void progressMeterDescribe(const progressMeter *m, int64_t done, int64_t total, int64_t now_ms,
                            str *out) {
-    hotCheck(done >= 0);
     appendBytes(out, done);
     if (total > 0) {
         strAppendText(out, " of ");

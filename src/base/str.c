@@ -40,6 +40,7 @@ char *strReserve(str *s, size_t more) {
     s->ptr = memRealloc(s->ptr, block);
     s->cap = block - 1;
     if (fresh) s->ptr[0] = '\0';
+    hotCheck(s->cap >= need);
     return s->ptr + s->len;
 }
 
@@ -48,6 +49,7 @@ void strGrow(str *s, size_t written) {
     if (!s->ptr) return; /* nothing was reserved and nothing written */
     s->len += written;
     s->ptr[s->len] = '\0';
+    hotCheck(memSizeOf(s->ptr) > s->cap);
 }
 
 void strAppend(str *s, const void *bytes, size_t len) {
@@ -133,6 +135,7 @@ void strAppendQuoted(str *s, slice from) {
 void strCut(str *s, size_t len) {
     check(len <= s->len);
     if (!s->ptr) return;
+    hotCheck(s->len <= s->cap);
     s->len = len;
     s->ptr[len] = '\0';
 }
@@ -248,7 +251,6 @@ bool strSplitWords(slice line, str **words, int *count) {
 }
 
 void strFreeWords(str *words, int count) {
-    hotCheck(count >= 0);
     for (int i = 0; i < count; i++) strFree(&words[i]);
     memFree(words);
 }

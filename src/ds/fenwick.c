@@ -33,6 +33,7 @@ void fenwickAdd(fenwick *f, size_t index, int64_t delta) {
     /* With a negative delta, unsigned wrap-around subtracts. */
     for (size_t i = index + 1; i <= f->count; i += coveredBy(i)) f->node[i - 1] += (uint64_t)delta;
     f->total += (uint64_t)delta;
+    hotCheck(fenwickSumBefore(f, f->count) == f->total);
 }
 
 uint64_t fenwickSumBefore(const fenwick *f, size_t index) {
@@ -63,6 +64,7 @@ size_t fenwickFind(const fenwick *f, uint64_t rank, uint64_t *rest) {
         }
     }
     hotCheck(before < f->count);
+    hotCheck(rank < fenwickGet(f, before));
     if (rest) *rest = rank;
     return before;
 }

@@ -74,6 +74,7 @@ bool idTreeSeek(const idTree *t, streamId id, idCursor *cursor) {
         at = 0;
     }
     *cursor = (idCursor){l, at};
+    hotCheck(!l || at < l->count);
     return l != NULL;
 }
 
@@ -93,6 +94,7 @@ bool idCursorNext(idCursor *cursor) {
     hotCheck(cursor->at < cursor->leaf->count);
     if (++cursor->at < cursor->leaf->count) return true;
     *cursor = (idCursor){cursor->leaf->next, 0};
+    hotCheck(!cursor->leaf || cursor->leaf->count > 0);
     return cursor->leaf != NULL;
 }
 
@@ -102,6 +104,8 @@ bool idCursorPrev(idCursor *cursor) {
         return true;
     }
     const idLeaf *prev = cursor->leaf->prev;
+    hotCheck(!prev || prev->next == cursor->leaf);
+    hotCheck(!prev || prev->count > 0);
     *cursor = (idCursor){prev, prev ? prev->count - 1u : 0};
     return prev != NULL;
 }
@@ -189,6 +193,8 @@ static void insertChild(idInner *n, unsigned at, streamId key, void *child) {
     n->key[at] = key;
     n->child[at] = child;
     n->count++;
+    hotCheck(at < 2 || streamIdLess(n->key[at - 1], key));
+    hotCheck(at == 0 || at + 1u == n->count || streamIdLess(key, n->key[at + 1]));
 }
 
 static void removeChild(idInner *n, unsigned at) {

@@ -64,6 +64,14 @@ bool intsetFind(const uint8_t *set, int64_t value, size_t *index) {
     return at < count && widthOf(value) <= width && loadAt(set, width, at) == value;
 }
 
+/* Whether the integer at `index` is between its neighbours. */
+static inline bool isBetween(const uint8_t *set, size_t index) {
+    size_t width = intsetWidth(set), count = intsetCount(set);
+    int64_t value = loadAt(set, width, index);
+    return (index == 0 || loadAt(set, width, index - 1) < value) &&
+           (index + 1 == count || value < loadAt(set, width, index + 1));
+}
+
 /* A value that needs a greater width than all others is stored at one of the ends. */
 static void addWidening(packBuffer *buffer, int64_t value) {
     hotCheck(widthOf(value) > intsetWidth(buffer->bytes));
@@ -74,6 +82,7 @@ static void addWidening(packBuffer *buffer, int64_t value) {
     for (size_t i = count; i-- > 0;) storeAt(set, width, i + shift, loadAt(set, old_width, i));
     storeAt(set, width, value < 0 ? 0 : count, value);
     setHeader(set, width, count + 1);
+    hotCheck(isBetween(set, value < 0 ? 0 : count));
 }
 
 bool intsetAdd(packBuffer *buffer, int64_t value) {
@@ -88,6 +97,7 @@ bool intsetAdd(packBuffer *buffer, int64_t value) {
     memmove(to + width, to, (count - at) * width);
     storeAt(set, width, at, value);
     setHeader(set, width, count + 1);
+    hotCheck(isBetween(set, at));
     return true;
 }
 
@@ -98,6 +108,7 @@ void intsetRemoveAt(packBuffer *buffer, size_t index) {
     uint8_t *to = set + INTSET_HEADER + index * width;
     memmove(to, to + width, (count - index - 1) * width);
     setHeader(set, width, count - 1);
+    hotCheck(index == count - 1 || isBetween(set, index));
     (void)buffer->resize(buffer,
                          INTSET_HEADER + width * (count - 1)); /* the address is in `bytes` */
 }

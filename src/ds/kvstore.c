@@ -83,8 +83,6 @@ static slotCounts countsOf(const hashtable *t) {
 
 /* Updates the sums by the changes of a slot, if it is visible. */
 static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
-    hotCheck(slot >= 0);
-    hotCheck(slot < kv->slot_count);
     if (count) fenwickAdd(&kv->counts, (size_t)slot, count);
     if (unlikely(volatile_count)) {
         if (!kv->volatiles.node) fenwickInit(&kv->volatiles, (size_t)kv->slot_count);
@@ -93,9 +91,13 @@ static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_cou
 }
 
 static void changedBy(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
-    hotCheck(slot >= 0);
-    hotCheck(slot < kv->slot_count);
-    if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, count, volatile_count);
+    if (kvstoreIsVisible(kv, slot)) {
+        addToSums(kv, slot, count, volatile_count);
+        hotCheck(fenwickGet(&kv->counts, (size_t)slot) == hashtableCount(&kv->tables[slot]));
+        hotCheck(!kv->volatiles.node || fenwickGet(&kv->volatiles, (size_t)slot) ==
+                                            hashtableVolatileCount(&kv->tables[slot]));
+        hotCheck(kv->volatiles.total <= kv->counts.total);
+    }
     if (hashtableIsResizing(&kv->tables[slot])) bitSet(kv->resizing, slot);
 }
 
@@ -189,6 +191,7 @@ void kvstoreSetVisible(kvstore *kv, int slot, bool visible) {
         bitSet(kv->hidden, slot);
         addToSums(kv, slot, -(int64_t)all.count, -(int64_t)all.volatile_count);
     }
+    hotCheck(fenwickGet(&kv->counts, (size_t)slot) == (visible ? all.count : 0));
 }
 
 hashtable kvstoreTakeSlot(kvstore *kv, int slot) {
@@ -196,6 +199,7 @@ hashtable kvstoreTakeSlot(kvstore *kv, int slot) {
     slotCounts before = countsOf(&taken);
     kv->tables[slot].body = NULL;
     changed(kv, slot, before);
+    hotCheck(hashtableCount(tableOf(kv, slot)) == 0);
     return taken;
 }
 

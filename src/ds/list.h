@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 typedef struct listNode {
@@ -27,6 +28,7 @@ static inline void listInit(list *l) {
 static inline bool listIsEmpty(const list *l) { return l->head.next == &l->head; }
 static inline bool listHas(const listNode *n) { return n->next != NULL; }
 static inline void listInsertBefore(list *l, listNode *at, listNode *n) {
+    hotCheck(at->prev->next == at);
     n->next = at;
     n->prev = at->prev;
     at->prev->next = n;
@@ -36,6 +38,9 @@ static inline void listInsertBefore(list *l, listNode *at, listNode *n) {
 static inline void listAppend(list *l, listNode *n) { listInsertBefore(l, &l->head, n); }
 static inline void listPrepend(list *l, listNode *n) { listInsertBefore(l, l->head.next, n); }
 static inline void listRemove(list *l, listNode *n) {
+    hotCheck(n->prev->next == n);
+    hotCheck(n->next->prev == n);
+    hotCheck(l->count > 0);
     n->prev->next = n->next;
     n->next->prev = n->prev;
     n->next = n->prev = NULL;

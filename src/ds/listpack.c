@@ -134,13 +134,13 @@ uint8_t *listpackWriteBody(uint8_t *at, const listpackItem *item) { return write
 
 static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
     uint8_t *end = writeBody(at, item);
+    hotCheck(bodySize(at) == (size_t)(end - at));
     return writeBack(end, (size_t)(end - at));
 }
 
 /* A signed number of `bytes` bytes. */
 static int64_t loadSigned(const uint8_t *at, size_t bytes) {
     uint64_t bits = 0;
-    hotCheck(bytes >= 1);
     hotCheck(bytes <= sizeof(bits));
     memcpy(&bits, at, bytes);
     unsigned above = 64 - 8 * (unsigned)bytes;
@@ -213,6 +213,7 @@ void listpackFinish(uint8_t *lp, uint8_t *end, size_t count) {
     *end = LISTPACK_END;
     storeU32(lp, (uint32_t)size);
     setCount(lp, count);
+    hotCheck(endOf(lp) == end);
 }
 
 uint8_t *listpackNew(void) {
@@ -359,7 +360,6 @@ const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listp
                               size_t count) {
     hotCheck(!at || at >= buffer->bytes + LISTPACK_HEADER);
     hotCheck(!at || at < buffer->bytes + listpackSize(buffer->bytes));
-    hotCheck(count > 0);
     size_t offset = at ? (size_t)(at - buffer->bytes) : listpackSize(buffer->bytes) - 1;
     size_t gap = 0;
     for (size_t i = 0; i < count; i++) gap += listpackItemSize(&items[i]);
@@ -458,20 +458,17 @@ void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before) {
 /* ---- random entries ---- */
 
 const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
-    hotCheck(width > 0);
     size_t groups = listpackCount(lp) / width;
     return groups ? listpackSeek(lp, (int64_t)(randomUniform(groups) * width)) : NULL;
 }
 
 void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out) {
-    hotCheck(width > 0);
     const uint8_t *at = lp + LISTPACK_HEADER;
     for (size_t i = 0; *at != LISTPACK_END; i++, at = passOver(at, width)) out[i] = at;
 }
 
 void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg) {
-    hotCheck(width > 0);
     hotCheck(listpackCount(lp) % width == 0);
     size_t left = listpackCount(lp) / width;
     want = sizeMin(want, left);

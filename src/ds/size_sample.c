@@ -50,11 +50,11 @@ static size_t find(const sizeSample *s, uint32_t group, uint64_t hash, uint64_t 
 }
 
 static void insert(sizeSample *s, const sizeSampleItem *item) {
-    hotCheck(item->size > 0);
     hotCheck(s->count + 1 < s->cap);
     s->items[find(s, item->group, item->hash, mix(item->group, item->hash))] = *item;
     s->count++;
     s->sum += weight(s, item->size);
+    hotCheck(s->sum >> s->shift >= s->count);
 }
 
 /* Moves all that are selected to a table with `cap` places. */
@@ -69,6 +69,7 @@ static void rebuild(sizeSample *s, size_t cap) {
     for (const sizeSampleItem *i = old.items; i < old.items + old.cap; i++) {
         if (i->size && isSelected(s, mix(i->group, i->hash), i->size)) insert(s, i);
     }
+    hotCheck(s->count <= old.count);
     memFree(old.items);
 }
 
@@ -87,11 +88,12 @@ static void closeGap(sizeSample *s, size_t gap) {
 }
 
 static void removeAt(sizeSample *s, size_t at) {
-    hotCheck(s->count > 0);
+    hotCheck(s->sum >= weight(s, s->items[at].size));
     s->sum -= weight(s, s->items[at].size);
     s->items[at].size = 0;
     s->count--;
     closeGap(s, at);
+    hotCheck(s->sum >> s->shift >= s->count);
 }
 
 static void reserve(sizeSample *s) {
@@ -120,6 +122,7 @@ void sizeSampleSet(sizeSample *s, uint32_t group, uint64_t hash, uint64_t size) 
     reserve(s);
     if (!isSelected(s, mixed, size)) return; /* the threshold is higher now */
     insert(s, &(sizeSampleItem){.hash = hash, .size = size, .group = group});
+    hotCheck(s->count <= ITEMS_MAX);
 }
 
 void sizeSampleClear(sizeSample *s) {

@@ -159,7 +159,6 @@ static void timesPurge(streamGroup *g) {
 void streamTimesAdd(streamGroup *g, const streamPending *p, int64_t before_ms) {
     enum { OUTDATED_MIN = 1024 };
     streamTimes *t = g->times;
-    hotCheck(t);
     if (before_ms == p->delivered_ms) return;
     bool again = before_ms == STREAM_UNKNOWN && !streamIdLess(t->top_id, p->id);
     if (unlikely(p->delivered_ms < t->last_ms || again)) {

@@ -14,7 +14,6 @@
 static int rank(aofFileType type) { return type == AOF_BASE ? 0 : type == AOF_HISTORY ? 1 : 2; }
 
 static void insert(aofManifest *m, int index, aofFile file) {
-    hotCheck(index >= 0);
     hotCheck(index <= m->count);
     hotCheck(m->count <= m->cap);
     if (m->count == m->cap) {
@@ -55,7 +54,6 @@ void aofManifestRemove(aofManifest *m, int index) {
 
 /* The newest history file is the first one. */
 static void retire(aofManifest *m, int index) {
-    hotCheck(index >= 0);
     hotCheck(index < m->count);
     aofFile file = m->files[index];
     m->count--;
@@ -65,7 +63,6 @@ static void retire(aofManifest *m, int index) {
 }
 
 void aofManifestRetire(aofManifest *m, int keep) {
-    hotCheck(keep >= 0);
     if (aofManifestBase(m)) retire(m, 0);
     int last = m->count - keep;
     for (int i = endOf(m, AOF_HISTORY); i < last; i++) retire(m, i);
@@ -144,7 +141,6 @@ static int64_t leadingNumber(slice text) {
 
 /* Stores what the words of a line say; a repeated key replaces what was before. */
 static status readPairs(const str *words, int count, aofFile *file, slice *name, reason *why) {
-    hotCheck(count >= 0);
     for (int i = 0; i + 1 < count; i += 2) {
         slice key = strSlice(&words[i]), value = strSlice(&words[i + 1]);
         if (sliceIs(key, "file")) {
@@ -200,7 +196,6 @@ static status parseLine(slice line, aofManifest *m, reason *why) {
 }
 
 static status fail(aofManifestError *error, int line, slice text) {
-    hotCheck(line >= 0);
     error->line = line;
     error->text = strNew(text);
     return ERR_SYNTAX;

@@ -81,7 +81,6 @@ static aofItem fill(cursor *c, size_t need) {
 
 /* Finds the line break after c->pos; *len is the length of the line without it. */
 static aofItem findLine(cursor *c, size_t max, size_t *len) {
-    hotCheck(max > 0);
     hotCheck(c->pos <= c->r->end);
     size_t searched = 0;
     for (;;) {
@@ -165,7 +164,6 @@ static aofItem readArgument(cursor *c, slice *argument) {
 }
 
 static void reserveArguments(aofReader *r, int count) {
-    hotCheck(count >= 0);
     hotCheck(r->argv_cap >= 0);
     if (count < r->argv_cap) return;
     r->argv_cap = r->argv_cap ? r->argv_cap * 2 : 16;
@@ -295,7 +293,6 @@ static void printLength(str *out, char prefix, int64_t number) {
 }
 
 void aofPrintCommand(str *out, int argc, const slice *argv) {
-    hotCheck(argc > 0);
     printLength(out, '*', argc);
     for (int i = 0; i < argc; i++) {
         printLength(out, '$', (int64_t)argv[i].len);

@@ -15,10 +15,7 @@ static void writeNumberLine(rdbWriter *w, char prefix, uint64_t number) {
     rdbWriteBytes(w, line, len);
 }
 
-void aofCommandBegin(rdbWriter *w, uint64_t argc) {
-    hotCheck(argc > 0);
-    writeNumberLine(w, '*', argc);
-}
+void aofCommandBegin(rdbWriter *w, uint64_t argc) { writeNumberLine(w, '*', argc); }
 
 void aofWordBegin(rdbWriter *w, size_t len) { writeNumberLine(w, '$', len); }
 

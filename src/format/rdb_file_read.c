@@ -229,7 +229,6 @@ static status readValue(fileReader *f, int type) {
 }
 
 static status readKey(fileReader *f, int type) {
-    hotCheck(type >= 0);
     f->key.type = type;
     status st = doing(f, "read-key");
     if (st != OK) return st;

@@ -63,7 +63,6 @@ void rdbFileSelect(rdbWriter *w, int id) {
 }
 
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
-    hotCheck(id >= 0);
     hotCheck(volatile_keys <= keys);
     rdbFileSelect(w, id);
     rdbWriteByte(w, RDB_OP_RESIZE_DB);
@@ -132,7 +131,6 @@ static void writeAttributes(rdbWriter *w, const robj *o, rdbAccess access) {
 }
 
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
-    hotCheck(version > 0);
     hotCheck(objectType(o) < TYPE_COUNT);
     bool is_string = objectType(o) == TYPE_STRING;
     rdbType type = likely(is_string) ? RDB_TYPE_STRING : rdbTypeOf(o);

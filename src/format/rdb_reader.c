@@ -64,6 +64,7 @@ static void sumConsumed(rdbReader *r) {
 uint64_t rdbReaderChecksum(rdbReader *r) {
     hotCheck(r->summed <= r->at);
     sumConsumed(r);
+    hotCheck(r->summed == r->at);
     return r->crc;
 }
 
@@ -74,6 +75,7 @@ static status endOfSource(rdbReader *r) {
 
 /* Fills the empty buffer. */
 static status fill(rdbReader *r) {
+    hotCheck(r->at == r->end);
     sumConsumed(r);
     r->base += r->end;
     r->at = r->end = r->summed = 0;

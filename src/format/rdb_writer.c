@@ -79,6 +79,7 @@ void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len) {
     }
     memcpy(w->buffer + w->used, bytes, len);
     w->used += len;
+    hotCheck(w->used <= RDB_WRITER_BUFFER);
 }
 
 void rdbWriteBlobBytes(rdbWriter *w, blob *bytes) {

@@ -31,19 +31,17 @@ status appendFileOpen(appendFile *f, const char *path, bool empty, reason *why) 
 }
 
 int64_t appendFileWrite(appendFile *f, slice bytes) {
-    hotCheck(f->fd >= 0);
-    hotCheck(f->size >= 0);
     ssize_t written;
     do {
         written = sysCallsNow()->write(f->fd, bytes.ptr, bytes.len);
     } while (written < 0 && errno == EINTR);
+    hotCheck(written <= (ssize_t)bytes.len);
     if (written > 0) f->size += written;
     return written;
 }
 
 int appendFileCut(appendFile *f, int64_t size) {
-    hotCheck(f->fd >= 0);
-    hotCheck(size >= 0);
+    hotCheck(size <= f->size); /* a file is cut, never extended */
     int result;
     do { result = ftruncate(f->fd, size); } while (result < 0 && errno == EINTR);
     if (result < 0) return errno;
@@ -59,7 +57,6 @@ void appendFileClose(appendFile *f) {
 }
 
 status fileCut(const char *path, int64_t size, reason *why) {
-    hotCheck(size >= 0);
     appendFile f;
     status st = appendFileOpen(&f, path, false, why);
     if (st != OK) return st;

@@ -77,6 +77,7 @@ static void runJob(const bioJob *job) {
     end->error = job->task(job->arg);
     pthread_mutex_lock(&ended.lock);
     bool first = !ended.first;
+    hotCheck(first == (ended.last == &ended.first));
     *ended.last = end;
     ended.last = &end->next;
     /* One message per batch, so the pipe cannot fill up. */
@@ -87,6 +88,7 @@ static void runJob(const bioJob *job) {
 void bioComplete(void) {
     pthread_mutex_lock(&ended.lock);
     bioEnd *end = ended.first;
+    hotCheck(!end == (ended.last == &ended.first));
     ended.first = NULL;
     ended.last = &ended.first;
     pthread_mutex_unlock(&ended.lock);
@@ -151,13 +153,16 @@ static void *workerProc(void *arg) {
     for (;;) {
         while (!q->waiting && !q->stop) pthread_cond_wait(&q->changed, &q->lock);
         if (!q->waiting) break;
+        hotCheck(q->first < q->cap);
         bioJob job = q->jobs[q->first];
         q->first = (q->first + 1) % q->cap;
         q->waiting--;
+        hotCheck(q->pending == q->waiting + 1);
         pthread_mutex_unlock(&q->lock);
         runJob(&job);
         pthread_mutex_lock(&q->lock);
         q->pending--;
+        hotCheck(q->pending == q->waiting);
         pthread_cond_broadcast(&q->changed);
     }
     pthread_mutex_unlock(&q->lock);
@@ -193,6 +198,8 @@ static void submit(bioKind kind, const bioJob *job) {
     q->jobs[(q->first + q->waiting) % q->cap] = *job;
     q->waiting++;
     q->pending++;
+    hotCheck(q->waiting <= q->cap);
+    hotCheck(q->pending - q->waiting <= 1);
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }

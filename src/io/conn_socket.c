@@ -36,7 +36,6 @@ static ssize_t socketRead(conn *c, void *dst, size_t cap) {
 }
 
 static ssize_t socketReadv(conn *c, const struct iovec *iov, int count) {
-    hotCheck(count > 0);
     ssize_t got;
     do {
         got = sysCallsNow()->readv(c->fd, iov, count);
@@ -45,7 +44,6 @@ static ssize_t socketReadv(conn *c, const struct iovec *iov, int count) {
 }
 
 static ssize_t socketWritev(conn *c, const struct iovec *iov, int count) {
-    hotCheck(count > 0);
     ssize_t sent;
     do {
         sent = count == 1

@@ -237,7 +237,6 @@ static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
 }
 
 static ssize_t tlsReadv(conn *c, const struct iovec *iov, int count) {
-    hotCheck(count > 0);
     ssize_t sum = 0;
     for (int i = 0; i < count; i++) {
         if (iov[i].iov_len == 0) continue;
@@ -253,8 +252,6 @@ static ssize_t tlsReadv(conn *c, const struct iovec *iov, int count) {
 
 /* Copies the first bytes of the pieces, at most `cap`; returns how many. */
 static size_t gather(const struct iovec *iov, int count, char *dst, size_t cap) {
-    hotCheck(count > 0);
-    hotCheck(cap > 0);
     size_t len = 0;
     for (int i = 0; i < count && len < cap; i++) {
         size_t part = sizeMin(iov[i].iov_len, cap - len);
@@ -275,7 +272,6 @@ static void skip(struct iovec *iov, int count, int *i, size_t n) {
 
 /* Encodes the first bytes of the pieces [i, count), at least one. */
 static ssize_t writeRecord(conn *c, tlsState *t, const struct iovec *iov, int count) {
-    hotCheck(count > 0);
     char record[RECORD_MAX];
     const char *bytes = iov->iov_base;
     size_t len = iov->iov_len;
@@ -315,7 +311,6 @@ static bool flush(conn *c, tlsState *t) {
 }
 
 static ssize_t writePieces(conn *c, tlsState *t, struct iovec *iov, int count) {
-    hotCheck(count > 0);
     if (!flush(c, t)) return -1;
     size_t sum = t->owed;
     int i = 0;

@@ -29,7 +29,6 @@ int fileOpen(const char *path, int flags, mode_t mode) {
 }
 
 int fileSync(int fd) {
-    hotCheck(fd >= 0);
     int result;
     do { result = sysCallsNow()->fsync(fd); } while (result < 0 && errno == EINTR);
     return result;
@@ -37,7 +36,6 @@ int fileSync(int fd) {
 
 /* Reads `fd` up to its end. */
 static status readToEnd(int fd, const char *path, size_t max, str *content, reason *why) {
-    hotCheck(fd >= 0);
     hotCheck(content->len <= max + 1);
     for (;;) {
         /* One byte more than allowed distinguishes a file that is too long from one that just
@@ -126,7 +124,6 @@ static bool canOnlyBeWritten(const fileFailure *failure) {
  * content; a crash may leave a part of both. */
 static status writeInPlace(const char *path, slice content, off_t old_size, fileFlush flush,
                            fileFailure *failure) {
-    hotCheck(old_size >= 0);
     int fd = fileOpen(path, O_WRONLY | O_CLOEXEC, 0);
     if (fd < 0) return failed(failure, FILE_CREATE);
     status st = OK;
@@ -252,7 +249,6 @@ status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
 }
 
 ssize_t fileReadText(const char *path, char *dst, size_t cap) {
-    hotCheck(cap > 0);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return -1;
     size_t len = 0;

@@ -92,7 +92,6 @@ status fileReaderOpen(fileReader *r, const char *path, reason *why) {
 
 status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) {
     hotCheck(r->fd >= 0);
-    hotCheck(cap > 0);
     ssize_t n;
     do { n = sysCallsNow()->read(r->fd, dst, cap); } while (n < 0 && errno == EINTR);
     if (n < 0) return reasonSetErrno(why, "read");

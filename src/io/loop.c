@@ -283,6 +283,7 @@ static void heapUp(loop *l, uint32_t index) {
         index = (index - 1) / 2;
     }
     heapPut(l, index, slot);
+    hotCheck(heapDeadline(l, 0) <= deadline_us);
 }
 
 static void heapDown(loop *l, uint32_t index) {
@@ -299,10 +300,13 @@ static void heapDown(loop *l, uint32_t index) {
         index = child;
     }
     heapPut(l, index, slot);
+    hotCheck(index == 0 || heapDeadline(l, (index - 1) / 2) <= deadline_us);
+    hotCheck(heapDeadline(l, 0) <= deadline_us);
 }
 
 static void heapAdd(loop *l, uint32_t slot) {
     hotCheck(slot < l->timer_count);
+    hotCheck(l->heap_count < l->timer_cap);
     l->heap[l->heap_count] = slot;
     heapUp(l, l->heap_count++);
 }
@@ -310,10 +314,12 @@ static void heapAdd(loop *l, uint32_t slot) {
 static void heapRemove(loop *l, uint32_t slot) {
     uint32_t index = l->timers[slot].heap_index;
     check(index < l->heap_count);
+    hotCheck(l->heap[index] == slot);
     l->timers[slot].heap_index = NOT_IN_HEAP;
     l->heap_count--;
     if (index == l->heap_count) return;
     uint32_t moved = l->heap[l->heap_count];
+    hotCheck(l->timers[moved].heap_index == l->heap_count);
     heapPut(l, index, moved);
     heapUp(l, index);
     heapDown(l, l->timers[moved].heap_index);
@@ -330,6 +336,7 @@ static uint32_t timerSlot(loop *l) {
         l->timers = memRealloc(l->timers, l->timer_cap * sizeof(*l->timers));
         l->heap = memRealloc(l->heap, l->timer_cap * sizeof(*l->heap));
     }
+    hotCheck(l->timer_count < l->timer_cap);
     l->timers[l->timer_count].generation = 0;
     return l->timer_count++;
 }
@@ -423,8 +430,6 @@ void loopLimitSleep(loop *l, int64_t ms) {
 }
 
 void loopSetGuard(loop *l, loopSleepProc *leave, loopSleepProc *enter) {
-    hotCheck(leave);
-    hotCheck(enter);
     l->leave = leave;
     l->enter = enter;
 }

@@ -29,7 +29,6 @@ static void pollClose(void *arg) {
 }
 
 static int pollChange(void *arg, int fd, int old_mask, int mask) {
-    hotCheck(fd >= 0);
     (void)old_mask; /* the entry is overwritten */
     pollState *state = arg;
     size_t need = (size_t)fd + 1;

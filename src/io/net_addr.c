@@ -47,7 +47,6 @@ static status setOption(int fd, int level, int name, int value) {
 status netSetNoDelay(int fd, bool on) { return setOption(fd, IPPROTO_TCP, TCP_NODELAY, on); }
 
 status netSetKeepAlive(int fd, int seconds) {
-    hotCheck(fd >= 0);
     if (setOption(fd, SOL_SOCKET, SO_KEEPALIVE, seconds > 0) != OK) return ERR_IO;
     if (seconds <= 0) return OK;
 #if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
@@ -81,7 +80,6 @@ int netSocketError(int fd) {
 }
 
 int64_t netRaiseFdLimit(int64_t want) {
-    hotCheck(want > 0);
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
     int64_t granted = limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
@@ -118,7 +116,6 @@ static int newSocket(int family, int protocol) {
 
 /* close() that preserves errno. */
 static void closeQuietly(int fd) {
-    hotCheck(fd >= 0);
     int saved = errno;
     close(fd);
     errno = saved;
@@ -241,7 +238,6 @@ fail:
 }
 
 int netAccept(int listen_fd) {
-    hotCheck(listen_fd >= 0);
     for (;;) {
 #ifdef SOCK_NONBLOCK
         int fd = sysCallsNow()->accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -27,6 +27,7 @@ bool spscPush(spsc *r, const spscItem *item) {
         r->popped_seen = __atomic_load_n(&r->popped, __ATOMIC_ACQUIRE);
         if (r->pushed - r->popped_seen > r->mask) return false;
     }
+    hotCheck(r->pushed - r->popped_seen <= r->mask);
     r->items[r->pushed & r->mask] = *item;
     __atomic_store_n(&r->pushed, r->pushed + 1, __ATOMIC_RELEASE);
     return true;
@@ -37,6 +38,7 @@ bool spscPop(spsc *r, spscItem *item) {
         r->pushed_seen = __atomic_load_n(&r->pushed, __ATOMIC_ACQUIRE);
         if (r->pushed_seen == r->popped) return false;
     }
+    hotCheck(r->pushed_seen - r->popped <= r->mask + 1);
     *item = r->items[r->popped & r->mask];
     __atomic_store_n(&r->popped, r->popped + 1, __ATOMIC_RELEASE);
     return true;

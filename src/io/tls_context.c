@@ -97,8 +97,6 @@ static int givePassPhrase(char *buf, int size, int writing, void *arg) {
 
 /* The file of a key was refused: says in words if it is that of another certificate. */
 static status failedKey(reason *why, const char *cert, const char *key) {
-    hotCheck(cert);
-    hotCheck(key);
     unsigned long code = ERR_peek_error();
     bool is_other =
         ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH;

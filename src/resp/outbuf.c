@@ -32,13 +32,13 @@ static _Thread_local struct {
 /* ------------------------------------------------------------------ blocks */
 
 static outblock *blockNew(uint32_t size) {
-    hotCheck(size > 0);
     outblock *b;
     if (size == OUTBLOCK_SIZE && spare.first != NULL) {
         b = spare.first;
         spare.first = b->next;
         spare.count--;
         if (spare.count < spare.unused) spare.unused = spare.count;
+        hotCheck(b->size == OUTBLOCK_SIZE);
     } else {
         b = memAlloc(size);
     }
@@ -59,6 +59,7 @@ static void blockFree(outblock *b) {
         b->next = spare.first;
         spare.first = b;
         spare.count++;
+        hotCheck(spare.count <= OUTBLOCK_POOL_MAX);
     } else {
         memFree(b);
     }
@@ -66,7 +67,6 @@ static void blockFree(outblock *b) {
 
 static size_t poolShrink(int count) {
     hotCheck(spare.unused <= spare.count);
-    hotCheck(count >= 0);
     size_t bytes = 0;
     while (spare.count > count) {
         outblock *b = spare.first;
@@ -110,6 +110,8 @@ static void seal(outbuf *o) {
     outblock *b = o->last;
     b->start = (uint32_t)(o->base - b->bytes);
     b->used = (uint32_t)(o->at - b->bytes);
+    hotCheck(b->start <= b->used);
+    hotCheck(offsetof(outblock, bytes) + b->used <= b->size);
     o->queued += b->used - b->start;
     o->at = o->end = o->base = NULL;
 }
@@ -121,6 +123,8 @@ static void unseal(outbuf *o) {
     o->base = b->bytes + b->start;
     o->at = b->bytes + b->used;
     o->end = blockEnd(b);
+    hotCheck(o->at <= o->end);
+    hotCheck(o->queued >= b->used - b->start);
     o->queued -= b->used - b->start;
 }
 
@@ -239,7 +243,6 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
 
 /* Adds a block that begins with a part of a blob, of which `counted` bytes count as memory. */
 static void lend(outbuf *o, uint32_t size, blob *b, size_t offset, size_t len, size_t counted) {
-    hotCheck(len > 0);
     hotCheck(offset + len <= b->len);
     blockAdd(o, size);
     outblock *block = o->last;
@@ -323,7 +326,6 @@ size_t outbufBlocks(const outbuf *o) {
 }
 
 int outbufIovecs(const outbuf *o, struct iovec *iov, int max) {
-    hotCheck(max > 0);
     int count = 0;
     for (outblock *b = o->first; b && count < max; b = b->next) {
         if (b->lent_left > 0) {

@@ -32,7 +32,6 @@ static replyReadStatus refuse(replyInput *in, const char *error) {
 
 /* Reads the line after the type byte, up to CRLF. */
 static replyReadStatus readLine(replyInput *in, size_t line_max, slice *line) {
-    hotCheck(line_max > 0);
     replyReader *r = in->reader;
     size_t from = sizeMax(r->scanned, 1);
     const char *cr = memchr(in->at + from, '\r', in->len - from);

@@ -170,7 +170,6 @@ static char kindOf(int proto, char kind, int64_t *count) {
 
 static void aggregate(outbuf *o, int proto, char kind, int64_t count) {
     hotCheck(proto == 2 || proto == 3);
-    hotCheck(count >= 0);
     kind = kindOf(proto, kind, &count);
     if (kind) head(o, kind, (uint64_t)count);
 }
@@ -182,7 +181,6 @@ void respAttribute(outbuf *o, int proto, int64_t pairs) { aggregate(o, proto, '|
 void respPush(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '>', count); }
 
 char *respRequest(int argc, const slice *argv, size_t *len) {
-    hotCheck(argc > 0);
     outbuf encoded;
     outbufInit(&encoded);
     respArray(&encoded, argc);

@@ -22,7 +22,6 @@ static void setClock(void) {
 }
 
 void storeSetClock(int64_t now_ms) {
-    hotCheck(now_ms >= 0);
     storeNow.now_ms = now_ms;
     setClock();
 }

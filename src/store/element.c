@@ -30,7 +30,6 @@ uint64_t elementNameHash(slice name) {
 }
 
 void elementFree(void *element, valueFreer *by) {
-    hotCheck(element);
     if (!by || (!by->remote && !by->whole)) {
         slabFreeAny(slabElements(), element);
     } else if (by->remote) {

@@ -41,7 +41,6 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 /* The place an object of this score may take: its own, a free one, or that of the worst. NULL:
  * none. */
 static candidate *poolEntryFor(evictPool *pool, const robj *o, uint64_t score) {
-    hotCheck(o);
     candidate *worst = &pool->at[0];
     for (candidate *c = pool->at; c < pool->at + POOL_SIZE; c++) {
         if (c->o == o) return c;
@@ -88,6 +87,7 @@ static candidate *bestOfPool(evictPool *pool) {
     for (candidate *c = pool->at; c < pool->at + POOL_SIZE; c++) {
         if (c->o && (!best || c->score > best->score)) best = c;
     }
+    hotCheck(!best || best->d);
     return best;
 }
 

@@ -67,7 +67,6 @@ static void hideFirst(robj *o, uint64_t wanted) {
 }
 
 static uint64_t expiredBy(const memberTimes *times, storeLook look) {
-    hotCheck(times);
     return memberTimesDue(times, look.bits >> 1);
 }
 

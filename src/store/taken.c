@@ -43,6 +43,8 @@ takenKeys *dbTakeSlot(db *d, int slot) {
     t->is_saved = !savingTakeSlot(d, slot, &t->table);
     hashtableCutBegin(&t->cut, &t->table);
     t->count = hashtableCount(&t->table);
+    hotCheck(t->count > 0);
+    hotCheck(dbSlotCount(d, slot) == 0);
     all_taken += t->count;
     return t;
 }
@@ -69,7 +71,6 @@ static void freeKept(takenKeys *t) {
 }
 
 static bool walk(takenKeys *t, uint64_t buckets, dbVisitProc *visit, void *arg) {
-    hotCheck(buckets > 0);
     t->visit = visit;
     t->arg = arg;
     return hashtableWalk(&t->table, &dbKeysType, &t->cut, buckets, visitOne, t);
@@ -91,7 +92,9 @@ void takenFree(takenKeys *t) {
     check(all_taken >= t->count);
     if (!t->is_saved) savingLetGo(&t->table);
     if (storeNow.saving_values && !t->cut.ended) (void)walk(t, UINT64_MAX, NULL, NULL);
+    hotCheck(hashtableCount(&t->table) == t->count);
     freeKept(t);
+    hotCheck(hashtableCount(&t->table) == t->count - t->kept_count);
     all_taken -= t->count;
     freeTable(t->from, t->table, true);
     memFree(t);

@@ -421,7 +421,6 @@ bool zsetNext(zsetCursor *cursor, zsetPair *out) {
 }
 
 unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out, unsigned most) {
-    hotCheck(most > 0);
     check(most <= ZSET_MANY);
     if (objectIsPacked(cursor->o)) return zsetNext(cursor, out);
     if (!cursor->element) return 0;

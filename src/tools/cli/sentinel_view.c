@@ -48,7 +48,6 @@ static void addLine(sentinelTable *t, bool head, const char *format, ...) {
 /* The flags that say something; "ok" if none does. */
 static void stateOf(const valkeyReply *map, str *out) {
     str flags = STR_EMPTY;
-    hotCheck(out);
     strClear(out);
     strAppendText(&flags, replyMapText(map, "flags"));
     strAppendByte(&flags, ','); /* strtok_r() needs a text */
@@ -89,7 +88,6 @@ static void lastSwitch(const sentinelTable *t, const char *name, char out[SWITCH
 
 static void addAddress(const valkeyReply *map, char *out, size_t size) {
     const char *host = replyMapText(map, "ip");
-    hotCheck(size > 0);
     (void)snprintf(out, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
                    replyMapText(map, "port"));
 }
@@ -98,7 +96,6 @@ static void addOthers(sentinelTable *t, const char *name, bool sentinels) {
     valkeyReply *list =
         connectionCommand(t->c, "SENTINEL %s %s", sentinels ? "SENTINELS" : "SLAVES", name);
     str state = STR_EMPTY;
-    hotCheck(list);
     for (size_t i = 0; i < list->elements; i++) {
         const valkeyReply *map = list->element[i];
         char address[300];
@@ -121,7 +118,6 @@ static void addPrimary(sentinelTable *t, const valkeyReply *map) {
     const char *name = replyMapText(map, "name");
     char address[300], last[SWITCH_TEXT_MAX];
     str state = STR_EMPTY;
-    hotCheck(map);
     addAddress(map, address, sizeof(address));
     stateOf(map, &state);
     lastSwitch(t, name, last);
