@@ -20,6 +20,7 @@ static pausedListener paused[PAUSED_MAX];
 static int paused_count;
 
 static void watchAgain(int i) {
+    hotCheck(i < paused_count);
     netAccepter from = paused[i].from;
     paused[i] = paused[--paused_count];
     if (loopWatch(from.loop, from.fd, LOOP_READ, from.proc, from.arg) != OK) {
@@ -31,6 +32,7 @@ static void watchAgain(int i) {
 
 static int64_t resume(loop *l, uint64_t id, void *arg) {
     (void)l, (void)arg;
+    hotCheck(paused_count > 0);
     for (int i = 0; i < paused_count; i++) {
         if (paused[i].timer != id) continue;
         watchAgain(i);
@@ -85,6 +87,7 @@ int acceptRateAllows(acceptRate *r, int64_t per_second, int most, int64_t now_ms
     r->credit += passed_ms * per_second;
     if (r->credit > full) r->credit = full;
     r->at_ms = now_ms;
+    hotCheck(r->credit >= 0);
     int64_t allowed = r->credit / UNIT;
     return allowed < most ? (int)allowed : most;
 }

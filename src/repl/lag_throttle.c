@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rate of writers (lag_throttle.h). Invariant: while throttling is active the rate is at least
+ * the floor, which is above 0. */
 #include "repl/lag_throttle.h"
 
 #include "base/base.h"
@@ -45,6 +48,7 @@ static void adjust(lagThrottle *t, bool grows, bool is_over) {
     if (t->rate > t->floor) return;
     t->rate = t->floor;
     t->floor_periods++;
+    hotCheck(t->rate > 0);
 }
 
 void lagThrottleUpdate(lagThrottle *t, size_t held, size_t limit, size_t produced, bool was_limited,

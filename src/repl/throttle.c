@@ -33,6 +33,8 @@ static struct {
 static void endTurn(void) {
     int64_t now_ms = clockMonoMs(), offset = replThis()->history.offset;
     double rate = throttle.lag.rate, most = rate * BURST_MS / 1000;
+    hotCheck(throttle.lag.is_active);
+    hotCheck(rate > 0);
     throttle.credit += rate * (double)(now_ms - throttle.turn_ms) / 1000;
     if (throttle.credit > most) throttle.credit = most;
     throttle.credit -= (double)(offset - throttle.turn_offset);
@@ -69,6 +71,7 @@ static void setStage(bool on) {
                   throttle.lag.held);
         return;
     }
+    hotCheck(!throttle.lag.is_active);
     hooksRemoveFeature(&active);
     pauseEnd(PAUSE_FOR_LAG);
     logNotice("Writers are not slowed down any more: the replicas have caught up");
