@@ -136,6 +136,8 @@ session *pauseNextReleased(void) {
     return NULL;
 }
 
+int pauseHeldCount(void) { return (int)heldList()->count; }
+
 void pauseForget(session *s) {
     if (!listHas(&s->held)) return;
     listRemove(heldList(), &s->held);

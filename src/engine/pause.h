@@ -55,6 +55,8 @@ gateVerdict pauseHold(session *s);
 
 /* Removes and returns the next held session that may continue; NULL if there is none. */
 session *pauseNextReleased(void);
+/* Number of held requests. */
+int pauseHeldCount(void);
 /* Called when a session ends. */
 void pauseForget(session *s);
 
