@@ -41,12 +41,23 @@ void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {
     replyInteger(c, (int64_t)length);
 }
 
-void collectionRemove(ctx *c, int arg_index) {
+static void deleteEmptied(ctx *c, int arg_index) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
-    slice key = c->argv[arg_index];
-    (void)dbDeleteEmptied(c->db, key, collectionHash(c, arg_index), c->look); /* it exists */
-    collectionNotify(c, key, &eventDel);
+    /* It exists, unless a callback has deleted it. */
+    (void)dbDeleteEmptied(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
+}
+
+void collectionRemove(ctx *c, int arg_index) {
+    deleteEmptied(c, arg_index);
+    collectionNotify(c, c->argv[arg_index], &eventDel);
+}
+
+void collectionReduced(ctx *c, int arg_index, const keyEvent *event, uint64_t n, bool emptied) {
+    hotCheck(n > 0);
+    if (emptied) deleteEmptied(c, arg_index);
+    collectionChanged(c, c->argv[arg_index], event, n);
+    if (emptied) collectionNotify(c, c->argv[arg_index], &eventDel);
 }
 
 bool collectionArgCount(ctx *c, int arg_index, int64_t *out) {

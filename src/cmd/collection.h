@@ -58,6 +58,9 @@ static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
 }
 /* Deletes the key at `arg_index` because its last element was removed; notifies "del". */
 void collectionRemove(ctx *c, int arg_index);
+/* Signals that `n` elements of the key at `arg_index` were removed; `emptied`: all were, and the
+ * key is deleted before, as by SREM, ZREM and HDEL in Valkey. Others delete it after. */
+void collectionReduced(ctx *c, int arg_index, const keyEvent *event, uint64_t n, bool emptied);
 /* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
  * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
  * deleted. Replies the number of elements. */

@@ -191,8 +191,7 @@ void hdelCommand(ctx *c) {
     }
     if (deleted) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], &eventHdel, (uint64_t)deleted);
-        if (emptied) collectionRemove(c, 1);
+        collectionReduced(c, 1, &eventHdel, (uint64_t)deleted, emptied);
     }
     replyInteger(c, deleted);
 }

@@ -162,7 +162,12 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
             dbCountExpiredFields(c->db, (uint64_t)count);
             itemsPropagateRemoved(c, SLICE("HDEL"), gone, count);
         }
-        notifyDeleted(c, hashLength(o) == 0, expired ? &eventHexpired : &eventHdel, count);
+        bool emptied = hashLength(o) == 0;
+        if (expired) {
+            notifyDeleted(c, emptied, &eventHexpired, count);
+        } else {
+            collectionReduced(c, 1, &eventHdel, (uint64_t)count, emptied);
+        }
     }
     memFree(gone);
 }

@@ -59,8 +59,7 @@ void sremCommand(ctx *c) {
     }
     if (changed) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], &eventSrem, (uint64_t)removed);
-        if (emptied) collectionRemove(c, 1);
+        collectionReduced(c, 1, &eventSrem, (uint64_t)removed, emptied);
     }
     replyInteger(c, removed);
 }

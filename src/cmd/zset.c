@@ -164,6 +164,10 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
     bool emptied = range->count == zsetLength(o);
     zsetRemoveRange(&o, range);
     collectionPlace(c, arg_index, o);
+    if (event != &eventZpopmin && event != &eventZpopmax) {
+        collectionReduced(c, arg_index, event, range->count, emptied);
+        return;
+    }
     collectionChanged(c, c->argv[arg_index], event, range->count);
     if (emptied) collectionRemove(c, arg_index);
 }
@@ -182,8 +186,7 @@ void zremCommand(ctx *c) {
     }
     if (removed) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], &eventZrem, (uint64_t)removed);
-        if (emptied) collectionRemove(c, 1);
+        collectionReduced(c, 1, &eventZrem, (uint64_t)removed, emptied);
     }
     replyInteger(c, removed);
 }

@@ -85,8 +85,11 @@ static int onEvent(ValkeyModuleCtx *ctx, int type, const char *event, ValkeyModu
 }
 
 static int onGeneric(ValkeyModuleCtx *ctx, int type, const char *event, ValkeyModuleString *key) {
+    static const char *const told[] = {"del", "srem", "zrem", "hdel", "zremrangebyrank"};
     if (!strcmp(event, "sexpired")) return onEvent(ctx, type, event, key);
-    if (!strcmp(event, "del")) addJob(ctx, event, key);
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        if (!strcmp(event, told[i])) addJob(ctx, event, key);
+    }
     return VALKEYMODULE_OK;
 }
 
@@ -148,8 +151,10 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_Key, onRemoval);
     ValkeyModule_SubscribeToKeyspaceEvents(
         ctx, VALKEYMODULE_NOTIFY_EXPIRED | VALKEYMODULE_NOTIFY_EVICTED, onEvent);
-    ValkeyModule_SubscribeToKeyspaceEvents(
-        ctx, VALKEYMODULE_NOTIFY_GENERIC | VALKEYMODULE_NOTIFY_SET, onGeneric);
+    ValkeyModule_SubscribeToKeyspaceEvents(ctx,
+                                           VALKEYMODULE_NOTIFY_GENERIC | VALKEYMODULE_NOTIFY_SET |
+                                               VALKEYMODULE_NOTIFY_ZSET | VALKEYMODULE_NOTIFY_HASH,
+                                           onGeneric);
     ValkeyModule_SubscribeToServerEvent(ctx, ValkeyModuleEvent_CronLoop, onCron);
     return ValkeyModule_CreateCommand(ctx, "calls.run", run, "allow-stale", 0, 0, 0) ||
            ValkeyModule_CreateCommand(ctx, "calls.jobs", jobs, "", 0, 0, 0) ||

@@ -222,6 +222,21 @@ start_server {overrides {enable-module-command yes enable-debug-command yes save
         next_match $s {multi {hdel h f} {unlink h} {rpush jobs hexpired:h} {rpush jobs removed:h} {rpush jobs del:h} exec}
     }
 
+    test {SREM, ZREM, HDEL and others: the key is gone before their event, as in Valkey} {
+        foreach {create remove event} {
+            {sadd k m} {srem k m} srem    {zadd k 1 m} {zrem k m} zrem    {hset k f v} {hdel k f} hdel
+            {zadd k 1 m} {zremrangebyrank k 0 -1} zremrangebyrank    {hset k f v} {hgetdel k fields 1 f} hdel
+        } {
+            r calls.jobs 0
+            r del jobs
+            r {*}$create
+            r calls.jobs 1
+            r {*}$remove
+            assert_equal [list removed:k $event:k del:k] [r lrange jobs 0 -1]
+        }
+        r calls.jobs 0
+    }
+
     test {what a listener replicates about a removed key precedes the command, in whatever form} {
         r calls.jobs 0
         r flushall

@@ -66,4 +66,33 @@ start_server {tags {tls:skip} overrides {enable-module-command yes enable-debug-
             assert_equal PONG [r ping]
         }
     }
+
+    # Without a command: the walk over what expires, and eviction, go on with other keys.
+    foreach mode {del overwrite rename flush swap fill} {
+        test "active expiry and eviction go on whose keys a module changes in its callback: $mode" {
+            r intruder.mode none
+            r debug set-active-expire 0
+            r flushall
+            for {set i 0} {$i < 100} {incr i} {
+                r set string:$i v px 1
+                r hset hash:$i f v g v
+                r hpexpire hash:$i 1 fields 1 f
+                r sadd set:$i f g
+                r spexpire set:$i 1 members 1 f
+            }
+            r debug sleep 0.002
+            set before [r intruder.count]
+            r intruder.mode $mode
+            r debug set-active-expire 1
+            wait_for_condition 250 20 {[r intruder.count] > $before}
+            # All that has expired is removed in the end, by whomever.
+            wait_for_condition 250 20 {![string match "*expires=\[1-9\]*" [r info keyspace]]}
+            r config set maxmemory-policy allkeys-random
+            r config set maxmemory 1
+            catch {r set evicts x}
+            r config set maxmemory 0
+            r intruder.mode none
+            assert_equal PONG [r ping]
+        }
+    }
 }
