@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/str.h"
 
 #define UINT_DIGITS_MAX 20
 
@@ -78,6 +79,24 @@ bool numberParseUint(slice text, uint64_t *out) {
     }
     *out = value;
     return true;
+}
+
+/* Clients have sent cursors in every form that strtoull() accepts, so everything but plain numbers
+ * is passed to it. */
+bool numberParseCursor(slice text, uint64_t *out) {
+    int64_t number;
+    if (numberParseInt(text, &number)) {
+        if (number >= 0) *out = (uint64_t)number;
+        return number >= 0;
+    }
+    str copy = strNew(text);
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(strText(&copy), &end, 10);
+    bool good = errno == 0 && end != strText(&copy) && *end == 0;
+    strFree(&copy);
+    if (good) *out = value;
+    return good;
 }
 
 bool numberParseInt(slice text, int64_t *out) {

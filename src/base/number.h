@@ -24,6 +24,9 @@ static inline bool numberMayBeInt(slice text) {
 }
 /* Canonical decimal of an unsigned 64-bit number. */
 bool numberParseUint(slice text, uint64_t *out);
+/* A cursor, in any form that strtoull() accepts: blanks before it, a sign, leading zeros. A plain
+ * negative number is none. */
+bool numberParseCursor(slice text, uint64_t *out);
 /* A double as Valkey accepts scores: decimal, no hex, no blanks, no NaN; "inf" and "infinity" in
  * any case, with an optional sign. Fails if the value overflows or underflows to zero. (Timeouts
  * are long doubles and may be hex.) */

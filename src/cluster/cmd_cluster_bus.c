@@ -176,9 +176,9 @@ typedef struct linkReplies {
     int count;
 } linkReplies;
 
-static void replyLink(void *arg, const busLink *l) {
-    linkReplies *r = arg;
-    if (!l->node) return;
+/* NULL: none. */
+static void replyLink(linkReplies *r, const busLink *l) {
+    if (!l) return;
     r->count++;
     replyMap(r->c, 6);
     replyBulkText(r->c, "direction");
@@ -195,11 +195,16 @@ static void replyLink(void *arg, const busLink *l) {
     replyInteger(r->c, (int64_t)l->unsent);
 }
 
-/* CLUSTER LINKS. Reply: the connections to and from other nodes. */
+/* CLUSTER LINKS. Reply: of each other node the connection to it, then that from it. */
 void clusterLinksCommand(ctx *c) {
     if (!clusterIsNode(c)) return;
     linkReplies r = {.c = c};
     respDeferred head = respDeferBegin(c->out);
-    busEachLink(&serverBus, replyLink, &r);
+    for (int i = 1; i < serverMap.node_count; i++) {
+        const nodeLinks *links = serverMap.nodes[i]->links;
+        if (!links) continue;
+        replyLink(&r, links->to);
+        replyLink(&r, links->from);
+    }
     respDeferEnd(c->out, head, '*', c->proto, r.count);
 }

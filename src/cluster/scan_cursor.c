@@ -76,14 +76,11 @@ static void readPrint(slice text, const scanPrint *own, scanCursor *out) {
 }
 
 bool scanCursorParse(slice text, const scanPrint *own, scanCursor *out) {
-    const char *first = memchr(text.ptr, '-', text.len), *last = first;
-    const char *end = text.ptr + text.len;
-    for (const char *at = first; at && at < end; at++)
-        if (*at == '-') last = at;
-    if (!first || last < first + 2 || first[1] != '{' || last[-1] != '}') return false;
-    if (!numberParseUint(sliceMake(last + 1, (size_t)(end - last - 1)), &out->position))
+    const char *end = text.ptr + text.len, *first = memchr(text.ptr, '-', text.len);
+    const char *last = first ? memchr(first + 1, '-', (size_t)(end - first - 1)) : NULL;
+    if (!last || !numberParseCursor(sliceMake(last + 1, (size_t)(end - last - 1)), &out->position))
         return false;
-    out->slot = hashSlot(text);
+    out->slot = hashSlot(sliceMake(first + 1, (size_t)(last - first - 1)));
     readPrint(sliceMake(text.ptr, (size_t)(first - text.ptr)), own, out);
     if (!out->is_own || (int)(out->position % SLOT_COUNT) != out->slot) {
         out->is_own = false;

@@ -35,7 +35,7 @@ bool validIsAddress(int family, slice text) {
     char copy[INET6_ADDRSTRLEN];
     unsigned char address[sizeof(struct in6_addr)];
     if (text.len == 0) return true;
-    if (text.len >= sizeof(copy)) return false;
+    if (text.len >= sizeof(copy) || memchr(text.ptr, 0, text.len)) return false;
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = 0;
     return inet_pton(family, copy, address) == 1;

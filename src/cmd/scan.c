@@ -4,9 +4,6 @@
  * deleted afterwards, so that nothing is removed during the scan. Main thread only. */
 #include "cmd/scan.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/base.h"
 #include "base/glob.h"
 #include "base/hash.h"
@@ -18,27 +15,10 @@
 
 /* ------------------------------------------------------------------ options */
 
-/* Clients have sent cursors in every form that strtoull() accepts, so everything but plain numbers
- * is passed to it. */
-static bool parseCursor(slice text, uint64_t *out) {
-    int64_t number;
-    if (numberParseInt(text, &number)) {
-        *out = (uint64_t)number;
-        return number >= 0;
-    }
-    str copy = strNew(text);
-    char *end;
-    errno = 0;
-    *out = strtoull(strText(&copy), &end, 10);
-    bool good = errno == 0 && end != strText(&copy) && *end == 0;
-    strFree(&copy);
-    return good;
-}
-
 bool scanParseCursor(ctx *c, int arg_index, uint64_t *out) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
-    if (parseCursor(c->argv[arg_index], out)) return true;
+    if (numberParseCursor(c->argv[arg_index], out)) return true;
     replyError(c, SLICE("ERR invalid cursor"));
     return false;
 }

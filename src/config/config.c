@@ -269,7 +269,7 @@ static status assignString(const configOption *o, slice text, reason *why) {
     hotCheck(o->kind == CONFIG_KIND_STRING);
     status st = o->accept ? o->accept(text, 0, why) : OK;
     if (st == OK && !isByteString(o) && memchr(text.ptr, 0, text.len))
-        return reasonSet(why, ERR_SYNTAX, "argument must not contain a NUL byte");
+        return reasonSet(why, ERR_SYNTAX, "%s contains invalid character", o->name);
     if (st == OK) storeString(o, text);
     return st;
 }

@@ -46,6 +46,12 @@ start_server {tags {cluster} overrides {cluster-enabled yes enable-debug-command
 }
 
 start_cluster {1 2 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
+    test {CLUSTER LINKS has of each node the connection to it, then that from it} {
+        wait_for_condition 200 20 {[llength [r cluster links]] == 4}
+        assert_equal {to from to from} [lmap link [r cluster links] {dict get $link direction}]
+        lassign [lmap link [r cluster links] {dict get $link node}] a b c d
+        assert {$a eq $b && $c eq $d && $a ne $c}
+    }
     test {REPLICATE NO ONE: the replica becomes a primary without data in a shard of its own} {
         r set b 1
         assert_equal 1 [expr {[r wait 2 0] >= 1}]

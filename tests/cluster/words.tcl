@@ -115,7 +115,11 @@ start_server {tags {cluster} overrides {cluster-enabled yes}} {
         } {
             assert_error "ERR CONFIG SET failed (possibly related to argument '$name') - $why" {r config set $name "a\0b"}
         }
-        assert_error "*argument must not contain a NUL byte" {r config set proc-title-template "a\0b"}
+        foreach name {proc-title-template replica-announce-ip availability-zone tls-cert-file} {
+            assert_error "ERR CONFIG SET failed (possibly related to argument '$name') - $name contains invalid character" {r config set $name "a\0b"}
+        }
+        assert_error "*Invalid IPv4 address" {r config set cluster-announce-client-ipv4 "127.0.0.1\0x"}
+        assert_error "*Invalid IPv6 address" {r config set cluster-announce-client-ipv6 "::1\0x"}
     }
 
     test {CLUSTER HELP has the words of a released server} {

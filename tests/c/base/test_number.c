@@ -97,6 +97,20 @@ static void test_integers_at_the_limits(void **state) {
     assert_int_equal(u, UINT64_MAX);
 }
 
+static void test_cursors_are_read_as_by_strtoull(void **state) {
+    static const char *const good[] = {"5", "+5", " 5", "005", "\t 05"};
+    static const char *const bad[] = {"", " ", "-1", "5 ", "x", "5x", "18446744073709551616"};
+    uint64_t u = 77;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        assert_false(numberParseCursor(sliceOf(bad[i]), &u));
+        assert_int_equal(u, 77);
+    }
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        assert_true(numberParseCursor(sliceOf(good[i]), &u));
+        assert_int_equal(u, 5);
+    }
+}
+
 /* A text is an integer exactly when printing the number that strtoll() finds gives the text
  * again. */
 static void test_random_text_is_accepted_if_printing_restores_it(void **state) {
@@ -452,6 +466,7 @@ int test_number(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers_print_as_printf_does_and_come_back),
         cmocka_unit_test(test_integers_at_the_limits),
+        cmocka_unit_test(test_cursors_are_read_as_by_strtoull),
         cmocka_unit_test(test_random_text_is_accepted_if_printing_restores_it),
         cmocka_unit_test(test_checked_arithmetic),
         cmocka_unit_test(test_doubles_are_parsed_as_scores_of_valkey),

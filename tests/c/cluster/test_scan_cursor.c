@@ -94,12 +94,31 @@ static void other_cursors_restart_the_slot(void **state) {
 
 static void what_is_no_cursor(void **state) {
     static const char *const texts[] = {
-        "",         "x",           "0-{06S}",    "0-{06S}-",   "0-{06S}-x",
-        "0-06S-0",  "0-{06S}-0-0", "0-{06S}-0 ", "0--0",       "0-{06S-0",
-        "0-06S}-0", "--",          "-",          "0-{06S}--1", "0-{06S}-18446744073709551616"};
+        "",           "x",  "0-{06S}", "0-{06S}-",   "0-{06S}-x", "0-{06S}-0-0",
+        "0-{06S}-0 ", "--", "-",       "0-{06S}--1", "0-06S",     "0-{06S}-18446744073709551616"};
     scanCursor read;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_false(scanCursorParse(sliceOf(texts[i]), &own, &read));
+}
+
+/* As a released server reads it: the number like a cursor of SCAN, the tag like a key. */
+static void numbers_and_tags_in_other_forms(void **state) {
+    static const char *const texts[] = {"0-06S-0",     "0-{06S}-+5", "0-{06S}- 5",
+                                        "0-{06S}-005", "0-{06S}x-5", "0--0"};
+    scanCursor read;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_true(scanCursorParse(sliceOf(texts[i]), &own, &read));
+        assert_int_equal(read.slot, 0);
+    }
+    assert_true(scanCursorParse(SLICE("0-{06S-0"), &own, &read));
+    assert_int_equal(read.slot, hashSlot(SLICE("{06S")));
+    str text = STR_EMPTY;
+    strAppend(&text, own.text, SCAN_PRINT_LEN);
+    strAppendText(&text, "-06S-+016384");
+    assert_true(scanCursorParse(strSlice(&text), &own, &read));
+    assert_true(read.is_own);
+    assert_int_equal(read.position, 16384);
+    strFree(&text);
 }
 
 int test_scan_cursor(void);
@@ -112,6 +131,7 @@ int test_scan_cursor(void) {
         T(the_start_of_a_slot),
         T(other_cursors_restart_the_slot),
         T(what_is_no_cursor),
+        T(numbers_and_tags_in_other_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
