@@ -57,6 +57,7 @@ typedef struct requestBatch {
 void requestBatchInit(requestBatch *b);
 /* Frees what the requests own (large blocks, argv outside the pool) and empties the batch. */
 void requestBatchClear(requestBatch *b);
+size_t requestBatchMemory(const requestBatch *b); /* of large blocks that it alone refers to */
 
 typedef struct requestLimits {
     int64_t bulk_max;      /* proto-max-bulk-len */
@@ -111,8 +112,7 @@ char *requestParserTail(requestParser *p, size_t *cap);
 size_t requestParserMissing(const requestParser *p);
 /* Adds `n` bytes that were stored at requestParserTail(). */
 void requestParserCommit(requestParser *p, size_t n);
-/* True if an allocation failed for the request being read. */
-bool requestParserFailed(const requestParser *p);
+bool requestParserFailed(const requestParser *p); /* an allocation failed for its request */
 /* Memory held by the partial state in bytes (of what arrived, not of what was announced). */
 size_t requestParserMemory(const requestParser *p);
 /* The part of it by which blocks are larger than the arguments they were allocated for. */
