@@ -14,7 +14,7 @@ static size_t blobBytes(size_t cap) {
 
 static blob *blobInit(blob *b, size_t cap) {
     b->refs = 1;
-    b->unused = 0;
+    b->is_message = false;
     b->len = 0;
     b->cap = cap;
     return b;
@@ -33,11 +33,27 @@ blob *blobNew(size_t cap) {
     return blobInit(memAlloc(bytes), cap);
 }
 
+static size_t message_bytes; /* atomic */
+
+static void countMessage(ptrdiff_t bytes) {
+    __atomic_fetch_add(&message_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+}
+
+blob *blobNewMessage(size_t cap) {
+    blob *b = blobNew(cap);
+    b->is_message = true;
+    countMessage((ptrdiff_t)blobMemory(b));
+    return b;
+}
+
+size_t blobMessageBytes(void) { return __atomic_load_n(&message_bytes, __ATOMIC_RELAXED); }
+
 void blobRelease(blob *b) {
     if (!b) return;
     check(b->refs > 0);
     hotCheck(b->len <= b->cap);
     if (b->refs == 1) {
+        if (unlikely(b->is_message)) countMessage(-(ptrdiff_t)blobMemory(b));
         memFree(b);
     } else {
         /* A thread that reads 1 afterwards sees all earlier accesses to the bytes as finished. */
@@ -48,6 +64,7 @@ void blobRelease(blob *b) {
 blob *blobTryReserve(blob *b, size_t cap) {
     check(b->refs == 1);
     hotCheck(b->len <= b->cap);
+    check(!b->is_message);
     if (cap <= b->cap) return b;
     size_t bytes = blobBytes(cap);
     blob *moved = bytes ? memTryRealloc(b, bytes) : NULL;

@@ -15,9 +15,9 @@
 
 typedef struct blob {
     uint32_t refs;
-    uint32_t unused;
-    size_t len; /* bytes in use */
-    size_t cap; /* capacity, without one extra byte for a NUL */
+    uint32_t is_message; /* see blobNewMessage() */
+    size_t len;          /* bytes in use */
+    size_t cap;          /* capacity, without one extra byte for a NUL */
     char bytes[];
 } blob;
 
@@ -25,6 +25,10 @@ typedef struct blob {
 blob *blobNew(size_t cap);
 /* Like blobNew(); NULL when memory is exhausted. */
 blob *blobTryNew(size_t cap);
+/* Like blobNew(), for bytes that are only sent, to any number of receivers, and must not be
+ * resized: blobMessageBytes() counts it once until it is freed. ANY_THREAD. */
+blob *blobNewMessage(size_t cap);
+size_t blobMessageBytes(void);
 static inline blob *blobRetain(blob *b) {
     __atomic_store_n(&b->refs, b->refs + 1, __ATOMIC_RELAXED);
     return b;

@@ -25,9 +25,11 @@
 static struct {
     uint64_t bytes; /* value of maxmemory in bytes; 0: no limit */
     /* Memory that is not the dataset's, as measured last; only for maxmemory-dataset. */
-    size_t overhead;
-    size_t (*measure_overhead)(void);
-    int64_t measured_us; /* monotonic */
+    size_t overhead, lasting;
+    /* Memory of unfinished commands that has no keys evicted. */
+    size_t spared;
+    const memoryMeasures *measures;
+    int64_t measured_us, next_spared_us; /* monotonic */
     bool suspended;
     bool timed_out;     /* the last turn ended for lack of time */
     int64_t over_since; /* us, monotonic; 0: within the limit */
@@ -73,11 +75,11 @@ void memorySetExcluded(size_t bytes) { excluded = bytes; }
 void memorySetBeforeAuth(size_t bytes) { before_auth = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
-void memorySetOverheadProc(size_t (*measure)(void)) { limit.measure_overhead = measure; }
+void memorySetMeasures(const memoryMeasures *measures) { limit.measures = measures; }
 
 /* Used memory at which one of the limits is reached. */
 static size_t mostUsed(void) {
-    size_t most = limit.bytes ? limit.bytes + excluded + before_auth : SIZE_MAX / 2;
+    size_t most = limit.bytes ? limit.bytes + excluded + before_auth + limit.spared : SIZE_MAX / 2;
     if (likely(!engineConf.maxmemory_dataset)) return most;
     return sizeMin(most, (size_t)engineConf.maxmemory_dataset + limit.overhead);
 }
@@ -156,14 +158,31 @@ static void disarmGate(void) {
 static void measureOverhead(void) {
     enum { PAUSE_US = 1000 };
     int64_t now_us = clockMonoUs();
-    if (!limit.measure_overhead || now_us - limit.measured_us < PAUSE_US) return;
-    limit.overhead = limit.measure_overhead();
-    limit.measured_us = now_us;
+    if (!limit.measures) return;
+    if (now_us - limit.measured_us >= PAUSE_US) {
+        limit.lasting = limit.measures->lasting();
+        limit.measured_us = now_us;
+    }
+    limit.overhead = limit.lasting + limit.measures->passing();
+}
+
+/* Commands of which a part was received can take an eighth of maxmemory from the keys. What they
+ * have beyond that counts when they are complete. The walk over the clients takes at most a
+ * hundredth of the time. */
+static void measureUnfinished(void) {
+    enum { SHARE = 8, PAUSES = 100 };
+    int64_t began_us = clockMonoUs();
+    if (!limit.measures || began_us < limit.next_spared_us) return;
+    size_t unfinished = limit.measures->unfinished(), most = limit.bytes / SHARE;
+    limit.spared = limit.bytes && unfinished > most ? unfinished - most : 0;
+    int64_t now_us = clockMonoUs();
+    limit.next_spared_us = now_us + (now_us - began_us) * PAUSES;
 }
 
 static void keep(int64_t length_us) {
     limit.timed_out = false;
     if (unlikely(engineConf.maxmemory_dataset != 0) && !fits()) measureOverhead();
+    if (unlikely(limit.spared || (limit.bytes && !fits()))) measureUnfinished();
     if (unlikely(told)) told = sizeMin(told, deliverOnItsWay());
     bool full = false;
     if (unlikely(!fits()))

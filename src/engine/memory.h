@@ -42,7 +42,12 @@ uint64_t memoryLimit(void);
 /* Called after maxmemory has changed, and after maxmemory-dataset. */
 status memoryApplyLimit(reason *why);
 status memoryApplyDatasetLimit(reason *why);
-/* Sets what measures the memory that is not the dataset's (used_memory_overhead of INFO). */
-void memorySetOverheadProc(size_t (*measure)(void));
+/* Functions that measure memory which is not the dataset's: `lasting` and `passing` are
+ * used_memory_overhead of INFO together, and only `passing` may be called often; `unfinished` is
+ * the memory of commands of which a part was received. */
+typedef struct memoryMeasures {
+    size_t (*lasting)(void), (*passing)(void), (*unfinished)(void);
+} memoryMeasures;
+void memorySetMeasures(const memoryMeasures *measures);
 
 #endif

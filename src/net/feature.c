@@ -19,6 +19,7 @@
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 
 /* Descriptors for the server itself: listeners, log, files, pipes to a child. */
 enum { OWN_DESCRIPTORS = 32 };
@@ -137,6 +138,18 @@ size_t netClientsMemory(void) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         const client *cl = LIST_OWNER(n, client, all);
         if (!(cl->session.flags & SESSION_REPLICA)) sum += clientMemory(cl);
+    }
+    return sum;
+}
+
+size_t netUnfinishedMemory(void) {
+    const uint64_t others = SESSION_REPLICA | SESSION_REPLAY | SESSION_INTERNAL;
+    size_t sum = 0;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (cl->before_auth || cl->session.flags & others) continue;
+        sum += clientIsAway(cl) ? (size_t)cl->away_units * CLIENT_AWAY_UNIT : clientInputMemory(cl);
     }
     return sum;
 }

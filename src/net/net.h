@@ -44,6 +44,10 @@ void netPrintListeners(str *out);
 size_t netClientMemory(const session *s);
 /* Memory of all clients but replicas in bytes. */
 size_t netClientsMemory(void);
+/* Memory of the large arguments of requests that are being executed, in bytes. */
+size_t netArgumentsMemory(void);
+/* Memory of commands that clients with a login have sent a part of. Visits all clients. */
+size_t netUnfinishedMemory(void);
 /* The one of them with the most memory; NULL if there is none. Visits all clients. */
 const session *netLargestClient(void);
 

@@ -27,6 +27,7 @@
 #include "io/net_addr.h"
 #include "net/batch.h"
 #include "net/io_threads.h"
+#include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 #include "net/reader_hostile.h"
@@ -51,6 +52,13 @@ static inputBatch *batchOpen(netThread *t) {
 }
 
 void readerOpen(void) { (void)batchOpen(netMainThread()); }
+
+size_t netArgumentsMemory(void) {
+    size_t sum = 0;
+    for (const inputBatch *b = netMainThread()->batch; b; b = b->outer)
+        sum += requestBatchMemory(&b->requests);
+    return sum;
+}
 
 /* Removes a batch of an I/O thread from the chain, or frees that of a nested turn. */
 static void batchDone(inputBatch *b) {

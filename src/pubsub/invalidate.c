@@ -50,7 +50,7 @@ blob *invalidationEncode(int proto, const slice *keys, int64_t count) {
     outbuf out;
     outbufInit(&out);
     append(&out, proto, keys, count);
-    blob *b = blobNew(outbufPending(&out));
+    blob *b = blobNewMessage(outbufPending(&out));
     struct iovec parts[8];
     while (outbufPending(&out)) {
         size_t taken = 0;

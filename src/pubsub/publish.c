@@ -139,7 +139,7 @@ static blob *chunkFor(const pubsubChannel *t, bool resp3, size_t need) {
     if (chunk && chunk->cap - chunk->len >= need) return chunk;
     size_t cap = sizeMin(chunk ? 2 * chunk->cap : 8 * need, CHUNK_MAX);
     blobRelease(chunk);
-    l->chunk[resp3] = blobNew(sizeMax(cap, need));
+    l->chunk[resp3] = blobNewMessage(sizeMax(cap, need));
     return l->chunk[resp3];
 }
 
@@ -148,7 +148,7 @@ static const part *encoded(message *m, bool resp3) {
     if (likely(p->in != NULL)) return p;
     size_t most = sizeOf(m);
     bool logged = most <= LOGGED_MAX;
-    p->in = logged ? blobRetain(chunkFor(m->to, resp3, most)) : blobNew(most);
+    p->in = logged ? blobRetain(chunkFor(m->to, resp3, most)) : blobNewMessage(most);
     p->at = p->in->len;
     p->len = encodeTo(p->in->bytes + p->at, m, resp3);
     p->in->len += p->len;
@@ -246,7 +246,7 @@ static void deliverToOne(session *s, const message *m) {
         sessionDeliver(s, DELIVER_PUSH, sliceMake(scratch, len));
         return;
     }
-    blob *b = blobNew(sizeOf(m));
+    blob *b = blobNewMessage(sizeOf(m));
     b->len = encodeTo(b->bytes, m, s->proto == 3);
     sessionDeliverShared(s, DELIVER_PUSH, b, 0, b->len);
     blobRelease(b);

@@ -56,6 +56,18 @@ void requestBatchClear(requestBatch *b) {
     requestBatchInit(b);
 }
 
+size_t requestBatchMemory(const requestBatch *b) {
+    size_t sum = 0;
+    if (likely(b->owning == 0)) return 0;
+    for (const request *r = b->items; r < b->items + b->count; r++) {
+        for (int i = 0; i < r->large_count; i++) {
+            const blob *bytes = r->large[i].bytes;
+            if (bytes && !blobIsShared(bytes)) sum += blobMemory(bytes);
+        }
+    }
+    return sum;
+}
+
 /* ------------------------------------------------------------------ the fast parser */
 
 /* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR. Returns the number <<

@@ -57,6 +57,7 @@ typedef struct requestBatch {
 void requestBatchInit(requestBatch *b);
 /* Frees what the requests own (large blocks, argv outside the pool) and empties the batch. */
 void requestBatchClear(requestBatch *b);
+size_t requestBatchMemory(const requestBatch *b); /* of large blocks that it alone refers to */
 
 typedef struct requestLimits {
     int64_t bulk_max;      /* proto-max-bulk-len */

@@ -96,6 +96,7 @@ static void printEngines(str *out) {
 
 size_t scriptCacheBytes(void) { return scriptCacheUseNow().bytes; }
 size_t scriptLibraryBytes(void) { return functionMemory(); }
+size_t scriptVmBytes(void) { return evalMemory() + functionVmMemory(); }
 
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},

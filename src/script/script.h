@@ -15,5 +15,7 @@ extern const gate scriptRulesGate;
 /* Bytes of the cache of EVAL scripts, and of libraries, without the interpreters. */
 size_t scriptCacheBytes(void);
 size_t scriptLibraryBytes(void);
+/* Memory of the interpreters. */
+size_t scriptVmBytes(void);
 
 #endif

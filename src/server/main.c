@@ -255,12 +255,13 @@ static void checkAddresses(void) {
     exit(1);
 }
 
-/* The absolute path of the program. A name without a slash was found by a shell in PATH. */
-static char *findExecutable(const char *name) {
+/* Where the program is, for a restart. A name without a slash was found by a shell in PATH. */
+static void rememberPaths(const char *name) {
     char path[PATH_MAX];
     ssize_t len = strchr(name, '/') ? -1 : readlink("/proc/self/exe", path, sizeof(path));
-    if (len <= 0 || len == sizeof(path)) return fileAbsolute(name);
-    return memDup(path, (size_t)len);
+    bool found = len > 0 && len < (ssize_t)sizeof(path);
+    run.executable = found ? memDup(path, (size_t)len) : fileAbsolute(name);
+    run.start_folder = fileAbsolute(".");
 }
 
 static void announce(void) {
@@ -283,8 +284,7 @@ int main(int argc, char **argv) {
     run.argv_copy = memNewArray(char *, (size_t)argc + 1);
     for (int i = 0; i < argc; i++) run.argv_copy[i] = memDup(argv[i], strlen(argv[i]));
     run.program = memDup(argv[0], strlen(argv[0]));
-    run.executable = findExecutable(argv[0]);
-    run.start_folder = fileAbsolute(".");
+    rememberPaths(argv[0]);
     randomHex(run.run_id, 40);
     clockInit();
     run.started_ms = clockWallMs();

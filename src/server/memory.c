@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/blob.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "config/config.h"
@@ -21,7 +22,10 @@
 #include "store/shape.h"
 #include "store/store.h"
 
-static struct { size_t startup, peak; } memory;
+static struct {
+    size_t startup, peak;
+    size_t tables; /* part of `startup` */
+} memory;
 
 void infoMemoryTick(int64_t budget_us) {
     (void)budget_us; /* takes no time */
@@ -51,16 +55,29 @@ static void addOutside(memReport *process) {
     process->resident += active + slabs.empty;
 }
 
+static size_t tablesMemory(void) {
+    size_t sum = 0;
+    for (int i = 0; i < storeDbCount(); i++) sum += dbTableMemory(storeDb(i));
+    return sum;
+}
+
+/* What comes and goes with single commands, and is found without a walk over the clients: messages
+ * for any number of receivers, arguments of commands that are being executed, and interpreters. */
+static size_t measurePassing(void) {
+    return blobMessageBytes() + netArgumentsMemory() + scriptVmBytes();
+}
+
 static memoryFigures measure(void) {
     memoryFigures f = {.used = memUsed(), .clients = netClientsMemory(), .links = linksMemory()};
     memory.peak = sizeMax(memory.peak, f.used);
-    for (int i = 0; i < storeDbCount(); i++) {
-        f.tables += dbTableMemory(storeDb(i));
-        f.keys += dbSize(storeDb(i));
-    }
+    f.tables = tablesMemory();
+    for (int i = 0; i < storeDbCount(); i++) { f.keys += dbSize(storeDb(i)); }
     replMeasure(&f.stream);
-    f.overhead = memory.startup + f.stream.buffers + f.clients + f.links + f.tables +
-                 persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes();
+    f.overhead = memory.startup + f.stream.buffers + f.clients + f.links +
+                 (f.tables > memory.tables ? f.tables - memory.tables : 0) +
+                 persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes() +
+                 measurePassing();
+    f.overhead = sizeMin(f.overhead, f.used);
     f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;
     f.dataset_percent = (double)f.dataset * 100 / (double)net_used;
@@ -70,11 +87,17 @@ static memoryFigures measure(void) {
     return f;
 }
 
-static size_t measureOverhead(void) { return measure().overhead; }
+static size_t measureLasting(void) {
+    size_t overhead = measure().overhead, passing = measurePassing();
+    return overhead > passing ? overhead - passing : 0;
+}
+
+static const memoryMeasures measures = {measureLasting, measurePassing, netUnfinishedMemory};
 
 void infoMemoryStarted(void) {
     memory.startup = memory.peak = memUsed();
-    memorySetOverheadProc(measureOverhead);
+    memory.tables = tablesMemory();
+    memorySetMeasures(&measures);
 }
 
 static double ratio(size_t whole, size_t part) { return part ? (double)whole / (double)part : 0; }

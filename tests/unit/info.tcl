@@ -281,3 +281,16 @@ start_server {tags {info}} {
         }
     }
 }
+
+foreach enabled {no yes} {
+    start_server [list tags {info} overrides [list cluster-enabled $enabled save ""]] {
+        test "used_memory_overhead is below used_memory, cluster-enabled $enabled" {
+            set memory [r info memory]
+            foreach name {used_memory used_memory_overhead used_memory_dataset} {
+                assert {[regexp "\n$name:(\\d+)" $memory all $name]}
+            }
+            assert {$used_memory_overhead < $used_memory && $used_memory_dataset > 0} "$used_memory_overhead of $used_memory"
+            assert_equal $used_memory [expr {$used_memory_overhead + $used_memory_dataset}]
+        }
+    }
+}

@@ -149,6 +149,54 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory-dataset 0
     }
 
+    test {maxmemory-dataset: messages that nobody reads and arguments of a running script evict nothing} {
+        fresh allkeys-random
+        fill 1000 key:
+        r config set maxmemory-dataset [expr {[dataset_of_keys] + 500000}] client-output-buffer-limit "pubsub 0 0 0"
+        r config resetstat
+        set message [string repeat m 100000]
+        foreach round {1 2 3} {
+            set s [raw_connect]
+            raw_send $s "SUBSCRIBE channel\r\n"
+            wait_for_condition 100 20 {[lindex [r pubsub numsub channel] 1] == $round}
+        }
+        for {set i 0} {$i < 200} {incr i} {r publish channel $message}
+        for {set i 0} {$i < 20} {incr i} {r set key:$i [string repeat y 2000]}
+        assert {[info_field used_memory] > 10000000}
+        assert_equal {0 1000} [list [info_field evicted_keys] [r dbsize]]
+        for {set i 0} {$i < 3} {incr i} {
+            assert_equal 5000000 [r eval {return #ARGV[1]} 0 [string repeat m 5000000]]
+            r set key:$i [string repeat y 2000]
+        }
+        assert_equal {0 1000} [list [info_field evicted_keys] [r dbsize]]
+        r config set maxmemory-dataset 0
+    } {tls:skip}
+
+    test {maxmemory: commands of which a part was received take an eighth of it from the keys} {
+        fresh allkeys-random
+        wait_for_condition 500 20 {[info_field connected_clients] == 1}
+        fill 5000 key:
+        limit_to 500000
+        r config resetstat
+        set limit [lindex [r config get maxmemory] 1]
+        for {set i 0} {$i < 30} {incr i} {
+            raw_send [set s($i) [raw_connect]] "*3\r\n\$3\r\nSET\r\n\$6\r\nlarge:\r\n\$2000000\r\n[string repeat q 900000]"
+        }
+        wait_for_condition 500 20 {[info_field mem_clients_normal] > 30 * 900000}
+        for {set i 0} {$i < 300} {incr i} {r set new:$i [string repeat y 1000]}
+        assert_range [info_field evicted_keys] 1 2500
+        # When they are complete they count as any value.
+        foreach i {0 1 2} {
+            raw_send $s($i) [string repeat q 1100000] "\r\n"
+            assert_equal +OK [raw_line $s($i)]
+        }
+        # Without them all memory counts again.
+        foreach i [array names s] {raw_close $s($i)}
+        wait_for_condition 500 20 {[r set last v] eq "OK" && [info_field used_memory] <= $limit + 100000}
+        assert {[r dbsize] > 1000}
+        r config set maxmemory 0
+    } {tls:skip}
+
     test {maxmemory-dataset with noeviction refuses commands that may need memory, and maxmemory still holds} {
         fresh noeviction
         fill 1000 key:
