@@ -165,6 +165,11 @@ typedef struct replLink {
     int64_t postponed_ms;                /* linkPostpone() */
 } replLink;
 
+/* The state for ROLE: that of the connection that gets the stream. */
+static inline linkState linkShownState(const replLink *link) {
+    return link->main && link->main != LINK_CONNECTED ? link->main : link->state;
+}
+
 /* `history` is shared with the caller. */
 void linkInit(replLink *link, replHistory *history, const linkEnv *env, void *arg);
 void linkClear(replLink *link);

@@ -826,6 +826,6 @@ void replicaReplyRole(ctx *c) {
     replyBulkText(c, "slave");
     replyBulk(c, strSlice(&replConf.primary_host));
     replyInteger(c, replConf.primary_port);
-    replyBulkText(c, linkStateName(replica.link.state));
+    replyBulkText(c, linkStateName(linkShownState(&replica.link)));
     replyInteger(c, known && replicaIsConnected() ? replThis()->history.offset : -1);
 }
