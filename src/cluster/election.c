@@ -112,6 +112,25 @@ static const char *const wait_texts[] = {
     [WAIT_EXPIRED] = "Failover attempt expired.",
 };
 
+/* The copy is too old to be promoted without an order; there may be no other one. */
+static void tellLoss(const clusterMap *m) {
+    long long own = (long long)m->myself->offset, end = (long long)m->myself->primary->offset;
+    if (!own) {
+        logWarning("This replica has no complete dataset: CLUSTER FAILOVER TAKEOVER would lose all "
+                   "keys of %d slots.",
+                   m->myself->primary->slot_count);
+    } else if (end > own) {
+        logWarning("The dataset of this replica ends at offset %lld, its primary had %lld: CLUSTER "
+                   "FAILOVER TAKEOVER promotes this replica, and the changes of the last %lld "
+                   "bytes are lost.",
+                   own, end, end - own);
+    } else {
+        logWarning("The dataset of this replica ends at offset %lld: CLUSTER FAILOVER TAKEOVER "
+                   "promotes this replica, and what its primary has changed since is lost.",
+                   own);
+    }
+}
+
 /* Tells why there is no failover so far, if the reason is new or some seconds have passed. */
 static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why, int64_t now_ms) {
     enum { PERIOD_S = 1, DATA_AGE_PERIOD_S = 10 };
@@ -121,6 +140,7 @@ static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why,
     e->told_reason = (int)why;
     e->told_ms = now_ms;
     logNotice("Currently unable to failover: %s", wait_texts[why]);
+    if (why == WAIT_DATA_AGE) tellLoss(m);
     if (why == WAIT_VOTES || why == WAIT_EXPIRED)
         logNotice("Needed quorum: %d. Number of votes received so far: %d", votersQuorum(m),
                   e->votes);

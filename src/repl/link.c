@@ -74,6 +74,7 @@ static void disconnect(replLink *link) {
     strFree(&link->received);
     strFree(&link->second_received);
     link->second = SECOND_NONE;
+    link->main = LINK_NONE;
     if (link->state > LINK_CONNECT) link->env->close(link->arg);
 }
 
@@ -172,7 +173,7 @@ static void endFailover(replLink *link, bool accepted) {
     link->env->failover_ended(link->arg, accepted);
 }
 
-static void followStream(replLink *link, slice received, bool from_start, int64_t now_ms) {
+void linkFollowStream(replLink *link, slice received, bool from_start, int64_t now_ms) {
     hotCheck(link->state != LINK_NONE);
     linkEnter(link, LINK_CONNECTED, now_ms);
     link->failures = link->cuts = 0;
@@ -371,7 +372,7 @@ static void onContinue(replLink *link, slice line, slice rest, int64_t now_ms) {
     }
     logNotice("PRIMARY <-> REPLICA sync: Primary accepted a Partial Resynchronization.");
     link->sync_only = false;
-    followStream(link, rest, false, now_ms);
+    linkFollowStream(link, rest, false, now_ms);
 }
 
 /* "+FULLRESYNC id offset" */
@@ -477,12 +478,14 @@ void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms) 
 }
 
 static void onLine(replLink *link, slice line, slice rest, int64_t now_ms) {
+    if (link->main) {
+        linkOnDualLine(link, line, rest, now_ms);
+        return;
+    }
     switch (link->state) {
     case LINK_PING: onPingReply(link, line, now_ms); return;
     case LINK_PSYNC: onPsyncReply(link, line, rest, now_ms); return;
-    case LINK_SECOND:
-    case LINK_CLIENT_ID:
-    case LINK_SECOND_PSYNC: linkOnDualLine(link, line, rest, now_ms); return;
+    case LINK_SECOND: linkOnDualLine(link, line, rest, now_ms); return;
     case LINK_ANNOUNCED: linkOnAnnouncement(link, line, rest, now_ms); return;
     default: onStepReply(link, line, now_ms); return;
     }
@@ -508,7 +511,7 @@ void linkDropLines(str *from, size_t at) {
 }
 
 static bool readsLines(const replLink *link) {
-    if (link->second && link->state == LINK_ANNOUNCED) return false;
+    if (link->main) return link->main != LINK_CONNECTED;
     return link->state >= LINK_PING && link->state <= LINK_ANNOUNCED;
 }
 
@@ -632,13 +635,13 @@ void linkTransferEnded(replLink *link, linkResult result, slice received, int64_
     }
     link->env->history_changed(link->arg, LINK_HISTORY_REPLACED);
     link->held_from = 0; /* an offset of another stream */
-    bool dual = link->second != SECOND_NONE;
     link->second = SECOND_NONE;
-    if (dual) logDebug("Dual channel replication: Psync established after rdb load");
+    if (link->main) {
+        linkOnDualLoaded(link, now_ms);
+        return;
+    }
     link->primary_end = 0;
-    followStream(link, received, true, now_ms);
-    if (dual)
-        logNotice("Dual channel replication: Successfully streamed replication data into memory");
+    linkFollowStream(link, received, true, now_ms);
     linkAcknowledge(link, link->history->offset, now_ms);
 }
 

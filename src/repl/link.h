@@ -43,7 +43,6 @@ typedef enum linkSecond {
     SECOND_CONNECTING,
     SECOND_REPLIES,   /* waits for the replies to AUTH and REPLCONF */
     SECOND_END,       /* waits for $ENDOFF: where the stream will continue after the dataset */
-    SECOND_WAITS,     /* is not read until the first connection has the stream */
     SECOND_ANNOUNCED, /* waits for the end mark; then the transfer has it */
 } linkSecond;
 
@@ -113,8 +112,8 @@ typedef struct linkEnv {
     /* The primary saves the dataset; PSYNC on the first connection follows. May be NULL. */
     void (*save_started)(void *arg);
     /* The first connection has the stream from now on: it is collected until `stream` is called,
-     * which gets what was collected by itself. `received` are the first bytes. The second
-     * connection is read again. */
+     * which gets what was collected by itself. `received` are the first bytes. Not called if the
+     * dataset was loaded before. */
     void (*collect)(void *arg, slice received);
     void (*history_changed)(void *arg, linkHistoryChange change);
     /* The reply to PSYNC .. FAILOVER. */
@@ -138,12 +137,16 @@ typedef struct replLink {
     str received; /* an incomplete line */
     linkSecond second;
     int second_replies;  /* SECOND_REPLIES: still to come */
-    str second_received; /* an incomplete line; SECOND_WAITS: more */
-    int64_t since_ms;    /* when the state was entered */
-    int64_t heard_ms;    /* last byte from the primary */
-    int64_t retry_ms;    /* LINK_CONNECT: when to connect */
-    int64_t acked_ms;    /* last REPLCONF ACK */
-    bool holds_acks;     /* only what precedes held_from is acknowledged: linkHoldAcks() */
+    str second_received; /* an incomplete line */
+    /* Dual channel, from SECOND_ANNOUNCED on, the first connection: LINK_CLIENT_ID and
+     * LINK_SECOND_PSYNC while it is asked for the stream, LINK_CONNECTED when that is collected.
+     * Else LINK_NONE. */
+    linkState main;
+    int64_t since_ms; /* when the state was entered */
+    int64_t heard_ms; /* last byte from the primary */
+    int64_t retry_ms; /* LINK_CONNECT: when to connect */
+    int64_t acked_ms; /* last REPLCONF ACK */
+    bool holds_acks;  /* only what precedes held_from is acknowledged: linkHoldAcks() */
     int64_t held_from;
     int64_t primary_end; /* of its stream when it continued; 0: not told, or there is a dataset */
     /* The last byte from the primary before the link was lost; -1: it was never up. */
@@ -161,6 +164,11 @@ typedef struct replLink {
     char refused_birth[REPL_ID_LEN + 1]; /* empty: it was not told */
     int64_t postponed_ms;                /* linkPostpone() */
 } replLink;
+
+/* The state for ROLE: that of the connection that gets the stream. */
+static inline linkState linkShownState(const replLink *link) {
+    return link->main && link->main != LINK_CONNECTED ? link->main : link->state;
+}
 
 /* `history` is shared with the caller. */
 void linkInit(replLink *link, replHistory *history, const linkEnv *env, void *arg);
@@ -185,14 +193,13 @@ void linkSetContinuable(replLink *link, bool yes);
 /* What has happened to the connection. */
 void linkOpened(replLink *link, int64_t now_ms);
 void linkFailed(replLink *link, const char *why, int64_t now_ms);
-/* Up to LINK_ANNOUNCED. */
+/* Up to LINK_ANNOUNCED; in a dual-channel synchronisation until the stream is collected. */
 void linkReceived(replLink *link, slice bytes, int64_t now_ms);
 /* Bytes were received by the transfer or the stream. */
 void linkHeard(replLink *link, int64_t now_ms);
 /* The primary has closed it, or it has failed, in any state; `why` NULL: closed. */
 void linkLost(replLink *link, const char *why, int64_t now_ms);
-/* The same for the second connection: up to SECOND_ANNOUNCED. While SECOND_WAITS it should not be
- * read. */
+/* The same for the second connection: up to SECOND_ANNOUNCED. */
 void linkSecondOpened(replLink *link, int64_t now_ms);
 void linkSecondReceived(replLink *link, slice bytes, int64_t now_ms);
 void linkSecondLost(replLink *link, const char *why, int64_t now_ms);

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dual-channel synchronisation: the dataset comes over a second connection, while the first one has
- * the stream already, which is collected until the dataset is loaded.
+ * Dual-channel synchronisation: the dataset comes over a second connection, while the first one
+ * gets the stream, which is collected until the dataset is loaded. Neither waits for the other.
  *
- *   first         second       event                                   next
+ *   state         second       event                                   next
  *   PSYNC         -            first: +DUALCHANNELSYNC                 SECOND, CONNECTING
  *   SECOND        CONNECTING   open: sends AUTH, REPLCONF              REPLIES
  *   SECOND        REPLIES      the last reply: sends SYNC              END
- *   SECOND        END          $ENDOFF: first sends its client id      CLIENT_ID, WAITS
- *   CLIENT_ID     WAITS        +OK: first sends PSYNC                  SECOND_PSYNC, WAITS
- *   SECOND_PSYNC  WAITS        +CONTINUE: the stream is collected      ANNOUNCED, ANNOUNCED
+ *   SECOND        END          $ENDOFF                                 ANNOUNCED, ANNOUNCED
  *   ANNOUNCED     ANNOUNCED    second: $EOF:<mark>                     TRANSFER
+ *   TRANSFER      ANNOUNCED    loaded, main is CONNECTED               CONNECTED
+ *   TRANSFER      ANNOUNCED    loaded, main is not                     that of main
  *
- * The loss of either connection ends both. */
+ *   main          event                                                next
+ *   -             $ENDOFF: sends the client id of the second           CLIENT_ID
+ *   CLIENT_ID     +OK: sends PSYNC                                     SECOND_PSYNC
+ *   SECOND_PSYNC  +CONTINUE: the stream is collected, or applied       CONNECTED
+ *                 if the dataset is loaded
+ *
+ * The loss of either connection ends both, until the dataset is loaded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -134,8 +140,9 @@ static void onEnd(replLink *link, slice line, int64_t now_ms) {
         fail(link, LINK_FAILED, "unexpected $ENDOFF response", now_ms);
         return;
     }
-    link->second = SECOND_WAITS;
-    linkEnter(link, LINK_CLIENT_ID, now_ms);
+    link->second = SECOND_ANNOUNCED;
+    link->main = LINK_CLIENT_ID;
+    linkEnter(link, LINK_ANNOUNCED, now_ms);
     char id[NUMBER_TEXT_MAX];
     slice words[] = {SLICE("REPLCONF"), SLICE("set-rdb-client-id"),
                      sliceMake(id, numberPrintInt(id, client_id))};
@@ -157,14 +164,13 @@ void linkSecondReceived(replLink *link, slice bytes, int64_t now_ms) {
     strAppendSlice(&link->second_received, bytes);
     size_t at = 0;
     slice rest;
-    while (link->second && link->second != SECOND_WAITS && link->state < LINK_TRANSFER) {
+    while (link->second && link->state < LINK_TRANSFER) {
         slice line = linkNextLine(&link->second_received, &at, &rest);
         if (!line.ptr) break;
         onSecondLine(link, line, rest, now_ms);
     }
     linkDropLines(&link->second_received, at);
-    bool reads = link->second && link->second != SECOND_WAITS && link->state < LINK_TRANSFER;
-    if (reads && link->second_received.len > LINK_LINE_MAX)
+    if (link->second && link->state < LINK_TRANSFER && link->second_received.len > LINK_LINE_MAX)
         fail(link, LINK_FAILED, "a line is too long", now_ms);
 }
 
@@ -174,8 +180,8 @@ void linkSecondLost(replLink *link, const char *why, int64_t now_ms) {
 
 /* ------------------------------------------------------------------ the first connection */
 
-static void sendPsync(replLink *link, int64_t now_ms) {
-    hotCheck(link->state == LINK_CLIENT_ID);
+static void sendPsync(replLink *link) {
+    hotCheck(link->main == LINK_CLIENT_ID);
     char digits[NUMBER_TEXT_MAX];
     const linkTransfer *t = &link->dataset;
     if (link->env->save_started) link->env->save_started(link->arg);
@@ -185,16 +191,36 @@ static void sendPsync(replLink *link, int64_t now_ms) {
               "(request %s:%lld).",
               t->id, (long long)t->offset + 1);
     linkSendWords(link, COUNT_OF(words), words);
-    linkEnter(link, LINK_SECOND_PSYNC, now_ms);
+    link->main = LINK_SECOND_PSYNC;
+    if (link->state < LINK_ANNOUNCED) link->state = link->main;
+}
+
+static void follow(replLink *link, slice received, int64_t now_ms) {
+    hotCheck(link->main == LINK_CONNECTED);
+    link->main = LINK_NONE;
+    link->primary_end = 0;
+    logDebug("Dual channel replication: Psync established after rdb load");
+    linkFollowStream(link, received, true, now_ms);
+    logNotice("Dual channel replication: Successfully streamed replication data into memory");
+    linkAcknowledge(link, link->history->offset, now_ms);
+}
+
+/* The stream comes after the dataset was loaded. */
+static void continueLoaded(replLink *link, slice id, slice rest, int64_t now_ms) {
+    if (!sliceIs(id, link->history->id)) {
+        historyContinueAs(link->history, id);
+        link->env->history_changed(link->arg, LINK_HISTORY_RENAMED);
+    }
+    follow(link, rest, now_ms);
 }
 
 void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms) {
     if (line.len == 0) return; /* a sign of life */
-    if (link->state == LINK_CLIENT_ID && linkStartsWith(line, "+")) {
-        sendPsync(link, now_ms);
+    if (link->main == LINK_CLIENT_ID && linkStartsWith(line, "+")) {
+        sendPsync(link);
         return;
     }
-    if (link->state != LINK_SECOND_PSYNC || !linkStartsWith(line, "+CONTINUE")) {
+    if (link->main != LINK_SECOND_PSYNC || !linkStartsWith(line, "+CONTINUE")) {
         failWithLine(link, line, now_ms);
         return;
     }
@@ -204,12 +230,27 @@ void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms) {
     /* The primary may have been promoted since it began to save: what follows is in its new
      * history. */
     slice id = sliceMake(line.ptr + 10, line.len - sizeMin(line.len, 10));
-    if (line.len > 10 && historyIsId(id)) memcpy(link->dataset.id, id.ptr, REPL_ID_LEN);
-    linkEnter(link, LINK_ANNOUNCED, now_ms);
-    link->second = SECOND_ANNOUNCED;
+    if (line.len <= 10 || !historyIsId(id)) id = sliceMake(link->dataset.id, REPL_ID_LEN);
+    link->main = LINK_CONNECTED;
+    if (link->state < LINK_ANNOUNCED) {
+        continueLoaded(link, id, rest, now_ms);
+        return;
+    }
+    memmove(link->dataset.id, id.ptr, REPL_ID_LEN);
     str first = strNew(rest);
     strFree(&link->received);
     link->env->collect(link->arg, strSlice(&first));
     strFree(&first);
-    linkSecondReceived(link, SLICE(""), now_ms); /* what came while it waited */
+}
+
+void linkOnDualLoaded(replLink *link, int64_t now_ms) {
+    check(link->dataset.known);
+    if (link->main == LINK_CONNECTED) {
+        follow(link, SLICE(""), now_ms); /* and what was collected */
+        return;
+    }
+    /* If the first connection is lost now, the next one asks for the stream from here. */
+    link->sync_only = false;
+    link->can_continue = true;
+    linkEnter(link, link->main, now_ms);
 }

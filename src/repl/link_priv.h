@@ -23,8 +23,13 @@ void linkDropLines(str *from, size_t at);
 /* "$<size>" or "$EOF:<mark>" */
 void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms);
 
+/* The stream is applied from now on; `received` are its first bytes. */
+void linkFollowStream(replLink *link, slice received, bool from_start, int64_t now_ms);
+
 /* link_dual.c: +DUALCHANNELSYNC; lines of the first connection while the second one is used. */
 void linkBeginDual(replLink *link, int64_t now_ms);
 void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms);
+/* The dataset of the second connection was loaded. */
+void linkOnDualLoaded(replLink *link, int64_t now_ms);
 
 #endif

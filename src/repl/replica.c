@@ -202,10 +202,6 @@ static void envClose(void *arg) {
 static void secondReadable(conn *c) {
     enum { READ_BYTES = 16 * 1024 };
     char bytes[READ_BYTES], why[REASON_MAX];
-    if (replica.link.second == SECOND_WAITS) {
-        check(connOnRead(c, NULL) == OK); /* until envCollect() */
-        return;
-    }
     ssize_t n = connRead(c, bytes, sizeof(bytes));
     if (n < 0 && errno == EAGAIN) return;
     if (n > 0) {
@@ -277,13 +273,11 @@ static void collectReadable(conn *c) {
 
 static void envCollect(void *arg, slice received) {
     hotCheck(replica.connection);
-    hotCheck(replica.second);
     (void)arg;
     replica.collects = true;
     strAppendSlice(&replica.collected, received);
-    if (connOnRead(replica.connection, collectReadable) != OK ||
-        connOnRead(replica.second, secondReadable) != OK)
-        logWarning("The connections to the primary cannot be watched"); /* the timeout ends them */
+    if (connOnRead(replica.connection, collectReadable) != OK)
+        logWarning("The connection to the primary cannot be watched"); /* the timeout ends it */
 }
 
 /* ------------------------------------------------------------------ settings */
@@ -357,10 +351,12 @@ static void signalRole(void) {
 }
 
 static void transferEnded(void *arg, linkResult result, slice rest) {
-    if (replica.collects) {
+    if (!replica.link.main) {
+        replica.connection = arg;
+    } else if (replica.collects) {
         netOutgoingClose(arg);
     } else {
-        replica.connection = arg;
+        replica.second = arg; /* while it is open, the primary keeps the stream from its end on */
     }
     linkTransferEnded(&replica.link, result, rest, clockMonoMs());
     updateRules();
@@ -368,7 +364,7 @@ static void transferEnded(void *arg, linkResult result, slice rest) {
 
 static void envTransfer(void *arg, const linkTransfer *what, slice received) {
     (void)arg;
-    conn **from = replica.collects ? &replica.second : &replica.connection;
+    conn **from = replica.link.main ? &replica.second : &replica.connection;
     conn *c = *from;
     *from = NULL;
     check(connOnRead(c, NULL) == OK);
@@ -546,6 +542,8 @@ static void envStream(void *arg, slice received, bool from_start) {
     stopCollecting();
     netOutgoingStart(s, collects ? strSlice(&collected) : received);
     strFree(&collected);
+    if (replica.second) netOutgoingClose(replica.second);
+    replica.second = NULL;
 }
 
 /* Own replicas follow by synchronising again: partially if only the id is another one. */
@@ -828,6 +826,6 @@ void replicaReplyRole(ctx *c) {
     replyBulkText(c, "slave");
     replyBulk(c, strSlice(&replConf.primary_host));
     replyInteger(c, replConf.primary_port);
-    replyBulkText(c, linkStateName(replica.link.state));
+    replyBulkText(c, linkStateName(linkShownState(&replica.link)));
     replyInteger(c, known && replicaIsConnected() ? replThis()->history.offset : -1);
 }

@@ -129,7 +129,7 @@ void replLinkRead(replLinkInfo *out) {
     *out = (replLinkInfo){.host = strSlice(&replConf.primary_host),
                           .port = replConf.primary_port,
                           .phase = phaseOf(link),
-                          .state = linkStateName(link->state)};
+                          .state = linkStateName(linkShownState(link))};
     if (out->phase == REPL_LINK_UP) {
         out->silent_ms = since(link->heard_ms);
     } else if (out->phase != REPL_LINK_NONE) {

@@ -104,3 +104,68 @@ start_cluster {1 1 {tags {cluster} overrides {repl-diskless-sync yes repl-diskle
         assert_equal new [r -1 get 06S]
     }
 }
+
+start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync-delay 0 enable-debug-command yes cluster-node-timeout 2000 save {} appendonly yes}}} {
+    foreach signal {TERM KILL} {
+        test "with an append only file a replica and a primary continue after $signal" {
+            r set 06S $signal
+            r publish channel message
+            foreach node {3 0} {
+                r config resetstat
+                same_offset -0 -3
+                proves_position -$node
+                end_node $node $signal
+                if {$node == 3} {r set 06S later}
+                with_node $node continue_server
+                link_is up -3
+                same_data -0 -3
+                assert_equal 0 [lindex [syncs_of -0] 0]
+            }
+        }
+
+        test "with an append only file a primary that hangs soon after the restart of its replica ($signal) is replaced" {
+            cluster_wait_ok
+            proves_position -3
+            end_node 3 $signal
+            r set 06S latest
+            r config resetstat
+            with_node 3 continue_server
+            link_is up -3
+            assert_equal 0 [lindex [syncs_of -0] 0]
+            same_offset -0 -3
+            send_signal STOP [srv -0 pid]
+            wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master"}
+            send_signal CONT [srv -0 pid]
+            wait_for_condition 600 50 {[lindex [r -0 role] 0] eq "slave"}
+            link_is up -0
+            assert_equal latest [r -3 get 06S]
+            same_data -3 -0
+            # Until it knows that its primary works.
+            wait_for_condition 600 50 {![catch {r cluster failover}]}
+            wait_for_condition 600 50 {[lindex [r -0 role] 0] eq "master"}
+            link_is up -3
+            cluster_wait_ok
+        }
+    }
+}
+
+start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync yes repl-diskless-sync-delay 0 repl-diskless-load swapdb repl-backlog-size 16384
+        rdbcompression no enable-debug-command yes save {3600 1} cluster-node-timeout 2000}}} {
+    test {a replica whose primary dies during the full synchronisation says what an order to replace it would lose, and obeys it} {
+        r set 06S old
+        same_offset -0 -3
+        end_node 3
+        r set 06S new
+        for {set i 0} {$i < 500} {incr i} {r set "{06S}$i" [string repeat x 2000]}
+        r config set rdb-key-save-delay 20000
+        with_node 3 continue_server
+        wait_for_condition 200 20 {[string match *async_loading:1* [r -3 info persistence]]}
+        foreach process [exec pgrep -P [srv -0 pid]] {send_signal KILL $process}
+        end_node 0 KILL
+        log_has "promotes this replica, and the changes of the last * bytes are lost" -3
+        assert_equal slave [lindex [r -3 role] 0]
+        assert_equal OK [r -3 cluster failover takeover]
+        wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master"}
+        wait_for_condition 600 50 {![catch {r -3 get 06S} value] && $value eq "old"}
+    }
+}

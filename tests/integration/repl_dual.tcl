@@ -302,3 +302,24 @@ start_server [list overrides $settings] {
     }
 }
 }
+
+start_server {tags {repl dual tls:skip needs:linux} overrides {save {} repl-diskless-sync-delay 0 dual-channel-replication-enabled yes
+        snapshot-mode fork enable-debug-command yes}} {
+    start_server {tags {repl dual tls:skip} overrides {save {} dual-channel-replication-enabled yes loglevel debug}} {
+        test {dual channel: the dataset is loaded while the primary stands still, and the stream follows} {
+            r -1 set key value
+            assert_equal OK [r -1 debug pause-after-fork 1]
+            r replicaof [srv -1 host] [srv -1 port]
+            wait_for_condition 400 25 {[lindex [exec cat /proc/[srv -1 pid]/stat] 2] eq "T"}
+            wait_for_condition 400 25 {[string match "*Done loading RDB*" [server_log]]}
+            assert_equal value [r get key]
+            assert_equal {handshake -1} [lrange [r role] 3 4]
+            exec kill -CONT [srv -1 pid]
+            wait_for_condition 400 25 {[info_field master_link_status] eq "up"}
+            r -1 set key later
+            wait_for_condition 400 25 {[r get key] eq "later"}
+            assert_match "*Psync established after rdb load*" [server_log]
+            assert_match "*sync_full:1*sync_partial_ok:1*" [r -1 info stats]
+        }
+    }
+}

@@ -30,33 +30,10 @@ proc on_level {level code} {
     try {uplevel 1 $code} finally {set ::servers $all}
 }
 
-proc last_file {level} {lindex [lsort -dictionary [glob [srv $level dir]/appendonlydir/*.incr.aof]] end}
-
-proc file_bytes {path} {
-    set channel [open $path rb]
-    set bytes [read $channel]
-    close $channel
-    return $bytes
-}
-
 proc write_file {path bytes} {
     set channel [open $path wb]
     puts -nonewline $channel $bytes
     close $channel
-}
-
-# True if the end of the file of this level proves the present position of its stream: the last line and what follows it.
-proc is_proved {level} {
-    if {![regexp {#REPL:([^:]+):(\d+):-?\d+\r\n([^#]*)$} [file_bytes [last_file $level]] -> id offset rest]} {return 0}
-    set stream [stream_of $level]
-    return [expr {$id eq [dict get $stream id] && $offset + [string length $rest] == [dict get $stream offset] &&
-        ![string match *SELECT* $rest]}]
-}
-
-proc proves_position {level} {
-    wait_for_condition 200 25 {[is_proved $level]} else {
-        fail "[stream_of $level] is not proved by: [string range [file_bytes [last_file $level]] end-300 end]"
-    }
 }
 
 proc syncs {level} {

@@ -41,11 +41,16 @@ static void envSend(void *arg, slice bytes) {
     if (s->wire) wireSend(s->wire, WIRE_CONNECTOR, bytes);
 }
 
+static void closeSecond(simServer *s) {
+    if (s->second) wireClose(s->second, WIRE_CONNECTOR);
+    s->second = NULL;
+}
+
 static void envClose(void *arg) {
     simServer *s = arg;
     if (s->wire) wireClose(s->wire, WIRE_CONNECTOR);
-    if (s->second) wireClose(s->second, WIRE_CONNECTOR);
-    s->wire = s->second = NULL;
+    closeSecond(s);
+    s->wire = NULL;
     s->transfers = s->streams = s->collects = s->in_multi = false;
     s->loaded_ms = 0;
     strFree(&s->received);
@@ -104,7 +109,8 @@ static void envStream(void *arg, slice received, bool from_start) {
     primaryOpenBacklog(&s->primary);
     strFree(&s->received);
     strAppendSlice(&s->received, s->collects ? strSlice(&s->collected) : received);
-    if (s->collects) counts.dual_syncs++;
+    if (s->collects || s->second) counts.dual_syncs++;
+    closeSecond(s);
     s->collects = false;
     strFree(&s->collected);
     if (from_start) {
@@ -197,8 +203,7 @@ static void transferStep(simServer *s) {
     }
     if (good && s->coming.db >= 0 && stream_db >= 0 && s->coming.db != stream_db)
         simFail("%s: the stream is in database %d, not %d", s->name, stream_db, s->coming.db);
-    if (s->second) wireClose(s->second, WIRE_CONNECTOR);
-    s->second = NULL;
+    if (s->collects) closeSecond(s); /* else the primary keeps the stream for it */
     linkTransferEnded(&s->link, good ? LINK_LOADED : LINK_FAILED, strSlice(&rest), sim_now_ms);
     strFree(&rest);
     if (good) simServerMoved(s);
@@ -256,7 +261,7 @@ static void streamStep(simServer *s) {
 /* The second connection of a dual-channel synchronisation. */
 static void secondStep(simServer *s) {
     wire *w = s->second;
-    if (!w || s->link.second == SECOND_WAITS) return;
+    if (!w || !s->link.second) return;
     str got = wireReceive(w, WIRE_CONNECTOR);
     if (s->transfers) {
         if (got.len) linkHeard(&s->link, sim_now_ms);
@@ -278,7 +283,8 @@ static void firstStep(simServer *s) {
     wire *w = s->wire;
     if (s->collects && s->collected.len >= s->collected_max) return;
     str got = wireReceive(w, WIRE_CONNECTOR);
-    if (got.len && (s->collects || s->transfers || s->streams)) {
+    bool asks = s->link.main && s->link.main != LINK_CONNECTED;
+    if (got.len && !asks && (s->collects || s->transfers || s->streams)) {
         linkHeard(&s->link, sim_now_ms);
         strAppendSlice(s->collects ? &s->collected : &s->received, strSlice(&got));
     } else if (got.len) {

@@ -497,6 +497,52 @@ static void a_dual_channel_synchronisation_takes_the_id_of_a_primary_promoted_me
     assert_int_equal(history.offset, 55);
 }
 
+/* The primary stands still after it has started the child that sends the dataset. */
+static void a_dual_channel_dataset_is_loaded_before_the_stream_comes(void **state) {
+    (void)state;
+    for (int stage = 0; stage < 2; stage++) {
+        historyAdopt(&history, SLICE(ID1), 100);
+        toPsync();
+        receive("+DUALCHANNELSYNC\r\n");
+        linkSecondOpened(&l, now_ms);
+        linkSecondReceived(&l, SLICE("+OK\r\n$ENDOFF:55 " ID2 " 3 10\r\n"), now_ms);
+        if (stage == 1) receive("+OK\r\n");
+        strClear(&done);
+        linkSecondReceived(&l, SLICE("$EOF:" ID1 "\r\nRED"), now_ms);
+        expect("transfer(-1,RED)");
+        linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
+        expect("replaced");
+        assert_int_equal(l.state, stage == 1 ? LINK_SECOND_PSYNC : LINK_CLIENT_ID);
+        if (stage == 0) {
+            receive("+OK\r\n");
+            expect("PSYNC_" ID2 "_56");
+        }
+        linkReceived(&l, SLICE("+CONTINUE 3333333333333333333333333333333333333333\r\nlive"),
+                     now_ms);
+        expect("renamed stream(live,1) REPLCONF_ACK_55");
+        assert_int_equal(l.state, LINK_CONNECTED);
+        assert_string_equal(history.id, "3333333333333333333333333333333333333333");
+        assert_string_equal(history.id2, ID2);
+        linkStop(&l);
+    }
+}
+
+static void a_first_connection_that_is_lost_after_the_load_is_opened_again_for_the_rest(
+    void **state) {
+    (void)state;
+    toPsync();
+    receive("+DUALCHANNELSYNC\r\n");
+    linkSecondOpened(&l, now_ms);
+    linkSecondReceived(&l, SLICE("+OK\r\n$ENDOFF:55 " ID2 " 3 10\r\n$EOF:" ID1 "\r\n"), now_ms);
+    linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
+    linkLost(&l, NULL, now_ms);
+    assert_int_equal(l.state, LINK_CONNECT);
+    assert_true(l.can_continue);
+    assert_int_equal(l.main, LINK_NONE);
+    assert_int_equal(history.offset, 55);
+    assert_string_equal(history.id, ID2);
+}
+
 static void the_loss_of_the_second_connection_ends_both(void **state) {
     (void)state;
     toPsync();
@@ -565,6 +611,11 @@ int test_link(void) {
             teardown),
         cmocka_unit_test_setup_teardown(
             a_line_without_end_on_the_second_connection_is_not_collected, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dual_channel_dataset_is_loaded_before_the_stream_comes,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_first_connection_that_is_lost_after_the_load_is_opened_again_for_the_rest, setup,
+            teardown),
         cmocka_unit_test_setup_teardown(the_loss_of_the_second_connection_ends_both, setup,
                                         teardown),
     };
