@@ -251,6 +251,7 @@ static void syncDone(void *arg, int error) {
     } else if (!aof.sync_error && job->current && job->number > aof.synced) {
         aof.synced = job->number;
         blockNotify(BLOCK_OFFSET);
+        aofWaitFlushed();
     }
     memFree(job);
 }
@@ -285,6 +286,7 @@ static void trySync(void) {
     int64_t period_ms = aof.writing ? 2 * SYNC_PERIOD_MS : SYNC_PERIOD_MS;
     if (persistConf.appendfsync == FSYNC_EVERYSEC && now_ms - aof.synced_ms < period_ms) return;
     aof.synced_ms = now_ms;
+    if (aof.written == aof.appended) aofWaitFlushBegins();
     syncInBackground(aof.file.fd, false);
 }
 

@@ -47,6 +47,14 @@ void aofWaitHoldOutput(bool on, uint64_t safe) {
     }
 }
 
+void aofWaitFlushBegins(void) {
+    if (wait.hold) wait.hold->flush_begins();
+}
+
+void aofWaitFlushed(void) {
+    if (wait.hold) wait.hold->flushed();
+}
+
 int64_t aofWaitWritersMs(int64_t now_ms) { return wait.writers ? now_ms - wait.writers_ms : 0; }
 
 bool aofWaitIsStrict(void) { return wait.hold && wait.hold->is_strict(); }

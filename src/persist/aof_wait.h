@@ -14,6 +14,9 @@
 void aofWaitHoldOutput(bool on, uint64_t safe);
 /* True if nothing may leave before it is written, however long that takes (replication-quorum). */
 bool aofWaitIsStrict(void);
+/* A flush begins that covers all changes so far; more is known to be on disk. */
+void aofWaitFlushBegins(void);
+void aofWaitFlushed(void);
 /* Requests that write wait while `on`, because `bytes` of changes that are `ms` old at most are not
  * written. True if that is new. */
 bool aofWaitHoldWriters(bool on, size_t bytes, int64_t ms);

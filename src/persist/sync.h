@@ -77,6 +77,10 @@ typedef struct syncHold {
     void (*confirm)(uint64_t number);
     void (*end)(void);
     bool (*is_strict)(void); /* a disk that does not keep up is waited for, too */
+    /* A flush begins that covers all changes so far; more is known to be on disk. Also without
+     * begin(). */
+    void (*flush_begins)(void);
+    void (*flushed)(void);
 } syncHold;
 /* Registers them. Without, no output is held. */
 void syncSetHold(const syncHold *functions);

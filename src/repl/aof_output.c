@@ -7,8 +7,10 @@
 #include "base/base.h"
 #include "engine/propagate.h"
 #include "persist/sync.h"
+#include "repl/durable_offset.h"
 #include "repl/held_output.h"
 #include "repl/quorum_server.h"
+#include "repl/replica.h"
 
 static struct {
     int64_t written, confirmed; /* of the last change; of the last one that is safe */
@@ -61,7 +63,9 @@ static void end(void) {
 static bool isStrict(void) { return quorumIsBusy(); }
 
 void aofOutputInit(void) {
-    static const syncHold hold = {begin, confirm, end, isStrict};
+    static const syncHold hold = {
+        begin, confirm, end, isStrict, durableOffsetMark, replicaNoteFlushed,
+    };
     heldOutputInit(&output, &held_slot);
     syncSetHold(&hold);
 }

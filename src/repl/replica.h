@@ -42,6 +42,8 @@ void replicaAcknowledge(const ctx *c);
 /* In STAGE_REPLICATE: acknowledges all that was applied, the request to do so included, if that was
  * asked for in this turn. */
 void replicaAcknowledgeOwed(void);
+/* More is known to be on disk: acknowledges again, if that was asked for before. */
+void replicaNoteFlushed(void);
 /* REPLCONF GETACK TURN and TICK: from now on this replica acknowledges at the end of each turn in
  * which its offset changed, or only each second. No effect unless it is the primary's. */
 void replicaAcknowledgeTurns(const ctx *c, bool on);
