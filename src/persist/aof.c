@@ -85,6 +85,7 @@ static struct {
     bool syncing;      /* a background fsync of `file` has not ended */
     int closing;       /* files before `file` whose last background fsync has not ended */
     int64_t synced_ms; /* start of the last fsync */
+    int64_t sync_took_ms;
     bool sync_is_slow; /* it was reported */
     uint64_t delayed;  /* background fsyncs that were slow */
     int write_error;   /* errno of the last write; 0: it succeeded */
@@ -232,13 +233,14 @@ static void syncDone(void *arg, int error) {
     syncJob *job = arg;
     if (job->current) {
         aof.syncing = false;
-        if (clockMonoMs() - aof.synced_ms < STALL_MS) setStalled(false);
+        aof.sync_took_ms = clockMonoMs() - aof.synced_ms;
+        if (aof.sync_took_ms < STALL_MS) setStalled(false);
     } else {
         aof.closing--;
     }
     check(aof.closing >= 0);
     if (job->current && persistConf.appendfsync == FSYNC_ALWAYS) {
-        latencyNote("aof-fsync-always", clockMonoMs() - aof.synced_ms);
+        latencyNote("aof-fsync-always", aof.sync_took_ms);
         if (error) exitAfterSync(error);
     }
     if (error) {
@@ -276,6 +278,19 @@ static bool maySync(void) {
     return !persistConf.no_appendfsync_on_rewrite || childAlive() == CHILD_NONE;
 }
 
+/* On a slow disk those whose replies have just left can join the next flush: else everybody waits
+ * for one flush and a half. True if it is too early to begin. */
+static bool waitsForOthers(int64_t now_ms) {
+    enum { SHARE = 20, WAIT_MAX_MS = 5 };
+    int64_t wait_ms = aof.sync_took_ms / SHARE;
+    if (likely(!wait_ms)) return false;
+    if (wait_ms > WAIT_MAX_MS) wait_ms = WAIT_MAX_MS;
+    int64_t rest_ms = aof.synced_ms + aof.sync_took_ms + wait_ms - now_ms;
+    if (rest_ms <= 0) return false;
+    loopLimitSleep(engineLoop(), rest_ms);
+    return true;
+}
+
 /* Flushes what is written, if it is time. A flush that begins may block what is being written, so
  * it waits for that, for another period at most. */
 static void trySync(void) {
@@ -285,6 +300,7 @@ static void trySync(void) {
     int64_t now_ms = clockMonoMs();
     int64_t period_ms = aof.writing ? 2 * SYNC_PERIOD_MS : SYNC_PERIOD_MS;
     if (persistConf.appendfsync == FSYNC_EVERYSEC && now_ms - aof.synced_ms < period_ms) return;
+    if (persistConf.appendfsync == FSYNC_ALWAYS && waitsForOthers(now_ms)) return;
     aof.synced_ms = now_ms;
     if (aof.written == aof.appended) aofWaitFlushBegins();
     syncInBackground(aof.file.fd, false);
@@ -509,7 +525,9 @@ static void checkBehind(void) {
     if (aof.writing) {
         bytes += aof.writing->bytes.len;
         since_ms = aof.writing->since_ms;
-        if (now_ms - aof.writing->began_ms >= STALL_MS && !waitsForSync()) setStalled(true);
+        int64_t rest_ms = aof.writing->began_ms + STALL_MS - now_ms;
+        if (rest_ms <= 0 && !waitsForSync()) setStalled(true);
+        if (rest_ms > 0) loopLimitSleep(engineLoop(), rest_ms);
     }
     int64_t age_ms = since_ms ? now_ms - since_ms : 0;
     bool waits = age_ms >= BEHIND_MS && !waitsForSync() && !aof.write_error;

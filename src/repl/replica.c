@@ -58,7 +58,7 @@ static struct {
     int64_t quiet_offset;   /* acknowledged last when the stream was silent */
     engineTimer quiet;      /* set while something may have to be acknowledged */
     uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
-    int64_t owed_offset;    /* that was acknowledged when it was not on disk yet; 0: none */
+    int64_t unflushed_offset; /* that was acknowledged, but not on disk; 0: none */
     int turns_put_off;      /* that were not acknowledged as more was to come */
     bool had_keys;          /* when the last transfer began */
     bool has_caught_up;     /* with the primary that it follows: replHasCaughtUp() */
@@ -425,17 +425,18 @@ void replicaAcknowledge(const ctx *c) {
 
 void replicaAcknowledgeOwed(void) {
     if (likely(!replica.owes_ack) || engineHot.current) return;
-    int64_t offset = replThis()->history.offset;
     replica.owes_ack = false;
-    replica.owed_offset = persistAofIsOn() && durableOffset() < offset ? offset : 0;
-    if (replica.stream && !replica.acks_turns) acknowledgeNow();
+    if (!replica.stream || replica.acks_turns) return;
+    int64_t offset = replThis()->history.offset;
+    replica.unflushed_offset = persistAofIsOn() && durableOffset() < offset ? offset : 0;
+    acknowledgeNow();
 }
 
 /* Who has asked may wait for the disk (WAITAOF). */
 void replicaNoteFlushed(void) {
-    if (!replica.stream || !replica.owed_offset) return;
-    if (durableOffset() < replica.owed_offset) return;
-    replica.owed_offset = 0;
+    if (!replica.stream || !replica.unflushed_offset) return;
+    if (durableOffset() < replica.unflushed_offset) return;
+    replica.unflushed_offset = 0;
     acknowledgeNow();
 }
 
