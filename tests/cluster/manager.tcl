@@ -275,6 +275,13 @@ start_server {tags {cluster tools tls:skip}} {
         assert_equal {3 true} [list [lindex $seen end-3] [lindex $seen end]]
     }
 
+    test {cluster manager: rebalance accepts a weight of a replica, without an effect} {
+        fake_cluster 3 1
+        cluster_run 0 "*No rebalancing needed! All nodes are within the 2.00% threshold.\n" rebalance [fake_address 0] \
+            --cluster-weight [fake_id 0]=1 [fake_id 3]=5
+        assert_equal {} [changes]
+    }
+
     test {cluster manager: rebalance} {
         fake_cluster 3 0
         cluster_run 0 "*No rebalancing needed! All nodes are within the 2.00% threshold.\n" rebalance [fake_address 0]
