@@ -201,3 +201,14 @@ start_cluster {2 1 {tags {cluster} overrides {cluster-allow-replica-migration no
         assert_equal master [lindex [r role] 0]
     }
 }
+
+start_cluster {2 0 {tags {cluster tls:skip} overrides {cluster-require-full-coverage no}}} {
+    test {CONFIG SET of a cluster directive counts for the next command, also in the same turn} {
+        keep_slot_0
+        set s [raw_connect]
+        raw_send $s "CONFIG SET cluster-allow-replica-migration no\r\nCLUSTER SETSLOT 0 NODE [cluster_id 1]\r\n"
+        assert_equal {+OK +OK} [list [raw_line $s] [raw_line $s]]
+        assert_match {*My last slot was migrated to node *. I am now an empty primary.*} [server_log]
+        assert_equal master [lindex [r role] 0]
+    }
+}
