@@ -106,7 +106,10 @@ static void reportProgressNow(uint64_t done, uint64_t total) {
     report(MESSAGE_PROGRESS, sliceMake((const char *)&now, sizeof(now)));
 }
 
-void childCountSent(size_t bytes) { child.progress.sent += bytes; }
+void childCountSent(size_t bytes) {
+    hotCheck(threadIsMain());
+    child.progress.sent += bytes;
+}
 
 void childReportProgress(uint64_t done, uint64_t total) {
     hotCheck(threadIsMain());

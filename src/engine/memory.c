@@ -176,6 +176,7 @@ static void measureUnfinished(void) {
     size_t unfinished = limit.measures->unfinished(), most = limit.bytes / SHARE;
     limit.spared = limit.bytes && unfinished > most ? unfinished - most : 0;
     int64_t now_us = clockMonoUs();
+    hotCheck(now_us >= began_us);
     limit.next_spared_us = now_us + (now_us - began_us) * PAUSES;
 }
 

@@ -143,6 +143,7 @@ size_t netClientsMemory(void) {
 }
 
 size_t netUnfinishedMemory(void) {
+    hotCheck(threadIsMain());
     const uint64_t others = SESSION_REPLICA | SESSION_REPLAY | SESSION_INTERNAL;
     size_t sum = 0;
     const list *all = clientAll();

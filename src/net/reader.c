@@ -54,6 +54,7 @@ static inputBatch *batchOpen(netThread *t) {
 void readerOpen(void) { (void)batchOpen(netMainThread()); }
 
 size_t netArgumentsMemory(void) {
+    hotCheck(threadIsMain());
     size_t sum = 0;
     for (const inputBatch *b = netMainThread()->batch; b; b = b->outer)
         sum += requestBatchMemory(&b->requests);

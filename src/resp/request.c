@@ -57,6 +57,7 @@ void requestBatchClear(requestBatch *b) {
 }
 
 size_t requestBatchMemory(const requestBatch *b) {
+    hotCheck(b->owning <= b->count);
     size_t sum = 0;
     if (likely(b->owning == 0)) return 0;
     for (const request *r = b->items; r < b->items + b->count; r++) {
