@@ -32,6 +32,7 @@ static struct {
 /* At the end of each turn, while it is active. */
 static void endTurn(void) {
     int64_t now_ms = clockMonoMs(), offset = replThis()->history.offset;
+    hotCheck(throttle.lag.is_active);
     double rate = throttle.lag.rate, most = rate * BURST_MS / 1000;
     hotCheck(throttle.lag.is_active);
     hotCheck(rate > 0);
