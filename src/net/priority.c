@@ -87,6 +87,8 @@ status priorityApply(reason *why) {
     return OK;
 }
 
+bool priorityIsOn(void) { return subnet_count > 0; }
+
 bool priorityHas(int fd) {
     struct sockaddr_storage peer;
     socklen_t len = sizeof(peer);
