@@ -89,6 +89,7 @@ int acceptRateAllows(acceptRate *r, int64_t per_second, int most, int64_t now_ms
     r->at_ms = now_ms;
     hotCheck(r->credit >= 0);
     int64_t allowed = r->credit / UNIT;
+    hotCheck(allowed >= 0);
     return allowed < most ? (int)allowed : most;
 }
 

@@ -55,6 +55,8 @@ static bool parse(slice text, subnet *out) {
     if (slash && (!numberParseInt(sliceMake(slash + 1, text.len - len - 1), &bits) || bits < 0 ||
                   bits > most))
         return false;
+    hotCheck(bits >= 0);
+    hotCheck(bits <= most);
     out->bits = (int)bits + (is_ip4 ? IP4_PREFIX : 0);
     return true;
 }
@@ -85,6 +87,8 @@ status priorityApply(reason *why) {
     return OK;
 }
 
+bool priorityIsOn(void) { return subnet_count > 0; }
+
 bool priorityHas(int fd) {
     struct sockaddr_storage peer;
     socklen_t len = sizeof(peer);
@@ -104,6 +108,7 @@ bool priorityHas(int fd) {
 }
 
 int64_t priorityNormalMax(void) {
+    hotCheck(netConf.maxclients_reserved >= 0);
     if (likely(!subnet_count)) return netConf.maxclients;
     int64_t most = netConf.maxclients - netConf.maxclients_reserved;
     return most > 0 ? most : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rate of writers (lag_throttle.h). Invariant: while throttling is active the rate is at least
- * the floor, which is above 0. */
+ * Throttling by the lag of replicas (lag_throttle.h). Invariant: while it is active the rate is not
+ * below the floor, which is positive. */
 #include "repl/lag_throttle.h"
 
 #include "base/base.h"
@@ -29,6 +29,7 @@ static void begin(lagThrottle *t, double now) {
     t->rate = t->produced > now ? t->produced : now;
     if (t->rate < FLOOR_PART) t->rate = FLOOR_PART;
     t->floor = t->rate / FLOOR_PART;
+    hotCheck(t->floor >= 1);
     t->quiet = 0;
 }
 
@@ -75,6 +76,7 @@ void lagThrottleUpdate(lagThrottle *t, size_t held, size_t limit, size_t produce
         return;
     }
     adjust(t, grows, (double)held > target);
+    hotCheck(t->rate >= t->floor);
     t->quiet = was_limited || grows || starts ? 0 : t->quiet + 1;
     if (t->quiet >= QUIET_PERIODS) lagThrottleStop(t);
 }

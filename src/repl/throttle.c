@@ -25,13 +25,14 @@ static struct {
     int64_t turn_ms;
     double credit; /* bytes that writers may add now */
     bool was_limited;
-    int held; /* requests that waited at the end of the last turn */
+    int held; /* requests that have waited in this pause */
     uint64_t commands;
 } throttle;
 
 /* At the end of each turn, while it is active. */
 static void endTurn(void) {
     int64_t now_ms = clockMonoMs(), offset = replThis()->history.offset;
+    hotCheck(throttle.lag.is_active);
     double rate = throttle.lag.rate, most = rate * BURST_MS / 1000;
     hotCheck(throttle.lag.is_active);
     hotCheck(rate > 0);
@@ -51,6 +52,7 @@ static void endTurn(void) {
     if (pauseIsFor(PAUSE_FOR_LAG)) return;
     int64_t wait_ms = (int64_t)(-throttle.credit / rate * 1000) + 1;
     if (wait_ms > PAUSE_MAX_MS) wait_ms = PAUSE_MAX_MS;
+    throttle.held = 0;
     pauseBegin(PAUSE_FOR_LAG, PAUSE_WRITES, clockWallMs() + wait_ms);
 }
 

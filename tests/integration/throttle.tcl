@@ -33,8 +33,8 @@ start_server {overrides {save {}}} {
         }
         assert_equal 1 [throttled repl_throttle_activation_events]
         assert {[throttled repl_throttle_rate] > 0}
-        for {set i 0} {$i < 50 && [throttled repl_throttle_total_commands] == 0} {incr i} {
-            assert_equal OK [$writer set key:$i $value]
+        for {set i 0} {$i < 1500 && [throttled repl_throttle_total_commands] == 0} {incr i} {
+            assert_equal OK [$writer set key:[expr {$i % 10}] $value]
         }
         assert {[throttled repl_throttle_total_commands] > 0}
         log_has "Writers are slowed down, so that the replica that lags most does not reach its output limit" -1
