@@ -2,7 +2,8 @@
  *
  * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has run: a
  * waiting one when it is served. Of a transaction the duration and reply of EXEC count as a whole,
- * and the requests one by one; what scripts run inside is part of the script. */
+ * and the requests one by one; what scripts run inside is part of the script. A script that has no
+ * keys, but a header that binds it to one slot, counts for the slot that it has used. */
 #include "cluster/slot_stats.h"
 
 #include <string.h>
@@ -27,7 +28,8 @@ static struct {
     const ctx *running;
     size_t pending;
     int queue_slot;
-    bool muted; /* it may use several slots: what it propagates is not counted either */
+    int script_slot; /* that the commands of a script of one slot have used */
+    bool muted;      /* it may use several slots: what it propagates is not counted either */
 } stats;
 
 slotUsage slotStatsOf(int slot) {
@@ -85,7 +87,7 @@ static void before(ctx *c) {
     if (c->outer || !stats.of) return;
     stats.running = c;
     stats.pending = outbufPending(c->out);
-    stats.queue_slot = COMMAND_NO_SLOT;
+    stats.queue_slot = stats.script_slot = COMMAND_NO_SLOT;
     stats.muted = mayUseSeveralSlots(c);
     if (c->origin != ORIGIN_CLIENT || !c->who->multi || !endsTransaction(c)) return;
     (void)transactionEach(c->who, countQueued, NULL);
@@ -104,6 +106,8 @@ static void after(ctx *c, int64_t duration_ns) {
     static const slice multi[] = {SLICE("MULTI")};
     bool runs_queue = c->cmd->flags & CMD_RUNS_QUEUE;
     if (!stats.of || c->flags & CTX_NOT_RUN) return; /* it waits */
+    if (c->outer && c->outer == stats.running && c->outer->flags & CTX_ONE_SLOT && slotOf(c) >= 0)
+        stats.script_slot = slotOf(c);
     if (c->outer && !(c->flags & CTX_WOKEN)) {
         /* As in Valkey the replies within a transaction count once more, from its beginning on. */
         int slot =
@@ -112,6 +116,7 @@ static void after(ctx *c, int64_t duration_ns) {
         return;
     }
     int slot = runs_queue ? (c == stats.running ? stats.queue_slot : COMMAND_NO_SLOT) : slotOf(c);
+    if (slot < 0 && c == stats.running && c->flags & CTX_ONE_SLOT) slot = stats.script_slot;
     if (slot >= 0) {
         slotUsage *u = &stats.of[slot];
         if (c->origin == ORIGIN_CLIENT) u->bytes_out += replyBytes(c);

@@ -43,6 +43,7 @@ enum ctxFlag {
     CTX_WAKES = 1u << 14,       /* made a key ready for which a session is blocked */
     CTX_HOLDS_REPLY = 1u << 19, /* its reply waits: blockParams.holds_reply */
     CTX_BY_ENGINE = 1u << 20,   /* of a script of a module's engine: no errors of Lua's */
+    CTX_ONE_SLOT = 1u << 21,    /* runs a script whose commands may use the keys of one slot */
 };
 
 struct ctx {

@@ -110,7 +110,10 @@ bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
     run->proto = 2;
     run->targets = c->targets;
     run->slot = COMMAND_NO_SLOT;
-    if (mustStayInSlot(run)) run->slot = slotBefore(run, c);
+    if (mustStayInSlot(run)) {
+        run->slot = slotBefore(run, c);
+        c->flags |= CTX_ONE_SLOT;
+    }
     run->started_us = clockMonoUs();
     now.run = run;
     if (run->is_read_only || mustStayInSlot(run)) gateArm(&scriptRulesGate, true);

@@ -75,6 +75,20 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-slot-stats-e
         assert_equal {45 4} [bytes_of {eval_ro {return 1} 1 b}]
     }
 
+    test {a script that is bound to one slot by its header counts for the slot that it uses} {
+        set busy "for i = 1, 1e5 do end server.call('set', 'b', 1)"
+        foreach {script counts} [list "#!lua\n$busy" 1 "#!lua flags=allow-cross-slot-keys\n$busy" 0 $busy 0 "#!lua\nreturn 1" 0] {
+            reset
+            r eval $script 0
+            assert_equal $counts [lindex [usage] 1] $script
+        }
+        r function load "#!lua name=one\nserver.register_function('one', function() $busy end)"
+        reset
+        r fcall one 0
+        assert_equal 1 [lindex [usage] 1]
+        r function flush
+    }
+
     test {inline requests, and those that wait} {
         reset
         set raw [raw_connect]
