@@ -282,6 +282,8 @@ static bool maySync(void) {
  * for one flush and a half. True if it is too early to begin. */
 static bool waitsForOthers(int64_t now_ms) {
     enum { SHARE = 20, WAIT_MAX_MS = 5 };
+    hotCheck(aof.sync_took_ms >= 0);
+    hotCheck(now_ms > 0);
     int64_t wait_ms = aof.sync_took_ms / SHARE;
     if (likely(!wait_ms)) return false;
     if (wait_ms > WAIT_MAX_MS) wait_ms = WAIT_MAX_MS;
