@@ -282,6 +282,8 @@ static bool maySync(void) {
  * for one flush and a half. True if it is too early to begin. */
 static bool waitsForOthers(int64_t now_ms) {
     enum { SHARE = 20, WAIT_MAX_MS = 5 };
+    hotCheck(aof.sync_took_ms >= 0);
+    hotCheck(now_ms > 0);
     int64_t wait_ms = aof.sync_took_ms / SHARE;
     if (likely(!wait_ms)) return false;
     if (wait_ms > WAIT_MAX_MS) wait_ms = WAIT_MAX_MS;
@@ -292,14 +294,15 @@ static bool waitsForOthers(int64_t now_ms) {
 }
 
 /* Flushes what is written, if it is time. A flush that begins may block what is being written, so
- * it waits for that, for another period at most. */
+ * it waits for that, until a period after the last one has ended at most. */
 static void trySync(void) {
     hotCheck(aof.synced <= aof.written);
     if (aof.synced == aof.written || aof.syncing || !maySync()) return;
     if (persistConf.appendfsync == FSYNC_NO) return;
     int64_t now_ms = clockMonoMs();
-    int64_t period_ms = aof.writing ? 2 * SYNC_PERIOD_MS : SYNC_PERIOD_MS;
-    if (persistConf.appendfsync == FSYNC_EVERYSEC && now_ms - aof.synced_ms < period_ms) return;
+    int64_t due_ms = aof.synced_ms + SYNC_PERIOD_MS;
+    if (aof.writing) due_ms += aof.sync_took_ms;
+    if (persistConf.appendfsync == FSYNC_EVERYSEC && now_ms < due_ms) return;
     if (persistConf.appendfsync == FSYNC_ALWAYS && waitsForOthers(now_ms)) return;
     aof.synced_ms = now_ms;
     if (aof.written == aof.appended) aofWaitFlushBegins();

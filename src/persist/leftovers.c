@@ -40,6 +40,7 @@ static bool processExists(long long process) {
 }
 
 static void removeFile(const char *name, void *arg) {
+    hotCheck(name[0]);
     (void)arg;
     long long process = processOf(name);
     if (process <= 0 || process > INT32_MAX) return;

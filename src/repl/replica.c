@@ -434,6 +434,8 @@ void replicaAcknowledgeOwed(void) {
 
 /* Who has asked may wait for the disk (WAITAOF). */
 void replicaNoteFlushed(void) {
+    hotCheck(threadIsMain());
+    hotCheck(replica.unflushed_offset >= 0);
     if (!replica.stream || !replica.unflushed_offset) return;
     if (durableOffset() < replica.unflushed_offset) return;
     replica.unflushed_offset = 0;
