@@ -128,6 +128,7 @@ static void itemsExpired(db *d, slice key, valueType type) {
 }
 
 static void itemsEnded(db *d, slice key, bool key_removed) {
+    hotCheck(threadIsMain());
     if (key_removed) {
         slice words[2] = {keyspaceDeleteCommandName(), key};
         propagateCopy(propagateToKey(dbId(d), key), 2, words);
@@ -198,6 +199,7 @@ static struct {
 
 /* Each key is a unit, with what modules do about it. */
 static void propagateDropped(db *d, slice key) {
+    hotCheck(threadIsMain());
     slice words[2] = {SLICE("UNLINK"), key};
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
     tellRemoved(d, key, &eventDropped);

@@ -150,6 +150,7 @@ void takenVmsFree(takenVms *t) {
 }
 
 void scriptEnginesReset(scriptUse use, bool later) {
+    hotCheck(threadIsMain());
     for (const engineEntry *at = engines; at; at = at->next) {
         if (at->engine->reset) at->engine->reset(at->engine, use, later);
     }

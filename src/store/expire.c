@@ -38,6 +38,7 @@ typedef struct walk {
 } walk;
 
 static void noteName(keyNames *all, const robj *o) {
+    hotCheck(all->count <= all->cap);
     slice key = objectKey(o);
     if (all->count == all->cap) {
         all->cap = all->cap ? 2 * all->cap : 16;
@@ -50,6 +51,7 @@ static void noteName(keyNames *all, const robj *o) {
 
 /* Removes those that are still there, and have still expired. */
 static void removeNamed(walk *w) {
+    hotCheck(w->found.count > 0);
     size_t at = 0;
     for (size_t i = 0; i < w->found.count; i++) {
         slice key = sliceMake(w->found.bytes.ptr + at, w->found.items[i].len);

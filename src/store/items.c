@@ -73,6 +73,7 @@ static void leaveBatches(const db *d, const itemKey *k) {
 }
 
 void itemsExchanged(const db *a, const db *b) {
+    hotCheck(threadIsMain());
     leaveBatches(a, NULL);
     leaveBatches(b, NULL);
 }
@@ -176,6 +177,8 @@ bool itemsExpired(db *d, slice key, uint64_t hash) {
 
 /* The object of a name of the innermost walk after callbacks; NULL if there is none any more. */
 static robj *objectAgain(db *d, unsigned index) {
+    hotCheck(index < walked->count);
+    hotCheck(walked->of == d);
     itemKey *k = walked->keys[index];
     return k ? objectOf(d, k) : NULL;
 }
@@ -277,6 +280,7 @@ static bool expireKey(db *d, unsigned index, walk *w) {
 
 /* Visits some names. False if the time is up. */
 static bool expireBatch(db *d, batch *b, walk *w) {
+    hotCheck(b->of == d);
     unsigned i = 0;
     if (d->field_key) {
         while (i < b->count && b->keys[i]->hash != d->field_key) i++;
