@@ -17,7 +17,9 @@ static struct {
         pauseScope scope;
         int64_t end_ms;
         engineTimer timer;
+        uint64_t number;
     } pauses[PAUSE_REASONS];
+    uint64_t begun;   /* how many have */
     pauseScope scope; /* the strongest scope */
     pauseSelectProc *selects;
     list held;
@@ -53,6 +55,7 @@ static void isOver(engineTimer *t) {
 
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
     hotCheck(threadIsMain());
+    if (pause.pauses[reason].scope == PAUSE_NONE) pause.pauses[reason].number = ++pause.begun;
     if (pause.pauses[reason].scope < scope) pause.pauses[reason].scope = scope;
     if (pause.pauses[reason].end_ms < end_ms) pause.pauses[reason].end_ms = end_ms;
     pause.pauses[reason].timer.due = isOver;
@@ -78,6 +81,10 @@ void pauseEnd(pauseReason reason) {
 pauseScope pauseNow(void) { return pause.scope; }
 
 bool pauseIsFor(pauseReason reason) { return pause.pauses[reason].scope != PAUSE_NONE; }
+
+uint64_t pauseNumber(pauseReason reason) {
+    return pauseIsFor(reason) ? pause.pauses[reason].number : 0;
+}
 
 /* The reason of the pause that ends last; -1 if there is none. */
 static int longest(void) {
@@ -159,6 +166,11 @@ gateVerdict pauseHold(session *s) {
     return GATE_HELD;
 }
 
+gateVerdict pauseHoldWrite(session *s) {
+    s->flags |= SESSION_HELD_WRITE;
+    return pauseHold(s);
+}
+
 static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;
@@ -179,7 +191,8 @@ static gateVerdict hold(ctx *c) {
     bool writes = mayWrite(c);
     if (pause.scope != PAUSE_ALL && !writes) return GATE_PASS;
     if (pause.scope == PAUSE_SOME && !pause.selects(c)) return GATE_PASS;
-    s->flags |= writes ? SESSION_HELD_WRITE : SESSION_HELD_READ;
+    if (writes) return pauseHoldWrite(s);
+    s->flags |= SESSION_HELD_READ;
     return pauseHold(s);
 }
 

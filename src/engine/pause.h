@@ -44,14 +44,17 @@ void pauseEnd(pauseReason reason);
 pauseScope pauseNow(void);
 /* True while there is a pause of that reason. */
 bool pauseIsFor(pauseReason reason);
+/* The number of the present pause of that reason, which no other one has; 0: there is none. */
+uint64_t pauseNumber(pauseReason reason);
 /* Wall time at which the last pause ends; 0 if there is none. */
 int64_t pauseEndMs(void);
 /* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
 const char *pauseReasonName(void);
 
 /* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD.
- * There must be a pause. */
+ * There must be a pause. pauseHoldWrite(): until no pause holds writes. */
 gateVerdict pauseHold(session *s);
+gateVerdict pauseHoldWrite(session *s);
 
 /* Removes and returns the next held session that may continue; NULL if there is none. */
 session *pauseNextReleased(void);

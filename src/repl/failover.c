@@ -30,7 +30,18 @@ const char *failoverStateName(void) {
 
 bool failoverIsInProgress(void) { return failover.state == FAILOVER_IN_PROGRESS; }
 
-static void answered(bool accepted) { failoverAnswered(&failover, accepted); }
+/* The pause of CLIENT PAUSE in which this server has handed over its role. */
+static uint64_t pause_number;
+
+static void answered(bool accepted) {
+    pause_number = accepted ? pauseNumber(PAUSE_BY_COMMAND) : 0;
+    failoverAnswered(&failover, accepted);
+}
+
+bool failoverHoldsWrites(void) {
+    if (failoverIsInProgress()) return pauseIsFor(PAUSE_BY_COMMAND);
+    return pause_number && pauseNumber(PAUSE_BY_COMMAND) == pause_number;
+}
 
 static void envFollow(void *arg, slice host, int64_t port) {
     (void)arg;

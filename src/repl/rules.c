@@ -58,6 +58,9 @@ const gate replicaRedirectGate = {.name = "replica redirect",
 
 static gateVerdict refuseWrite(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE && !changes(c)) return GATE_PASS;
+    /* Those that came before the role has changed are held, too. Sentinel disconnects them all. */
+    if (c->origin == ORIGIN_CLIENT && !c->outer && failoverHoldsWrites())
+        return pauseHoldWrite(c->who);
     replyError(c, SLICE("READONLY You can't write against a read only replica."));
     return GATE_REFUSED;
 }

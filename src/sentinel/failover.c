@@ -442,6 +442,10 @@ static void checkEnd(sentinelView *v, sentinelInstance *primary) {
     bool all = true;
     check(primary->promoted);
     if (primary->promoted->flags & INSTANCE_SDOWN) return;
+    /* The link to the old primary is closed at the end: its last orders must have left before. */
+    if (primary->flags & INSTANCE_COORDINATED &&
+        v->now_ms - primary->failover_changed_ms < SENTINEL_HURRY_MS)
+        return;
     SENTINEL_EACH(i, &primary->replicas) all = all && isReconfigured(i);
     bool timeout = v->now_ms - primary->failover_changed_ms > primary->failover_timeout_ms;
     if (!all && !timeout) return;
@@ -497,6 +501,16 @@ void sentinelFailoverStep(sentinelView *v, sentinelInstance *primary) {
     case FAILOVER_NONE:
     case FAILOVER_UPDATE_CONFIG: break;
     }
+}
+
+int64_t sentinelHurryMs(const sentinelView *v) {
+    enum { LONGEST_MS = 2000 }; /* of a step: what takes longer waits for something else */
+    SENTINEL_EACH(primary, &v->primaries) {
+        if (primary->flags & INSTANCE_COORDINATED && primary->step > FAILOVER_WAIT_START &&
+            v->now_ms - primary->failover_changed_ms < LONGEST_MS)
+            return SENTINEL_HURRY_MS;
+    }
+    return 0;
 }
 
 void sentinelRunReconfig(sentinelView *v, sentinelInstance *primary, const char *role,

@@ -32,7 +32,7 @@ void sentinelLinkOpened(sentinelView *v, sentinelInstance *i, bool pubsub);
 void sentinelLinkClosed(sentinelView *v, sentinelLink *l, bool pubsub, bool refused);
 
 /* A reply with at most three items, which are of an array. Texts are borrowed. */
-enum { SENTINEL_REPLY_ITEMS = 3 };
+enum { SENTINEL_REPLY_ITEMS = 3, SENTINEL_HURRY_MS = 10 };
 typedef struct sentinelReply {
     replyKind kind;
     slice text;
@@ -133,6 +133,8 @@ bool sentinelStartFailover(sentinelView *v, sentinelInstance *primary) MUST_USE;
 /* Starts one if it is time. True if it was started. */
 bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary);
 void sentinelFailoverStep(sentinelView *v, sentinelInstance *primary);
+/* How soon the next tick is wanted: clients wait in a coordinated failover. 0: no sooner. */
+int64_t sentinelHurryMs(const sentinelView *v);
 /* At the end of a tick: the new address is taken. */
 void sentinelFailoverFinish(sentinelView *v, sentinelInstance *primary);
 /* SENTINEL FAILOVER. ERR_EXISTS: one is in progress; ERR_NOT_FOUND: no replica is good enough;

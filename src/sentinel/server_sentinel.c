@@ -18,6 +18,7 @@
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "engine/tick.h"
+#include "engine/timer.h"
 #include "io/process.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
@@ -240,11 +241,27 @@ void sentinelBegin(void) {
     sentinelEvent(v, LOG_WARNING, "+monitor", primary, " quorum %lld", (long long)primary->quorum);
 }
 
+static void hurry(engineTimer *t);
+
+static void tickSoon(const sentinelView *v) {
+    static engineTimer timer = {.due = hurry};
+    int64_t ms = sentinelHurryMs(v);
+    if (ms) timerSet(&timer, v->now_ms + ms);
+}
+
+static void hurry(engineTimer *t) {
+    (void)t;
+    sentinelView *v = serverViewNow();
+    sentinelTick(v);
+    tickSoon(v);
+}
+
 static void tick(int64_t budget_us) {
     (void)budget_us; /* all is done at each tick */
     if (!is_running) return;
     sentinelView *v = serverViewNow();
     sentinelTick(v);
+    tickSoon(v);
     for (scriptJob *job; (job = scriptsNext(&serverScripts, v->now_ms)) != NULL;)
         startScript(v, job);
 }

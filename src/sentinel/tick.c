@@ -187,6 +187,7 @@ static int64_t infoPeriod(const sentinelView *v, sentinelInstance *i) {
     if (i->kind != INSTANCE_REPLICA || !is_watched) return v->periods.info;
     int64_t period_ms = v->periods.info < 1000 ? v->periods.info : 1000;
     bool is_awaited = primary->promoted == i && primary->step == FAILOVER_WAIT_PROMOTION;
+    if (is_awaited && primary->flags & INSTANCE_COORDINATED) return SENTINEL_HURRY_MS / 2;
     return is_awaited && primary->refused_after_ms > 0 ? RETRY_FAST_MS : period_ms;
 }
 

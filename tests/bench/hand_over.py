@@ -14,7 +14,7 @@ wait       SET and WAIT 1: until the reply
 
 Each pair of kinds (primary/replica) is started for each round, without files, on free ports. Three rows: `idle`; `after a
 write`, right after one; `writer`: with a client that increments a counter, one request at a time, and after an error or a
-closed connection tries the other server: the longest time between two of its replies, the errors it was replied, and
+closed connection tries the other server, or the one that Sentinel names: the longest time between two of its replies, the errors it was replied, and
 increments that were acknowledged and lost. Milliseconds: median of the rounds, and the longest."""
 import argparse
 import os
@@ -188,6 +188,7 @@ class Writer(threading.Thread):
 
     def __init__(self, pair):
         super().__init__(daemon=True)
+        self.pair = pair
         self.ports = [pair.primary.port, pair.replica.port]
         self.longest, self.errors, self.lost, self.acked = 0.0, set(), 0, 0
         self.is_over = False
@@ -214,8 +215,17 @@ class Writer(threading.Thread):
             if client:
                 client.close()
             client = None
-            self.ports.reverse()
+            self.ports = self.next_ports()
             time.sleep(0.001)
+
+    def next_ports(self):
+        """The other server; with Sentinel the one that it names."""
+        if not hasattr(self.pair, "sentinel"):
+            return self.ports[::-1]
+        sentinel = Client(self.pair.sentinel.port)
+        port = int(sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "m")[1])
+        sentinel.close()
+        return [port]
 
     def end(self):
         time.sleep(0.3)

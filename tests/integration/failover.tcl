@@ -81,9 +81,17 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
             wait_for_condition 200 20 {[string match "*blocked_clients:1\r*" [r -1 info clients]]}
             assert_equal OK [r -1 failover]
             wait_for_condition 200 50 {[string match "*role:slave*master_link_status:up*master_failover_state:no-failover*" [r -1 info replication]]}
-            assert_match "*blocked_clients:1\r*" [r -1 info clients]
+            # So does one that comes now.
+            set late [respConnect [srv -1 host] [srv -1 port] $::resp_version]
+            $late -send set key fifth
+            wait_for_condition 200 20 {[string match "*blocked_clients:2\r*" [r -1 info clients]]}
             r -1 client unpause
             assert_error "READONLY*" {$w -read}
+            assert_error "READONLY*" {$late -read}
+            # A later pause has nothing to do with the failover.
+            r -1 client pause 100000 write
+            assert_error "READONLY*" {r -1 set key sixth}
+            r -1 client unpause
         }
     }
 }
