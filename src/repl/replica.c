@@ -54,14 +54,14 @@ static struct {
     /* REPLCONF GETACK TURN: what the primary was told last. */
     bool acks_turns;
     int64_t told_offset, told_fsynced;
-    bool owes_ack;          /* REPLCONF GETACK was among what this turn has run */
-    int64_t quiet_offset;   /* acknowledged last when the stream was silent */
-    engineTimer quiet;      /* set while something may have to be acknowledged */
-    uint64_t turn_bytes_in; /* of the stream's session at the end of the last turn */
+    bool owes_ack;            /* REPLCONF GETACK was among what this turn has run */
+    int64_t quiet_offset;     /* acknowledged last when the stream was silent */
+    engineTimer quiet;        /* set while something may have to be acknowledged */
+    uint64_t turn_bytes_in;   /* of the stream's session at the end of the last turn */
     int64_t unflushed_offset; /* that was acknowledged, but not on disk; 0: none */
-    int turns_put_off;      /* that were not acknowledged as more was to come */
-    bool had_keys;          /* when the last transfer began */
-    bool has_caught_up;     /* with the primary that it follows: replHasCaughtUp() */
+    int turns_put_off;        /* that were not acknowledged as more was to come */
+    bool had_keys;            /* when the last transfer began */
+    bool has_caught_up;       /* with the primary that it follows: replHasCaughtUp() */
 } replica;
 
 bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
