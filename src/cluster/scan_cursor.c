@@ -81,6 +81,7 @@ bool scanCursorParse(slice text, const scanPrint *own, scanCursor *out) {
     if (!last || !numberParseCursor(sliceMake(last + 1, (size_t)(end - last - 1)), &out->position))
         return false;
     out->slot = hashSlot(sliceMake(first + 1, (size_t)(last - first - 1)));
+    check(out->slot < SLOT_COUNT);
     readPrint(sliceMake(text.ptr, (size_t)(first - text.ptr)), own, out);
     if (!out->is_own || (int)(out->position % SLOT_COUNT) != out->slot) {
         out->is_own = false;

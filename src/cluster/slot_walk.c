@@ -277,6 +277,8 @@ static void countOwed(void) {
 static void step(int64_t now_us, int64_t delay_us, bool *more, bool *has_room) {
     int64_t free_us = share(now_us), spent_us;
     uint64_t keys = walk.progress.keys;
+    hotCheck(walk.runs);
+    hotCheck(now_us >= walk.resume_us);
     countOwed();
     do {
         *has_room = walk.procs->room(walk.arg) > walk.out.len;
