@@ -301,7 +301,7 @@ static status readNamed(valueReader *v, bool packed) {
 
 static status readOfTemplate(valueReader *v) {
     uint64_t id;
-    const nameList *names;
+    const nameList *names = NULL; /* gcc does not see that it is set */
     status st = rdbReadLength(v->r, &id);
     if (st == OK) st = findTemplate(v->r, id, &names);
     return st == OK ? readValues(v, names) : st;
