@@ -8,9 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/slots.h"
 #include "base/str.h"
 #include "cluster/map.h"
-#include "store/slots.h"
 
 typedef struct slotRanges {
     slotRange *items; /* owned */

@@ -17,9 +17,9 @@
 #include "base/blob.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/slots.h"
 #include "base/str.h"
 #include "engine/hooks.h"
-#include "store/slots.h"
 
 /* Receives the stream. */
 typedef struct slotWalkProcs {

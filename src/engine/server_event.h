@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "base/slots.h"
 #include "engine/session.h"
-#include "store/slots.h"
 
 typedef struct ctx ctx;
 

@@ -6,8 +6,8 @@
 #ifndef ENGINE_SLOT_IMPORTS_H
 #define ENGINE_SLOT_IMPORTS_H
 
+#include "base/slots.h"
 #include "base/str.h"
-#include "store/slots.h"
 
 typedef void slotImportVisitProc(void *arg, const slotImport *import);
 

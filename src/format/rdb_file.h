@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slots.h"
 #include "format/rdb_reader.h"
 #include "format/rdb_value.h"
 #include "format/rdb_writer.h"
 #include "store/object.h"
-#include "store/slots.h"
 
 /* ------------------------------------------------------------------ writing */
 

@@ -9,11 +9,11 @@
 #define STORE_DB_PRIV_H
 
 #include "base/bytes.h"
+#include "base/slots.h"
 #include "ds/kvstore.h"
 #include "store/compact.h"
 #include "store/shape_priv.h"
 #include "store/slab.h"
-#include "store/slots.h"
 #include "store/store.h"
 
 struct db {

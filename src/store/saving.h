@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slots.h"
 #include "ds/quicklist.h"
 #include "ds/stream.h"
 #include "store/object.h"
-#include "store/slots.h"
 #include "store/type.h"
 
 /* The key of a value that is passed on in parts. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sets of slots. */
-#ifndef STORE_SLOTS_H
-#define STORE_SLOTS_H
+#ifndef BASE_SLOTS_H
+#define BASE_SLOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
