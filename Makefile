@@ -318,8 +318,7 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 # so that it follows every change of them.
 sim_program := $(out)/tests/sim/sim
 sim_machines := $(addprefix repl/,backlog birth failover_state history link link_dual primary primary_sync quorum) \
-                $(patsubst src/%.c,%,$(wildcard src/cluster/map*.c src/cluster/message*.c)) \
-                $(addprefix cluster/,bus bus_clock bus_hold bus_links bus_receive bus_seek bus_send cluster_state election failure gossip manual_failover open_slots orphans seeds set_slot slot_job slot_moves slot_ranges slot_source slot_target topology valid voters voters_change) \
+                $(patsubst src/%.c,%,$(wildcard src/bus/*.c)) \
                 $(addprefix sentinel/,down failover hello info lines promotion quorum_choice tick view vote)
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
                 $(call objects_of,base ds resp io config) $(out)/build_info.o
@@ -327,7 +326,7 @@ $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machi
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 # The same with faults that are switched on one by one, in changed copies of the machines (tests/sim/faults.py).
 sim_faulty := $(out)/tests/sim/faulty
-sim_changed := $(filter cluster/% sentinel/% repl/birth repl/link repl/primary repl/quorum,$(sim_machines))
+sim_changed := $(filter bus/% sentinel/% repl/birth repl/link repl/primary repl/quorum,$(sim_machines))
 $(out)/faults/%.c: src/%.c tests/sim/faults.py
 	@mkdir -p $(@D)
 	@tests/sim/faults.py --write $*.c > $@

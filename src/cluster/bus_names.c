@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "cluster/bus.h"
+#include "bus/bus.h"
 #include "io/net_addr.h"
 #include "io/resolve.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/seeds.h"
+#include "bus/seeds.h"
 #include "config/config.h"
 
 enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "bus/election.h"
+#include "bus/voters.h"
 #include "cluster/cluster_priv.h"
-#include "cluster/election.h"
 #include "cluster/endpoint.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
-#include "cluster/voters.h"
 #include "engine/reply.h"
 #include "repl/role.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/map.h"
+#include "bus/map.h"
 #include "engine/ctx.h"
 
 /* True if the server is a cluster node. False: the error was replied. */

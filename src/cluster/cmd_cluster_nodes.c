@@ -2,10 +2,10 @@
  *
  * CLUSTER: other nodes, the role of this one, epochs. Main thread only. */
 #include "base/base.h"
+#include "bus/failure.h"
+#include "bus/map_blacklist.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cmd_cluster.h"
-#include "cluster/failure.h"
-#include "cluster/map_blacklist.h"
 #include "cluster/procs.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"

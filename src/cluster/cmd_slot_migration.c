@@ -3,14 +3,14 @@
  * CLUSTER MIGRATESLOTS, CANCELSLOTMIGRATIONS, GETSLOTMIGRATIONS, and SYNCSLOTS, which the nodes of
  * a migration send each other. Main thread only. */
 #include "base/base.h"
+#include "bus/slot_source.h"
+#include "bus/slot_target.h"
 #include "cluster/cmd_cluster.h"
 #include "cluster/procs.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_import.h"
 #include "cluster/slot_migration.h"
-#include "cluster/slot_source.h"
-#include "cluster/slot_target.h"
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"

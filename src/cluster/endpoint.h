@@ -5,7 +5,7 @@
 #ifndef CLUSTER_ENDPOINT_H
 #define CLUSTER_ENDPOINT_H
 
-#include "cluster/map.h"
+#include "bus/map.h"
 #include "engine/ctx.h"
 
 /* A client that asks. */

@@ -11,7 +11,7 @@
 #include "cluster/held_messages.h"
 #include "cluster/migrate.h"
 #include "cluster/open_requests.h"
-#include "cluster/open_slots.h"
+#include "bus/open_slots.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"

@@ -6,7 +6,7 @@
 #include "cluster/held_messages.h"
 
 #include "base/base.h"
-#include "cluster/bus.h"
+#include "bus/bus.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_stats.h"

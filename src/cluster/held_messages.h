@@ -8,7 +8,7 @@
 #define CLUSTER_HELD_MESSAGES_H
 
 #include "base/slice.h"
-#include "cluster/map.h"
+#include "bus/map.h"
 
 /* Sends the message now, or with replication-quorum when all changes so far are confirmed. */
 void heldMessagePublish(bool shard, slice channel, slice text);

@@ -5,11 +5,11 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "bus/protocol.h"
+#include "bus/valid.h"
 #include "cluster/cluster_priv.h"
-#include "cluster/protocol.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_stats.h"
-#include "cluster/valid.h"
 
 clusterConfig clusterConf;
 

@@ -4,11 +4,11 @@
 #include "cluster/peers.h"
 
 #include "base/base.h"
+#include "bus/map.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
 #include "cluster/held_messages.h"
-#include "cluster/map.h"
 #include "cluster/peers_priv.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"

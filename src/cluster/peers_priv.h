@@ -5,7 +5,7 @@
 #define CLUSTER_PEERS_PRIV_H
 
 #include "base/slice.h"
-#include "cluster/map.h"
+#include "bus/map.h"
 
 /* A message for a module has arrived. */
 void peersReceived(const clusterNode *from, uint64_t module_id, uint8_t type, slice payload);

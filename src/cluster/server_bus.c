@@ -12,8 +12,8 @@
 
 #include "base/base.h"
 #include "base/random.h"
+#include "bus/bus_secret.h"
 #include "cluster/bus_names.h"
-#include "cluster/bus_secret.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/held_messages.h"
 #include "cluster/peers.h"

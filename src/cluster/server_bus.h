@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/bus.h"
+#include "bus/bus.h"
 
 /* Used only if the cluster is enabled. */
 extern clusterBus serverBus;

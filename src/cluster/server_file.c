@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "bus/file_choice.h"
 #include "cluster/cluster_priv.h"
-#include "cluster/file_choice.h"
 #include "cluster/server_bus.h"
 #include "engine/hot.h"
 #include "io/file.h"

@@ -13,7 +13,7 @@
 #ifndef CLUSTER_SERVER_FILE_H
 #define CLUSTER_SERVER_FILE_H
 
-#include "cluster/map.h"
+#include "bus/map.h"
 
 /* Takes the lock and reads the file, or its copy, into a new map. *found is false if there is
  * none: the map is not initialised then. *intact: file and copy are equal and complete. */

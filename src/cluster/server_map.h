@@ -5,8 +5,8 @@
 #ifndef CLUSTER_SERVER_MAP_H
 #define CLUSTER_SERVER_MAP_H
 
-#include "cluster/cluster_state.h"
-#include "cluster/map.h"
+#include "bus/cluster_state.h"
+#include "bus/map.h"
 
 /* Used only if the cluster is enabled. */
 extern clusterMap serverMap;

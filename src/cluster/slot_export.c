@@ -6,11 +6,11 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "bus/slot_source.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_map.h"
 #include "cluster/slot_export_priv.h"
 #include "cluster/slot_migration.h"
-#include "cluster/slot_source.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/slot_job.h"
+#include "bus/slot_job.h"
 #include "engine/hooks.h"
 
 /* Changes of slots that are moved; armed while there are any. */

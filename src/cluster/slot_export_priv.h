@@ -10,8 +10,8 @@
 
 #include "base/blob.h"
 #include "base/str.h"
-#include "cluster/slot_job.h"
-#include "cluster/slot_source.h"
+#include "bus/slot_job.h"
+#include "bus/slot_source.h"
 #include "cluster/slot_migration.h"
 #include "engine/session.h"
 #include "io/conn.h"

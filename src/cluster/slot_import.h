@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cluster/slot_job.h"
+#include "bus/slot_job.h"
 #include "engine/ctx.h"
 #include "engine/hooks.h"
 #include "engine/slot_imports.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "cluster/slot_moves.h"
+#include "bus/slot_moves.h"
 #include "engine/ctx.h"
 #include "engine/hooks.h"
 

@@ -112,7 +112,7 @@ start_server {tags {cluster needs:config} overrides {cluster-enabled yes}} {
         continue_server
     }
 
-    # Every offset and every kind of damage: tests/c/cluster/test_file_choice.c.
+    # Every offset and every kind of damage: tests/c/bus/test_file_choice.c.
     test {a file that is cut or damaged is replaced by its copy, and kept} {
         set id [r cluster myid]
         foreach {what damaged words} [list \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cluster/message_layout.h"
+#include "bus/message_layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

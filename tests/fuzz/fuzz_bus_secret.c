@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cluster/bus_secret.h"
+#include "bus/bus_secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 
 #include "base/base.h"
 #include "base/log.h"
-#include "cluster/file_choice.h"
-#include "cluster/map.h"
+#include "bus/file_choice.h"
+#include "bus/map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "cluster/bus.h"
+#include "bus/bus.h"
 #include "network.h"
 #include "sim.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated node of a cluster: clusterBus (src/cluster/bus.h) with links over the simulated
+ * A simulated node of a cluster: clusterBus (src/bus/bus.h) with links over the simulated
  * network, a file, and a dataset that follows that of its primary (cluster_data.h). */
 #ifndef TESTS_SIM_CLUSTER_NODE_H
 #define TESTS_SIM_CLUSTER_NODE_H
 
-#include "cluster/bus.h"
+#include "bus/bus.h"
 #include "network.h"
 
 enum {

@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 #include "cluster_data.h"
-#include "cluster/map_blacklist.h"
-#include "cluster/voters.h"
+#include "bus/map_blacklist.h"
+#include "bus/voters.h"
 #include "cluster_voter_rules.h"
 #include "sim.h"
 

@@ -448,9 +448,9 @@ QUORUM_SENTINEL = [
           "return await(v, primary, has_lease);", "{\n        if (!FAULT) return await(v, primary, has_lease);\n    }"),
 ]
 # The scenario that has to find the faults of a table, and the folder of its files.
-TABLES = [("cluster", "cluster", CLUSTER), ("quorum", "cluster", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
+TABLES = [("cluster", "bus", CLUSTER), ("quorum", "bus", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
           ("replication", "repl", REPLICATION),
-          ("voters", "cluster", VOTERS), ("slots", "cluster", SLOTS), ("sentinel", "sentinel", SENTINEL),
+          ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("sentinel", "sentinel", SENTINEL),
           ("sentinel", "sentinel", QUORUM_SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]

@@ -2,9 +2,9 @@
 #include "slot_node.h"
 
 #include "base/base.h"
-#include "cluster/open_slots.h"
-#include "cluster/slot_source.h"
-#include "cluster/slot_target.h"
+#include "bus/open_slots.h"
+#include "bus/slot_source.h"
+#include "bus/slot_target.h"
 #include "cluster_data.h"
 #include "sim.h"
 

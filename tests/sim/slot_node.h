@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a simulated node of a cluster has for slot migration: the state machines of both sides
- * (src/cluster/slot_moves.h) over the simulated network, and a dataset of a few keys, whose changes
+ * (src/bus/slot_moves.h) over the simulated network, and a dataset of a few keys, whose changes
  * make the versions of cluster_data.h. Restarts keep the dataset, as an append only file does. */
 #ifndef TESTS_SIM_SLOT_NODE_H
 #define TESTS_SIM_SLOT_NODE_H
 
-#include "cluster/set_slot.h"
-#include "cluster/slot_moves.h"
+#include "bus/set_slot.h"
+#include "bus/slot_moves.h"
 #include "cluster_node.h"
 
 enum {

@@ -2,7 +2,7 @@
 #include "slot_orders.h"
 
 #include "base/base.h"
-#include "cluster/open_slots.h"
+#include "bus/open_slots.h"
 #include "cluster_data.h"
 #include "sim.h"
 

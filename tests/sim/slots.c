@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "cluster/open_slots.h"
+#include "bus/open_slots.h"
 #include "cluster_cases.h"
 #include "cluster_data.h"
 #include "cluster_operator.h"

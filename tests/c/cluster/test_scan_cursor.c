@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * cluster/scan_cursor.h. */
-#include "cluster_test.h"
+#include "../bus/bus_test.h"
 
 #include "base/hash.h"
 #include "cluster/scan_cursor.h"

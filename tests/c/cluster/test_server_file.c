@@ -2,7 +2,7 @@
  *
  * The configuration file of a node: what is flushed to the disk by which save, in which order, and
  * the lock. */
-#include "cluster_test.h"
+#include "../bus/bus_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Replica migration: a replica of a primary that has several joins a primary that has lost all of
+ * its own. Pure: a map and the time in, the primary to follow out. */
+#ifndef BUS_ORPHANS_H
+#define BUS_ORPHANS_H
+
+#include "bus/map.h"
+
+typedef struct orphanRules {
+    bool allowed;    /* cluster-allow-replica-migration */
+    bool cluster_ok; /* the state of the cluster */
+    int barrier;     /* replicas that work which the present primary keeps at least */
+} orphanRules;
+
+/* Every 100 ms: notes since when primaries are orphaned. The primary that this node, a replica, is
+ * to follow from now on; NULL: none, as nearly always. The map is not changed otherwise. */
+clusterNode *orphansTick(clusterMap *m, const orphanRules *rules, int64_t now_ms);
+
+#endif
