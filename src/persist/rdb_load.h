@@ -33,7 +33,7 @@ status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;
 bool rdbLoadPlace(void);
 /* The replication fields of the last file. */
 persistOrigin rdbLoadOrigin(void);
-/* What the last file said of its birth (repl/birth.h); empty: nothing. */
+/* What the last file said of its birth (psync/birth.h); empty: nothing. */
 const char *rdbLoadBirth(void);
 /* The append only file says where the dataset belongs. */
 void rdbLoadSetOrigin(const persistOrigin *origin);

@@ -11,7 +11,7 @@
 #include "format/rdb_file.h"
 #include "persist/sync.h"
 
-/* Where the dataset has begun (repl/birth.h). */
+/* Where the dataset has begun (psync/birth.h). */
 #define RDB_BIRTH_FIELD SLICE("dataset-birth")
 /* In builds with checks, files of snapshots without a fork have this field: storeDigestWithTimes()
  * of the dataset at their start, with which a load compares what it has loaded. */

@@ -98,7 +98,7 @@ typedef struct syncOrigin {
 } syncOrigin;
 /* Registers the function that supplies it; false: files have no such fields. */
 void syncSetOriginProc(bool (*proc)(syncOrigin *out));
-/* Where the dataset has begun: an id that is kept in its files (repl/birth.h); empty: unknown. */
+/* Where the dataset has begun: an id that is kept in its files (psync/birth.h); empty: unknown. */
 void syncSetBirthProc(const char *(*proc)(void));
 /* The stream has got a change that the append only file does not get: until its next rewrite the
  * file has no position in the stream. */

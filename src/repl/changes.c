@@ -12,7 +12,7 @@
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "engine/user.h"
-#include "repl/change_window.h"
+#include "psync/change_window.h"
 #include "repl/procs.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"

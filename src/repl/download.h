@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "io/conn.h"
-#include "repl/link.h"
+#include "psync/link.h"
 
 typedef struct download download;
 

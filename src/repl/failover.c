@@ -11,7 +11,7 @@
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
-#include "repl/failover_state.h"
+#include "psync/failover_state.h"
 #include "repl/procs.h"
 #include "repl/replica.h"
 #include "repl/repl_priv.h"

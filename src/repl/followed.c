@@ -10,7 +10,7 @@
 #include "persist/sync_load.h"
 #include "repl/followed_file.h"
 #include "repl/repl_priv.h"
-#include "repl/primary_priv.h"
+#include "psync/primary_peer.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
 #include "repl/server_state.h"

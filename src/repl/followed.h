@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "repl/birth.h"
-#include "repl/link.h"
-#include "repl/primary.h"
+#include "psync/birth.h"
+#include "psync/link.h"
+#include "psync/primary.h"
 
 /* The dataset is that of the primary at the configured address, whose birth was told, or NULL. */
 void followedNote(const replBirth *birth);

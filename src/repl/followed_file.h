@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "repl/birth.h"
+#include "psync/birth.h"
 
 /* The primary of the configuration, with this birth; empty: unknown. No effect without files that a
  * restart would load. */

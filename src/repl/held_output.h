@@ -25,7 +25,7 @@
 #include "ds/list.h"
 #include "engine/hooks.h"
 #include "engine/session_slot.h"
-#include "repl/slot_offsets.h"
+#include "psync/slot_offsets.h"
 
 enum { OUTPUT_HOLDS_MAX = 2 };
 

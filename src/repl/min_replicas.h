@@ -6,7 +6,7 @@
 #define REPL_MIN_REPLICAS_H
 
 #include "engine/hooks.h"
-#include "repl/primary.h"
+#include "psync/primary.h"
 
 extern const gate minReplicasGate;
 

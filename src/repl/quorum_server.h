@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "engine/hooks.h"
-#include "repl/quorum.h"
+#include "psync/quorum.h"
 
 /* Armed while requests to the keyspace may be refused. */
 extern const gate quorumGate;

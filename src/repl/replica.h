@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "engine/hooks.h"
-#include "repl/link.h"
+#include "psync/link.h"
 
 /* True if this server is a replica. */
 bool replicaIsOn(void);

@@ -10,7 +10,7 @@
 #include "engine/hooks.h"
 #include "engine/session.h"
 #include "io/file_stream.h"
-#include "repl/primary.h"
+#include "psync/primary.h"
 #include "repl/server_state.h"
 
 /* A connection that has used REPLCONF, SYNC or PSYNC; in a slot of its session. */

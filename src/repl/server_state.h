@@ -4,7 +4,7 @@
 #ifndef REPL_SERVER_STATE_H
 #define REPL_SERVER_STATE_H
 
-#include "repl/stream_state.h"
+#include "psync/stream_state.h"
 
 /* The only instance. */
 replServer *replThis(void);

@@ -12,7 +12,7 @@
 
 #include "base/str.h"
 #include "io/conn.h"
-#include "repl/link.h"
+#include "psync/link.h"
 
 /* What the owner is told; called from the event loop, never from a function of this file. */
 typedef struct transferOwner {

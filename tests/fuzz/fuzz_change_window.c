@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "repl/change_window.h"
+#include "psync/change_window.h"
 #include "resp/resp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The scenario of replication-quorum in a cluster. Nodes have the bus of the server with its rule
- * of elections, and as primaries its rule of what is confirmed (repl/quorum.h); acknowledgements
+ * of elections, and as primaries its rule of what is confirmed (psync/quorum.h); acknowledgements
  * take time, and arrive after all from replicas that have left. Clients write and read a few keys
  * of each shard. Replicas stall, are without their data after a restart or have less of it.
  *
@@ -23,7 +23,7 @@
 #include "cluster_node.h"
 #include "cluster_operator.h"
 #include "cluster_rules.h"
-#include "repl/quorum.h"
+#include "psync/quorum.h"
 #include "sim.h"
 
 enum {

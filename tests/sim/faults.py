@@ -448,8 +448,8 @@ QUORUM_SENTINEL = [
           "return await(v, primary, has_lease);", "{\n        if (!FAULT) return await(v, primary, has_lease);\n    }"),
 ]
 # The scenario that has to find the faults of a table, and the folder of its files.
-TABLES = [("cluster", "bus", CLUSTER), ("quorum", "bus", QUORUM_CLUSTER), ("quorum", "repl", QUORUM_REPL),
-          ("replication", "repl", REPLICATION),
+TABLES = [("cluster", "bus", CLUSTER), ("quorum", "bus", QUORUM_CLUSTER), ("quorum", "psync", QUORUM_REPL),
+          ("replication", "psync", REPLICATION),
           ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("sentinel", "sentinel", SENTINEL),
           ("sentinel", "sentinel", QUORUM_SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")

@@ -775,7 +775,7 @@ static void stepServer(int host) {
                  !primary->is_replica;
     if (n->link_up != was_up) primary->acked[host] = 0;
     if (!n->link_up) return;
-    if (n->branch != primary->branch) n->held_from = 0; /* src/repl/link.c */
+    if (n->branch != primary->branch) n->held_from = 0; /* src/psync/link.c */
     n->branch = primary->branch;
     n->offset = primary->offset;
     n->has_caught_up = true;

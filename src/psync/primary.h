@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The primary's side of replication as a state machine: its stream, the replicas as it sees them,
+ * full synchronisations. It knows no sockets, clocks or processes: events come in as calls, and it
+ * acts through a table of functions (primaryEnv). Everything is in the instance, so that a
+ * simulation can have several. One thread at a time.
+ *
+ * States of a replica (column 2 is `state` in INFO):
+ *
+ *   PEER_NONE             -            has sent REPLCONF at most; not in the list of replicas
+ *   PEER_WAITING_START    wait_bgsave  for a child to be forked for it
+ *   PEER_WAITING_END      wait_bgsave  for the child to end
+ *   PEER_SENDING_FILE     send_bulk    the file is being sent
+ *   PEER_MAIN_CHANNEL     bg_transfer  gets the stream while another connection of it gets the
+ *   dataset
+ *   PEER_TRANSMITTED      rdb_transmitted  wanted nothing but the dataset, and has it
+ *   PEER_ONLINE           online       has, or is loading, the dataset
+ *
+ *   event                        from             to                 action
+ *   PSYNC that can continue      NONE             ONLINE             +CONTINUE, then the stream
+ *     for a main channel         NONE             MAIN_CHANNEL       the same
+ *   PSYNC, SYNC otherwise        NONE             WAITING_START
+ *     a file is being saved      NONE             WAITING_END        +FULLRESYNC with the offset of
+ *     that save
+ *   child forked                 WAITING_START    WAITING_END        +FULLRESYNC (or $ENDOFF)
+ *   fork failed                  WAITING_START    -                  closed
+ *   file saved                   WAITING_END      SENDING_FILE
+ *   file sent                    SENDING_FILE     ONLINE             the stream
+ *   all sent through the pipe    WAITING_END      ONLINE             the stream begins with the
+ *   first REPLCONF ACK
+ *     dataset alone was wanted   WAITING_END      TRANSMITTED        closed
+ *   child failed                 WAITING_END      -                  closed
+ *   REPLCONF ACK                 MAIN_CHANNEL     ONLINE
+ *     of what does not exist     any              -                  closed
+ *   lost, timed out, over limit  any              -                  removed */
+#ifndef PSYNC_PRIMARY_H
+#define PSYNC_PRIMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/str.h"
+#include "ds/list.h"
+#include "psync/backlog.h"
+#include "psync/history.h"
+#include "psync/stream_state.h"
+
+typedef struct replPrimary replPrimary;
+typedef struct replPeer replPeer;
+
+typedef enum peerState {
+    PEER_NONE,
+    PEER_WAITING_START,
+    PEER_WAITING_END,
+    PEER_SENDING_FILE,
+    PEER_MAIN_CHANNEL,
+    PEER_TRANSMITTED,
+    PEER_ONLINE,
+    PEER_STATES
+} peerState;
+
+/* What a replica has announced with REPLCONF capa. */
+enum peerCapability {
+    PEER_CAN_READ_TO_MARK = 1, /* eof: a dataset of unknown length, between marks */
+    PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
+    PEER_CAN_DUAL_CHANNEL = 4,
+    PEER_CAN_SKIP_CHECKSUM = 8,
+    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
+    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
+    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
+};
+
+/* Parts of the dataset that a replica does not want. */
+enum peerFilter { PEER_NO_KEYS = 1, PEER_NO_FUNCTIONS = 2 };
+
+/* One replica, or a connection that may become one. */
+struct replPeer {
+    listNode node; /* in the list of replicas unless PEER_NONE */
+    void *owner;   /* of the environment */
+    peerState state;
+    /* What it announced. */
+    int64_t port;
+    str ip;      /* empty: the address of the connection */
+    str node_id; /* in a cluster; empty: not told */
+    str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
+    uint32_t capabilities, filter;
+    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
+    bool only_dataset, is_dataset_channel;
+    bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
+    /* Of a main channel: the id of the connection that gets the dataset. */
+    uint64_t dataset_channel;
+    /* The synchronisation. */
+    bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */
+    int64_t waiting_since_ms;
+    int64_t sync_offset;   /* offset of the dataset that it gets */
+    bool waits_for_main;   /* a dataset channel whose main channel has not asked to continue */
+    bool waits_for_stream; /* a dataset channel at whose offset the stream has no byte yet */
+    int64_t close_at_ms;   /* a dataset channel that has all: when it is closed; 0: not set */
+    /* The stream. */
+    backlogPosition at;     /* next byte to hand over; open from the fork on */
+    bool streams;           /* bytes are handed over */
+    bool starts_with_ack;   /* they will be after the first acknowledgement */
+    bool acked_dataset;     /* which has come already, before the child has ended */
+    int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
+    bool is_former;         /* the replica has connected again: this connection will end */
+    bool is_outsider_told;  /* the log says that it confirms nothing */
+    int64_t heard_ms;       /* when something was received from it last */
+    char end_why[100];      /* a sentence: why its connection ends; "" if it is not known */
+};
+
+/* Kinds of full synchronisation; what one child writes. */
+typedef struct primarySave {
+    bool to_file;
+    bool dual_channel;
+    int rdb_version;
+    uint32_t filter;
+    bool no_checksum;
+    bool released_types; /* without TTLs of members, which the replica does not know */
+} primarySave;
+
+/* What the state machine asks of its surroundings. None of them may call back into it, except where
+ * noted. */
+typedef struct primaryEnv {
+    void (*send)(replPeer *to, slice bytes); /* copies */
+    void (*send_shared)(replPeer *to, blob *bytes, size_t at, size_t len);
+    size_t (*pending)(const replPeer *to); /* bytes not yet sent */
+    /* Closes the connection; primaryForget() is called later. */
+    void (*close)(replPeer *peer);
+    /* The same after what is pending was sent. */
+    void (*close_when_sent)(replPeer *peer);
+    /* Appends "host:port" for the log. */
+    void (*name)(const replPeer *peer, str *out);
+    uint64_t (*id)(const replPeer *peer);
+    /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with
+     * primarySaveEnded(). */
+    status (*start_save)(replPrimary *p, const primarySave *save, reason *why);
+    void (*stop_save)(replPrimary *p);
+    /* True if a complete file is of use even if no replica wants it any more. NULL: never. */
+    bool (*keeps_file)(replPrimary *p);
+    /* True if a child of any kind exists. */
+    bool (*is_busy)(replPrimary *p);
+    /* Begins to send the saved file; primaryFileSent() follows. */
+    status (*send_file)(replPeer *to, reason *why);
+    /* The replica is online, or is so no more. NULL: of no interest. */
+    void (*online_changed)(replPeer *peer, bool online);
+    /* The number of online replicas, or their acknowledgements, have changed. */
+    void (*changed)(replPrimary *p);
+    /* The backlog was created (the stream has to be fed from now on) or freed. */
+    void (*backlog_changed)(replPrimary *p);
+    /* The database that is selected in the stream of this server, which is a replica; -1:
+     * unknown. */
+    int (*stream_db)(const replPrimary *p);
+    /* Whether a link to this replica is encrypted: only then checksums may be omitted. */
+    bool (*is_secure)(const replPeer *peer);
+} primaryEnv;
+
+/* Directives. */
+typedef struct primarySettings {
+    bool diskless, dual_channel;
+    int diskless_delay_s, diskless_max_replicas;
+    int ping_period_s, timeout_s;
+    int64_t backlog_limit, backlog_ttl_s;
+    int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls;    /* the dataset may have values that not all replicas know */
+} primarySettings;
+
+struct replPrimary {
+    const primaryEnv *env;
+    void *owner;              /* of the environment */
+    primarySettings settings; /* changed by the owner; then primaryApplySettings() */
+    /* Shared with the replica's side; its first byte after history.offset is the backlog's next. */
+    replServer *stream;
+    bool is_replica, link_is_up; /* the role: primarySetRole() */
+    bool is_failing_over;
+    bool starts_soon; /* primaryStartSoon() is to be called */
+    bool is_paused;   /* for a failover nothing is added to the stream: no PING, no GETACK */
+    list peers;
+    int stream_db;  /* database selected last in the stream; -1: unknown, SELECT comes first */
+    bool is_saving; /* a child saves for replicas */
+    primarySave save;
+    uint32_t save_capabilities;  /* of the replica that the file is saved for */
+    int64_t without_replicas_ms; /* since when; 0: there are some, or no backlog */
+    int64_t pinged_ms;
+    bool wants_acks; /* a GETACK is to be added in this turn */
+    bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
+    /* The last requests for acknowledgements, without data; the end of the last two together. */
+    int64_t asks_begin, asks_end, asked_twice_end;
+    /* How often replicas acknowledge is to be added in this turn; they know that it is each
+     * turn. */
+    bool tells_ack_mode, told_turn_acks;
+    uint64_t full_syncs, partial_syncs, refused_partial_syncs;
+};
+
+/* `stream` is borrowed and initialised. */
+void primaryInit(replPrimary *p, const primaryEnv *env, replServer *stream, void *owner);
+/* No peers may be left. */
+void primaryClear(replPrimary *p);
+/* Applies changes of `settings` (the size of the backlog). */
+void primaryApplySettings(replPrimary *p);
+/* A server that is a replica has the stream of its primary: it accepts replicas of its own while
+ * the link is up, and adds nothing to the stream. */
+void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
+
+/* ------------------------------------------------------------------ the stream */
+
+/* A new id and an empty backlog, unless there is a backlog: for a server whose first replica
+ * arrives. */
+void primaryOpenBacklog(replPrimary *p);
+void primaryFreeBacklog(replPrimary *p);
+/* The same for a primary whose stream is to exist without replicas. */
+void primaryOpenStream(replPrimary *p);
+/* Adds a PING now. False: nothing may be added. */
+bool primaryPing(replPrimary *p);
+/* Somebody who is no replica reads the stream: a primary has a backlog from now on, whose time to
+ * live begins again. */
+void primaryNoteReader(replPrimary *p);
+/* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
+void primaryAppend(replPrimary *p, const slice *spans, int count);
+/* Adds SELECT if the stream is in another database; db_id -1: any. */
+void primarySelect(replPrimary *p, int db_id);
+/* Hands new bytes to the replicas; once per turn. */
+void primaryFeed(replPrimary *p);
+/* Adds REPLCONF GETACK in primaryFeed(). No effect without replicas. */
+void primaryWantAcks(replPrimary *p);
+/* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
+ * replicas reply with the offset before each: who replies to the second one has read both. */
+void primaryAskTwice(replPrimary *p);
+/* True if the online replica has applied the whole stream. */
+bool primaryHasRead(const replPrimary *p, const replPeer *peer);
+/* The end of the stream without the requests for acknowledgements at its end: a replica that has
+ * acknowledged this offset lacks nothing. */
+int64_t primaryDataEnd(const replPrimary *p);
+/* The stream continues as another one (the dataset was replaced by that of a primary, or a
+ * promotion): the replicas are closed and synchronise again. The backlog, if any, is emptied and
+ * begins after history.offset. */
+void primaryRestartStream(replPrimary *p);
+/* Closes all replicas. */
+void primaryDropAll(replPrimary *p);
+
+/* ------------------------------------------------------------------ events of replicas */
+
+void peerInit(replPeer *peer, void *owner);
+void peerClear(replPeer *peer);
+/* PSYNC: `id` and the number of the next byte that the replica wants. */
+void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms);
+/* A PSYNC that was refused because its offset is no number. */
+void primaryLogWrongOffset(const replPrimary *p, const replPeer *peer);
+void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms);
+/* REPLCONF ACK; `fsynced` -1: not reported. Offsets after the end of the stream are refused: the
+ * connection is closed. */
+void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms);
+/* REPLCONF set-rdb-client-id: false if no such dataset channel waits. */
+bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id);
+/* Its connection is about to end for this reason (a sentence without its point): the log will say
+ * it. The first reason counts. */
+void primaryPeerEnds(replPeer *peer, const char *why);
+/* The connection was closed. */
+void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms);
+
+/* ------------------------------------------------------------- events of synchronisations, time */
+
+/* The child has ended; everything it wrote was handed to the replicas. */
+void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms);
+/* The file was sent to a replica in PEER_SENDING_FILE. */
+void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms);
+/* Starts a waiting synchronisation if it is time and no child exists. */
+void primaryStartWaiting(replPrimary *p, int64_t now_ms);
+/* After the commands of a turn, if `starts_soon`: begins the synchronisations that they have asked
+ * for. */
+void primaryStartSoon(replPrimary *p, int64_t now_ms);
+/* Once per second: PING, timeouts, waiting synchronisations, the backlog's time to live. */
+void primaryTick(replPrimary *p, int64_t now_ms);
+
+/* ------------------------------------------------------------------ state */
+
+const char *peerStateName(peerState state);
+/* Number of online replicas that have acknowledged `offset`, or that have it on disk. */
+int primaryCountAcked(const replPrimary *p, int64_t offset);
+int primaryCountFsynced(const replPrimary *p, int64_t offset);
+/* True if what the peer acknowledges counts for a quorum. */
+static inline bool peerConfirms(const replPeer *peer) {
+    return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
+           !peer->is_former;
+}
+/* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
+ * have acknowledged anything. */
+enum { PRIMARY_QUORUM_MAX = 32 };
+int64_t primaryQuorumOffset(const replPrimary *p, int count, bool on_disk);
+/* Online replicas that were heard of within `lag_s`. */
+int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms);
+/* Memory in bytes that keeps the stream for this replica, and its blocks. */
+size_t peerHeld(const replPrimary *p, const replPeer *peer, int64_t *blocks);
+static inline replPeer *peerOf(listNode *n) { return LIST_OWNER(n, replPeer, node); }
+
+#endif

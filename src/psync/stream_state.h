@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The stream of a server, which both sides share: its identity, whether it is produced here
+ * (primary) or applied (replica), and its backlog. What else a side needs is in its own files. */
+#ifndef PSYNC_STREAM_STATE_H
+#define PSYNC_STREAM_STATE_H
+
+#include <stdbool.h>
+
+#include "psync/backlog.h"
+#include "psync/birth.h"
+#include "psync/history.h"
+
+typedef struct replServer {
+    replHistory history;
+    replBirth birth; /* of the dataset */
+    bool has_backlog;
+    replBacklog backlog; /* if has_backlog: its next byte is number history.offset + 1 */
+} replServer;
+
+#endif
