@@ -317,15 +317,14 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 # sim runs state machines of several servers over a simulated network (tests/sim/main.c). Built with the C tests,
 # so that it follows every change of them.
 sim_program := $(out)/tests/sim/sim
-sim_machines := $(patsubst src/%.c,%,$(wildcard src/bus/*.c src/psync/*.c)) \
-                $(addprefix sentinel/,down failover hello info lines promotion quorum_choice tick view vote)
+sim_machines := $(patsubst src/%.c,%,$(wildcard src/bus/*.c src/psync/*.c src/monitor/*.c)) sentinel/lines
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
                 $(call objects_of,base ds resp io config) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 # The same with faults that are switched on one by one, in changed copies of the machines (tests/sim/faults.py).
 sim_faulty := $(out)/tests/sim/faulty
-sim_changed := $(filter bus/% sentinel/% psync/birth psync/link psync/primary psync/quorum,$(sim_machines))
+sim_changed := $(filter bus/% monitor/% sentinel/% psync/birth psync/link psync/primary psync/quorum,$(sim_machines))
 $(out)/faults/%.c: src/%.c tests/sim/faults.py
 	@mkdir -p $(@D)
 	@tests/sim/faults.py --write $*.c > $@

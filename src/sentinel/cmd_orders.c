@@ -4,8 +4,8 @@
 #include "base/base.h"
 #include "base/glob.h"
 #include "base/number.h"
+#include "monitor/machine.h"
 #include "sentinel/cmd_priv.h"
-#include "sentinel/machine.h"
 
 void cmdSaveAndReply(ctx *c) {
     hotCheck(c->argc > 1);

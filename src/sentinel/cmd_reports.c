@@ -4,8 +4,8 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "io/process.h"
+#include "monitor/machine.h"
 #include "sentinel/cmd_priv.h"
-#include "sentinel/machine.h"
 
 sentinelInstance *cmdPrimary(ctx *c) {
     hotCheck(c->argc > 2);

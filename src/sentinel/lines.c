@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "config/config.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 /* Values that are not written. */
 enum { DOWN_AFTER_MS = 30000, FAILOVER_TIMEOUT_MS = 180000, PARALLEL_SYNCS = 1 };

@@ -7,7 +7,7 @@
 #ifndef SENTINEL_LINES_H
 #define SENTINEL_LINES_H
 
-#include "sentinel/view.h"
+#include "monitor/view.h"
 
 /* When a line is taken: in the order of these numbers, below SENTINEL_LINE_RANKS. `words` are those
  * after "sentinel". */

@@ -14,9 +14,9 @@
 #include "io/net_addr.h"
 #include "io/resolve.h"
 #include "io/tls.h"
+#include "monitor/machine.h"
 #include "net/net.h"
 #include "resp/resp.h"
-#include "sentinel/machine.h"
 #include "sentinel/server_sentinel.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef SENTINEL_SERVER_LINKS_H
 #define SENTINEL_SERVER_LINKS_H
 
-#include "sentinel/view.h"
+#include "monitor/view.h"
 
 /* See sentinelEnv. */
 void serverLinkConnect(sentinelView *v, sentinelInstance *i, bool pubsub);

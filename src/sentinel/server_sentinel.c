@@ -20,10 +20,10 @@
 #include "engine/tick.h"
 #include "engine/timer.h"
 #include "io/process.h"
+#include "monitor/machine.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "sentinel/lines.h"
-#include "sentinel/machine.h"
 #include "sentinel/sentinel.h"
 #include "sentinel/server_links.h"
 

@@ -4,8 +4,8 @@
 #ifndef SENTINEL_SERVER_SENTINEL_H
 #define SENTINEL_SERVER_SENTINEL_H
 
-#include "sentinel/scripts.h"
-#include "sentinel/view.h"
+#include "monitor/scripts.h"
+#include "monitor/view.h"
 
 extern sentinelView serverView;
 extern scriptQueue serverScripts;

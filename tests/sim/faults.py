@@ -159,13 +159,13 @@ SENTINEL = [
     Fault("a vote is given though it cannot be saved", "vote.c",
           "if (!v->env->save(v)) {\n        /* After a restart it",
           "if (!v->env->save(v) && !FAULT) {\n        /* After a restart it"),
-    Fault("a vote is not saved", "lines.c",
+    Fault("a vote is not saved", "sentinel/lines.c",
           'writeNumber(w, "leader-epoch", i, (int64_t)i->leader_epoch);',
           'writeNumber(w, "leader-epoch", i, FAULT ? 0 : (int64_t)i->leader_epoch);'),
-    Fault("the vote is not read at the start", "lines.c",
+    Fault("the vote is not read at the start", "sentinel/lines.c",
           "if (epoch <= SENTINEL_EPOCH_MAX) primary->leader_epoch = epoch;",
           "if (epoch <= SENTINEL_EPOCH_MAX && !FAULT) primary->leader_epoch = epoch;"),
-    Fault("the epoch goes back in a restart", "lines.c",
+    Fault("the epoch goes back in a restart", "sentinel/lines.c",
           "if (epoch > v->current_epoch && epoch <= SENTINEL_EPOCH_MAX) v->current_epoch = epoch;",
           "if (!FAULT && epoch > v->current_epoch && epoch <= SENTINEL_EPOCH_MAX)\n"
           "        v->current_epoch = epoch;"),
@@ -212,7 +212,7 @@ SENTINEL = [
     Fault("what a dead leader has promoted is turned back", "info.c",
           "if ((i->flags & INSTANCE_PROMOTED) || sentinelIsUnfinished(v, i)) return;",
           "if ((i->flags & INSTANCE_PROMOTED) || (!FAULT && sentinelIsUnfinished(v, i))) return;"),
-    Fault("a vote is forgotten in a restart", "lines.c",
+    Fault("a vote is forgotten in a restart", "sentinel/lines.c",
           "if (!i->leader.len || !sentinelHasOpenVote(v, i)) return;",
           "if (FAULT || !i->leader.len || !sentinelHasOpenVote(v, i)) return;"),
     Fault("a candidate that has lost denies the promotion by another one", "hello.c",
@@ -450,9 +450,9 @@ QUORUM_SENTINEL = [
 # The scenario that has to find the faults of a table, and the folder of its files.
 TABLES = [("cluster", "bus", CLUSTER), ("quorum", "bus", QUORUM_CLUSTER), ("quorum", "psync", QUORUM_REPL),
           ("replication", "psync", REPLICATION),
-          ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("sentinel", "sentinel", SENTINEL),
-          ("sentinel", "sentinel", QUORUM_SENTINEL)]
-FAULTS = [f._replace(scenario=scenario, file=f"{folder}/{f.file}")
+          ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("sentinel", "monitor", SENTINEL),
+          ("sentinel", "monitor", QUORUM_SENTINEL)]
+FAULTS = [f._replace(scenario=scenario, file=f.file if "/" in f.file else f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]
 # The number of a fault is that of its first entry.
 NUMBERS = {(f.scenario, f.name): n for n, f in reversed(list(enumerate(FAULTS, 1)))}

@@ -21,8 +21,8 @@
 #include "base/base.h"
 #include "network.h"
 #include "../c/sentinel/quiet_env.h"
+#include "monitor/machine.h"
 #include "sentinel/lines.h"
-#include "sentinel/machine.h"
 #include "sim.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "io/net_addr.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 static inline void quietConnect(sentinelView *v, sentinelInstance *i, bool pubsub) {
     sentinelLinkOpened(v, i, pubsub);

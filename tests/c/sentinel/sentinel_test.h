@@ -16,9 +16,9 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "quiet_env.h"
+#include "monitor/machine.h"
+#include "monitor/view.h"
 #include "sentinel/lines.h"
-#include "sentinel/machine.h"
-#include "sentinel/view.h"
 
 static sentinelView view;
 static str told;  /* events: "name text;" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * sentinel/machine.h: votes, hello messages, detection, and a failover step by step. */
+ * monitor/machine.h: votes, hello messages, detection, and a failover step by step. */
 #include <stdio.h>
 
 #include "sentinel_test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * sentinel/quorum_choice.c: who is promoted if the servers have replication-quorum. */
+ * monitor/quorum_choice.c: who is promoted if the servers have replication-quorum. */
 #include <stdio.h>
 
 #include "sentinel_test.h"

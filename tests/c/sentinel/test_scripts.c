@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * sentinel/scripts.h: the queue of scripts. */
+ * monitor/scripts.h: the queue of scripts. */
 #include "sentinel_test.h"
 
-#include "sentinel/scripts.h"
+#include "monitor/scripts.h"
 
 static scriptQueue queue;
 

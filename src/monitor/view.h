@@ -8,8 +8,8 @@
  * command refers to an instance that exists, or to none. Strangers are Sentinels that a message has
  * named, but that have not shown that they know the password: they are told of this one, and
  * nothing else; they do not vote, and are neither counted, shown nor saved. */
-#ifndef SENTINEL_VIEW_H
-#define SENTINEL_VIEW_H
+#ifndef MONITOR_VIEW_H
+#define MONITOR_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 #include "base/slice.h"
 #include "base/str.h"
 #include "ds/list.h"
-#include "sentinel/sync_state.h"
+#include "monitor/sync_state.h"
 
 enum {
     SENTINEL_ID_LEN = 40,

@@ -3,7 +3,7 @@
  * The queue of scripts, with delays after failures.
  *
  * Invariant: at most SCRIPTS_RUNNING_MAX jobs run, and those of one path one after the other. */
-#include "sentinel/scripts.h"
+#include "monitor/scripts.h"
 
 #include "base/base.h"
 

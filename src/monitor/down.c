@@ -3,7 +3,7 @@
  * Which instances are down: subjectively (SDOWN), for this Sentinel alone, and objectively (ODOWN),
  * for as many as the quorum of the primary. */
 #include "base/base.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 static int64_t downAfter(sentinelInstance *i) { return sentinelPrimaryOf(i)->down_after_ms; }
 

@@ -4,7 +4,7 @@
  * ip,port,id,current_epoch,name,primary_ip,primary_port,config_epoch */
 #include "base/base.h"
 #include "base/number.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 typedef struct hello {
     slice host, id, name, primary_host;

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/number.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 /* What a reply says. */
 typedef struct infoFacts {

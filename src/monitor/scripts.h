@@ -5,8 +5,8 @@
  *
  * Invariant: at most SCRIPTS_RUNNING_MAX run; a job is not started while an earlier one
  * with the same path runs, so events reach a script in their order. */
-#ifndef SENTINEL_SCRIPTS_H
-#define SENTINEL_SCRIPTS_H
+#ifndef MONITOR_SCRIPTS_H
+#define MONITOR_SCRIPTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * What a Sentinel knows of a server with synchronous replication, replication-quorum
  * (quorum_choice.c), and of data that a primary has lost. Times are of sentinelView.mono_ms. */
-#ifndef SENTINEL_SYNC_STATE_H
-#define SENTINEL_SYNC_STATE_H
+#ifndef MONITOR_SYNC_STATE_H
+#define MONITOR_SYNC_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

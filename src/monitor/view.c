@@ -3,14 +3,14 @@
  * Adds, finds and removes primaries, replicas, Sentinels and their links.
  *
  * Invariant: each instance has a link, and Sentinels with the same id share one (view.h). */
-#include "sentinel/view.h"
+#include "monitor/view.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 static const sentinelPeriods usual_periods = {.info = 10000,
                                               .ping = 1000,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 enum {
     RETRY_FAST_MS = 50,

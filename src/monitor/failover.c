@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 enum {
     DESYNC_MS = 1000,

@@ -17,11 +17,11 @@
  *
  * With replication-quorum SELECT_REPLICA goes on until enough replicas are there (quorum_choice.c).
  */
-#ifndef SENTINEL_MACHINE_H
-#define SENTINEL_MACHINE_H
+#ifndef MONITOR_MACHINE_H
+#define MONITOR_MACHINE_H
 
+#include "monitor/view.h"
 #include "resp/resp.h"
-#include "sentinel/view.h"
 
 /* ------------------------------------------------------------------ what happens to it */
 

@@ -7,7 +7,7 @@
  * configuration of now supposes a promotion, and repeats it (failover.c). Who has not asks the
  * others for their votes: if a majority has none, there was no leader. */
 #include "base/base.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 bool sentinelHasOpenVote(const sentinelView *v, const sentinelInstance *primary) {
     hotCheck(primary->kind == INSTANCE_PRIMARY);

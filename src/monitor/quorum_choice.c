@@ -13,7 +13,7 @@
  * chosen may be promoted, whenever the order reaches it. */
 #include "base/base.h"
 #include "base/number.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 enum {
     HOLD_MS = 20000,

@@ -4,7 +4,7 @@
  * failover: in each epoch a Sentinel votes once for each primary. */
 #include "base/base.h"
 #include "base/number.h"
-#include "sentinel/machine.h"
+#include "monitor/machine.h"
 
 enum {
     ANSWER_PERIODS = 5, /* what another Sentinel has said is true so long */
