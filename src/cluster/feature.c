@@ -24,7 +24,7 @@
 #include "cluster/server_slots.h"
 #include "engine/keyspace.h"
 #include "engine/server_event.h"
-#include "engine/slot_imports.h"
+#include "format/slot_imports.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }

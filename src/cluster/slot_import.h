@@ -12,7 +12,7 @@
 #include "bus/slot_job.h"
 #include "engine/ctx.h"
 #include "engine/hooks.h"
-#include "engine/slot_imports.h"
+#include "format/slot_imports.h"
 
 extern const slotImportKeeper slotImportKeeperOfCluster;
 /* The primary of this replica, or a file, says that slots are moving to it. No effect if the job is

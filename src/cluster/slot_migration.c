@@ -19,7 +19,7 @@
 #include "cluster/slot_import.h"
 #include "engine/hot.h"
 #include "engine/server_event.h"
-#include "engine/slot_imports.h"
+#include "format/slot_imports.h"
 #include "repl/role.h"
 #include "resp/resp.h"
 

@@ -4,8 +4,8 @@
  * from a smaller sample, because other clients wait meanwhile (about 2 ms). Prefixes are parts of
  * keys, and omitted if the server has a password. */
 #include "base/base.h"
-#include "engine/memory_sample.h"
 #include "metrics/metrics_priv.h"
+#include "store/memory_sample.h"
 #include "store/store.h"
 
 enum { SAMPLES = 1000, GROUPS_SHOWN = 10 };

@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 #include "engine/lifecycle.h"
-#include "engine/slot_imports.h"
 #include "format/rdb_file.h"
+#include "format/slot_imports.h"
 #include "persist/rdb_save.h"
 #include "store/store.h"
 

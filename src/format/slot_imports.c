@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Who keeps the imports and states of slots (slot_imports.h). */
-#include "engine/slot_imports.h"
+#include "format/slot_imports.h"
 
 static const slotImportKeeper *keeper;
 

@@ -2,8 +2,8 @@
  *
  * The memory of keys by type and by prefix, estimated from a sample, for MEMORY EXPLAIN and the
  * status page. A key costs 1 to 2 us, whatever its size. Main thread only. */
-#ifndef ENGINE_MEMORY_SAMPLE_H
-#define ENGINE_MEMORY_SAMPLE_H
+#ifndef STORE_MEMORY_SAMPLE_H
+#define STORE_MEMORY_SAMPLE_H
 
 #include <stdint.h>
 

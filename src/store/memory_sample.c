@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A sample of the memory of keys. Main thread only. */
-#include "engine/memory_sample.h"
+#include "store/memory_sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>

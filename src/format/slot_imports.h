@@ -3,8 +3,8 @@
  * Slots that are being imported, as folders see them that write and load files; the cluster keeps
  * them. Their keys are hidden (storeHideSlot()), and saved like others: what is recorded with them
  * says to hide them again. Main thread, or a forked child for slotImportsEach(). */
-#ifndef ENGINE_SLOT_IMPORTS_H
-#define ENGINE_SLOT_IMPORTS_H
+#ifndef FORMAT_SLOT_IMPORTS_H
+#define FORMAT_SLOT_IMPORTS_H
 
 #include "base/slots.h"
 #include "base/str.h"
