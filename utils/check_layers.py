@@ -11,7 +11,10 @@ usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, 
 4. Data that is not const is named by its own folder only. The one exception is engineHot.
 5. Sockets and files are the business of io, malloc that of base/alloc, fork that of a few files.
 6. Circles of files inside a folder are listed; more than four files in one are a warning.
-7. An exported name has a user: another file, its own one, or the tests alone if it ends an instance
+7. A folder of a row `pure` includes, through headers, too, only what the row lists; it reads no clock, calls
+   only functions of those folders and of C that depend on nothing but their arguments, and has no data that
+   is not const.
+8. An exported name has a user: another file, its own one, or the tests alone if it ends an instance
    or verifies one. The client library and the interface of modules are for others.
 Exceptions stand with a reason in check_exceptions.txt; one that is no longer needed is an error.
 """
@@ -29,6 +32,9 @@ ALLOCATION = set("""malloc calloc realloc free posix_memalign aligned_alloc mema
     asprintf vasprintf getline getdelim open_memstream""".split())
 FORKS = {"fork", "vfork", "posix_spawn"}
 EXPORTS = ("clientlib/", "module/generated/")  # for programs of others, and modules
+NOT_PURE = {"base/clock"}  # of the folders that a pure one may include
+PURE_CALLS = set("""memchr memcmp memcpy memmem memmove memrchr memset strchr strcmp strlen strnlen strstr strtoll
+    bsearch qsort snprintf inet_pton localtime_r strftime CRYPTO_memcmp EVP_sha256 HMAC""".split())
 MODULE_NAME = re.compile(r"VM_|ValkeyModule_")
 FOR_TESTS = re.compile(r"(Clear|Free|Verify|Uninstall)$")  # what ends an instance, or checks one
 NOT_CODE = re.compile(r"/\*.*?\*/", re.S)
@@ -47,12 +53,12 @@ ALLOWED = {  # file: calls it may make in spite of the rules below
 
 
 def read_table(path):
-    rows, public = {}, {}
+    rows, public, pure = {}, {}, {}
     for line in open(path):
-        match = re.match(r"(public )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
+        match = re.match(r"(public |pure )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
         if match:
-            (public if match[1] else rows)[match[2]] = match[3].split()
-    return rows, public
+            {"public ": public, "pure ": pure}.get(match[1], rows)[match[2]] = match[3].split()
+    return rows, public, pure
 
 
 def circles(graph):
@@ -129,16 +135,64 @@ def check_includes(rows, public, fail):
                 fail("include", f"{path} {header}", f"{where}: {header} is no door of {target}")
 
 
+def read_includes():
+    """Path below src -> headers that it includes."""
+    includes = {}
+    for _, path in source_files():
+        text = open(os.path.join("src", path), errors="replace").read()
+        includes[path] = re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.M)
+    return includes
+
+
+def check_pure_includes(pure, fail):
+    """What the files of pure folders include, and those headers in turn."""
+    includes = read_includes()
+    for path in sorted(includes):
+        folder = path.split("/")[0]
+        if folder not in pure:
+            continue
+        # Inline functions of the clock have no symbol.
+        code = NOT_CODE.sub("", open(os.path.join("src", path), errors="replace").read())
+        for name in sorted(set(re.findall(r"\bclock[A-Z]\w*(?=\()", code))):
+            fail("pure", f"{path} {name}", f"src/{path}: {folder} is pure, but it calls {name}()")
+        work, seen = [(path, path)], {path}
+        while work:
+            header, way = work.pop()
+            for inner in includes.get(header, ()):
+                if inner in seen:
+                    continue
+                seen.add(inner)
+                work.append((inner, f"{way} > {inner}"))
+                if inner.split("/")[0] not in (folder, *pure[folder]) and inner not in pure[folder]:
+                    fail("pure", f"{path} {inner}", f"src/{path}: {folder} is pure, but it includes {way} > {inner}")
+
+
+def check_pure_symbols(pure, lacks, writable, owners, fail):
+    for stem in sorted(lacks):
+        folder = stem.split("/")[0]
+        if folder not in pure:
+            continue
+        for name in sorted(lacks[stem]):
+            of = owners[name]
+            allowed = any(o.split("/")[0] in (folder, *pure[folder]) and o not in NOT_PURE for o in of) if of else \
+                name in PURE_CALLS or name.startswith("_")  # of the compiler
+            if not allowed:
+                where = min(of) if of else "the system"
+                fail("pure", f"{stem} {name}", f"src/{stem}.c: {folder} is pure, but it uses {name} of {where}")
+        for name in sorted(writable[stem]):
+            fail("pure", f"{stem} {name}", f"src/{stem}.c: {folder} is pure, but {name} is data that is not const")
+
+
 def read_objects(directory):
-    """Per object "folder/name": names it defines, names it references, and its shared writable data."""
-    defines, lacks, data = {}, {}, {}
+    """Per object "folder/name": names it defines, names it references, its shared writable data, and all of it."""
+    defines, lacks, data, writable = {}, {}, {}, {}
     for folder, path in source_files():
         stem = path[:-2]
         file = os.path.join(directory, stem + ".o")
         if not path.endswith(".c") or not os.path.exists(file):
             continue
-        defines[stem], lacks[stem], data[stem] = set(), set(), set()
-        listing = subprocess.run(["nm", "-g", "-f", "sysv", file], capture_output=True, text=True, check=True)
+        defines[stem], lacks[stem], data[stem], writable[stem] = set(), set(), set(), set()
+        listing = subprocess.run(["nm", "-f", "sysv", file], capture_output=True, text=True, check=True)
         for line in listing.stdout.split("\n"):
             cells = [cell.strip() for cell in line.split("|")]
             if len(cells) != 7 or cells[0] == "Name":
@@ -147,10 +201,15 @@ def read_objects(directory):
             if kind == "U":
                 lacks[stem].add(name)
                 continue
+            is_const = section.startswith(".data.rel.ro")
+            if kind in "DBCGdbg" and not is_const:
+                writable[stem].add(name)
+            if kind.islower():
+                continue
             defines[stem].add(name)
-            if kind in "DBCG" and not section.startswith(".data.rel.ro"):
+            if kind in "DBCG" and not is_const:
                 data[stem].add(name)
-    return defines, lacks, data
+    return defines, lacks, data, writable
 
 
 def may_call(stem, name):
@@ -162,8 +221,8 @@ def may_call(stem, name):
     return folder in ("io", "tools") or name not in SYSTEM_CALLS
 
 
-def check_symbols(rows, directory, fail):
-    defines, lacks, data = read_objects(directory)
+def check_symbols(rows, pure, directory, fail):
+    defines, lacks, data, writable = read_objects(directory)
     owners = defaultdict(set)
     for stem, names in defines.items():
         for name in names - {"main"}:
@@ -180,6 +239,7 @@ def check_symbols(rows, directory, fail):
             users = {user.split("/")[0] for user in lacks if name in lacks[user]}
             for user in sorted(users - {folder}):
                 fail("data", f"{stem} {name}", f"src/{stem}.c: {name} is not const, and {user} names it")
+    check_pure_symbols(pure, lacks, writable, owners, fail)
     check_callers(defines, lacks, fail)
     report_circles(lacks, owners)
     return len(defines)
@@ -227,12 +287,13 @@ def main():
     parser.add_argument("--objects", metavar="DIR")
     options = parser.parse_args()
     exceptions = Exceptions()
-    rows, public = read_table("src/layers.txt")
+    rows, public, pure = read_table("src/layers.txt")
     kinds = ["table", "include"]
     check_includes(rows, public, exceptions.fail)
+    check_pure_includes(pure, exceptions.fail)
     if options.objects:
-        kinds += ["symbol", "call", "data", "caller"]
-        count = check_symbols(rows, options.objects, exceptions.fail)
+        kinds += ["symbol", "call", "data", "caller", "pure"]
+        count = check_symbols(rows, pure, options.objects, exceptions.fail)
         print(f"layers: symbols of {count} objects")
     sys.exit(exceptions.finish(kinds))
 
