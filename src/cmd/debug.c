@@ -110,14 +110,6 @@ static void debugProtocol(ctx *c) {
 
 /* ------------------------------------------------------------------ keys and values */
 
-const robj *debugFind(ctx *c) {
-    hotCheck(c->argc > 2);
-    slice key = c->argv[2];
-    const robj *o = dbPeek(c->db, key, storeHash(key));
-    if (!o) replyError(c, ERR_NO_KEY_TEXT);
-    return o;
-}
-
 static void debugObject(ctx *c) {
     const robj *o = debugFind(c);
     if (!o) return;

@@ -38,12 +38,6 @@ void stringReply(ctx *c, const robj *o) {
     }
 }
 
-bool stringIsType(ctx *c, const robj *o) {
-    if (likely(!o || objectType(o) == TYPE_STRING)) return true;
-    replyError(c, ERR_WRONG_TYPE_TEXT);
-    return false;
-}
-
 void stringReplyNoMemory(ctx *c) {
     replyError(c, SLICE("OOM not enough memory for a string of this size"));
 }
@@ -77,14 +71,6 @@ static void replyStringOrNull(ctx *c, const robj *o) {
 /* Sets the first key to argument `value`. `old` is the result of dbFind(). */
 static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
     dbSetString(c->db, c->argv[1], &c->at, old, c->argv[value], stringTakeArg(c, value), expire_ms);
-}
-
-void stringDeleteKey(ctx *c) {
-    hotCheck(c->argc > 1);
-    (void)dbDelete(c->db, c->argv[1], c->key_hash, c->look); /* it was found before */
-    slice words[2] = {SLICE("DEL"), c->argv[1]};
-    ctxPropagateAs(c, 2, words);
-    ctxKeyChanged(c, c->argv[1], &eventDel);
 }
 
 /* Propagates: name key [value] [word time], with an absolute time. */
