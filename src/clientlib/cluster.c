@@ -13,29 +13,6 @@
 
 enum { RETRY_MS = 10 };
 
-typedef enum queuedState {
-    QUEUED_UNSENT, /* also if there is no connection to its node */
-    QUEUED_SENT,
-    QUEUED_DONE, /* replied, or failed for good */
-} queuedState;
-
-typedef struct queuedCommand {
-    size_t offset, len;
-    int slot;                /* -1: to the node */
-    valkeyClusterNode *node; /* until the replies have been read */
-    valkeyReply *reply;      /* NULL: not received */
-    queuedState state;
-    int err; /* why: 0 or the `err` of the node's connection */
-} queuedCommand;
-
-struct valkeyClusterPipeline {
-    char *text;
-    queuedCommand *commands;
-    size_t count, capacity;
-    size_t sent;  /* commands before this one have been sent, and their replies read */
-    size_t taken; /* replies returned to the caller */
-};
-
 static void failMemory(valkeyClusterContext *cc) {
     vkClusterError(cc, VALKEY_ERR_OOM, "Out of memory");
 }
@@ -421,16 +398,6 @@ void *valkeyClusterCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *no
 }
 
 /* ------------------------------------------------------------------ pipelines */
-
-void vkClusterFreePipeline(valkeyClusterContext *cc) {
-    struct valkeyClusterPipeline *p = cc->requests;
-    if (!p) return;
-    for (size_t i = p->taken; i < p->count; i++) freeReplyObject(p->commands[i].reply);
-    vkTextFree(p->text);
-    vk_free(p->commands);
-    vk_free(p);
-    cc->requests = NULL;
-}
 
 void valkeyClusterReset(valkeyClusterContext *cc) {
     clearError(cc);

@@ -64,7 +64,30 @@ valkeyOptions vkClusterNodeOptions(const valkeyClusterContext *cc, const valkeyC
 redirect vkRedirectOf(const valkeyReply *r);
 void vkClusterEvent(valkeyClusterContext *cc, int event);
 
-/* ------------------------------------------------------------------ cluster.c */
+/* ------------------------------------------------------------------ cluster_queue.c */
+
+typedef enum queuedState {
+    QUEUED_UNSENT, /* also if there is no connection to its node */
+    QUEUED_SENT,
+    QUEUED_DONE, /* replied, or failed for good */
+} queuedState;
+
+typedef struct queuedCommand {
+    size_t offset, len;
+    int slot;                /* -1: to the node */
+    valkeyClusterNode *node; /* until the replies have been read */
+    valkeyReply *reply;      /* NULL: not received */
+    queuedState state;
+    int err; /* why: 0 or the `err` of the node's connection */
+} queuedCommand;
+
+struct valkeyClusterPipeline {
+    char *text;
+    queuedCommand *commands;
+    size_t count, capacity;
+    size_t sent;  /* commands before this one have been sent, and their replies read */
+    size_t taken; /* replies returned to the caller */
+};
 
 /* Frees what is queued. */
 void vkClusterFreePipeline(valkeyClusterContext *cc);
