@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "tools/cli/info.h"
 #include "tools/cli/preferences.h"
-#include "tools/cli/script.h"
 #include "tools/cli/terminal.h"
 
 enum {
@@ -130,7 +129,7 @@ bool carefulAllows(commandRunner *r, const words *command) {
     str what = STR_EMPTY;
     bool allowed = true;
     if (describe(r, command, &what)) {
-        if (scriptIsInteractive()) {
+        if (terminalIsInteractive()) {
             strAppendText(&what, ". Run it? [y/N] ");
             int64_t asked_ms = clockMonoMs();
             allowed = terminalConfirm(strText(&what));

@@ -17,7 +17,6 @@ enum {
     WHOLE_MAX = 256,         /* elements of a value that is read by one request */
     /* TTLs may have been copied as what remains, and are read at two moments. */
     TTL_TOLERANCE_MS = 1000,
-    SHOWN_MAX = 64, /* bytes of a value that are shown */
 };
 
 /* How values of a type are read. */
@@ -46,76 +45,33 @@ static const typeForm *formOf(const diffKey *key) {
 
 static bool is(const typeForm *form, const char *name) { return form && !strcmp(form->name, name); }
 
-/* ------------------------------------------------------------------ what is said */
-
-static void show(str *out, slice value) {
-    bool cut = value.len > SHOWN_MAX;
-    strAppendQuoted(out, sliceMake(value.ptr, cut ? SHOWN_MAX : value.len));
-    if (cut) strAppendText(out, "...");
-}
-
-static slice textOf(const valkeyReply *reply) {
-    return reply->str ? sliceMake(reply->str, reply->len) : sliceOf("");
-}
-
-static void showReply(str *out, const valkeyReply *reply) {
-    switch (reply->type) {
-    case VALKEY_REPLY_NIL: strAppendText(out, "none"); break;
-    case VALKEY_REPLY_INTEGER: strAppendInt(out, reply->integer); break;
-    case VALKEY_REPLY_ARRAY: strAppendFormat(out, "%zu items", reply->elements); break;
-    default: show(out, textOf(reply));
-    }
-}
-
-void diffInValue(diffKey *key, const valkeyReply *first, const valkeyReply *second) {
-    key->verdict = DIFF_VALUE;
-    if (key->why.len) strAppendText(&key->why, ": ");
-    showReply(&key->why, first);
-    strAppendText(&key->why, ", ");
-    showReply(&key->why, second);
-}
-
 /* Compares texts that begin at byte `at` of the values; says where they differ. */
 static void compareText(diffKey *key, slice a, slice b, size_t at) {
     size_t same = 0, shorter = a.len < b.len ? a.len : b.len;
     while (same < shorter && a.ptr[same] == b.ptr[same]) same++;
     if (same == shorter && a.len == b.len) return;
     key->verdict = DIFF_VALUE;
-    if (at || shorter > SHOWN_MAX) {
+    if (at || shorter > DIFF_SHOWN_MAX) {
         strAppendFormat(&key->why, "from byte %zu: ", at + same);
     } else {
         same = 0; /* all of it is shown */
     }
-    show(&key->why, sliceMake(a.ptr + same, a.len - same));
+    diffShow(&key->why, sliceMake(a.ptr + same, a.len - same));
     strAppendText(&key->why, ", ");
-    show(&key->why, sliceMake(b.ptr + same, b.len - same));
+    diffShow(&key->why, sliceMake(b.ptr + same, b.len - same));
 }
 
 /* ------------------------------------------------------------------ comparing replies */
 
-static bool isText(const valkeyReply *reply) {
-    return reply->type == VALKEY_REPLY_STRING || reply->type == VALKEY_REPLY_STATUS;
-}
-
-bool diffSameReply(const valkeyReply *a, const valkeyReply *b) {
-    if (isText(a) && isText(b)) return sliceEqual(textOf(a), textOf(b));
-    if (a->type != b->type || a->elements != b->elements) return false;
-    if (a->type == VALKEY_REPLY_INTEGER) return a->integer == b->integer;
-    for (size_t i = 0; i < a->elements; i++) {
-        if (!diffSameReply(a->element[i], b->element[i])) return false;
-    }
-    return a->type == VALKEY_REPLY_ARRAY || a->type == VALKEY_REPLY_NIL;
-}
-
 /* Scores are numbers: versions write them differently. */
 static bool sameScore(const valkeyReply *a, const valkeyReply *b) {
-    return isText(a) && isText(b) && strtod(a->str, NULL) == strtod(b->str, NULL);
+    return diffIsText(a) && diffIsText(b) && strtod(a->str, NULL) == strtod(b->str, NULL);
 }
 
 static int compareElements(const void *first, const void *second) {
     const valkeyReply *a = **(valkeyReply *const *const *)first,
                       *b = **(valkeyReply *const *const *)second;
-    return sliceCompare(textOf(a), textOf(b));
+    return sliceCompare(diffTextOf(a), diffTextOf(b));
 }
 
 /* Pointers to the elements of a reply, sorted by their first item if their order does not count. */
@@ -145,7 +101,7 @@ static void compareReplies(diffKey *key, const typeForm *form, const valkeyReply
             diffInValue(key, x[0], y[0]);
         } else if (form->width == 2 && !(form->ordered ? sameScore : diffSameReply)(x[1], y[1])) {
             strAppendText(&key->why, form->ordered ? "score of " : "field ");
-            showReply(&key->why, x[0]);
+            diffShowReply(&key->why, x[0]);
             diffInValue(key, x[1], y[1]);
         }
     }
@@ -154,13 +110,6 @@ static void compareReplies(diffKey *key, const typeForm *form, const valkeyReply
 }
 
 /* ------------------------------------------------------------------ asking both servers */
-
-void diffFlush(diffSide sides[DIFF_SIDES]) {
-    for (int s = 0; s < DIFF_SIDES; s++) {
-        int done = 0;
-        while (!done && valkeyBufferWrite(sides[s].link.context, &done) == VALKEY_OK) continue;
-    }
-}
 
 static bool isRefused(const valkeyReply *reply) {
     return reply->type == VALKEY_REPLY_ERROR &&
@@ -210,7 +159,7 @@ static void compareSizes(diffSide sides[DIFF_SIDES], diffKey *key, const typeFor
         key->size[s] = size[s]->type == VALKEY_REPLY_INTEGER ? size[s]->integer : -1;
         if (is(form, "string")) part[s] = connectionNext(&sides[s].link);
     }
-    if (part[0]) compareText(key, textOf(part[0]), textOf(part[1]), 0);
+    if (part[0]) compareText(key, diffTextOf(part[0]), diffTextOf(part[1]), 0);
     if (diffIsOpen(key) && key->size[0] != key->size[1]) {
         strAppendText(&key->why, part[0] ? "length" : "number of elements");
         diffInValue(key, size[0], size[1]);
@@ -260,7 +209,7 @@ static valkeyReply *askAbout(diffSide *side, const slice *words, size_t word_cou
     size_t *lengths = memAlloc(sizeof(*lengths) * count);
     for (size_t i = 0; i < count; i++) {
         slice word =
-            i < word_count ? words[i] : textOf(page->element[(i - word_count) * (size_t)width]);
+            i < word_count ? words[i] : diffTextOf(page->element[(i - word_count) * (size_t)width]);
         argv[i] = word.ptr;
         lengths[i] = word.len;
     }
@@ -292,7 +241,7 @@ static void compareItemTtls(diffSide sides[DIFF_SIDES], diffKey *key, const type
         if (a == b || (a >= 0 && b >= 0 && llabs(a - b) <= TTL_TOLERANCE_MS)) continue;
         key->verdict = is(form, "hash") ? DIFF_FIELD_TTL : DIFF_MEMBER_TTL;
         strAppendText(&key->why, is(form, "hash") ? "field " : "member ");
-        showReply(&key->why, read->element[(size_t)form->width * i]);
+        diffShowReply(&key->why, read->element[(size_t)form->width * i]);
         strAppendFormat(&key->why, " expires at %" PRId64 ", %" PRId64 " ms", a, b);
         break;
     }
@@ -344,7 +293,7 @@ static void compareRanges(diffSide sides[DIFF_SIDES], diffKey *key, const typeFo
         diffFlush(sides);
         for (int s = 0; s < DIFF_SIDES; s++) part[s] = connectionNext(&sides[s].link);
         if (string) {
-            compareText(key, textOf(part[0]), textOf(part[1]), (size_t)at);
+            compareText(key, diffTextOf(part[0]), diffTextOf(part[1]), (size_t)at);
         } else {
             compareReplies(key, form, part[0], part[1], (size_t)at);
             compareItemTtls(sides, key, form, part[0]);
@@ -367,11 +316,11 @@ static void comparePage(diffSide sides[DIFF_SIDES], diffKey *key, const typeForm
         const valkeyReply *name = page->element[i * (size_t)form->width];
         if (form->width == 1 && other->type == VALKEY_REPLY_INTEGER && other->integer == 0) {
             key->verdict = DIFF_VALUE;
-            showReply(&key->why, name);
+            diffShowReply(&key->why, name);
             strAppendText(&key->why, " only in the first");
         } else if (form->width == 2 && !diffSameReply(page->element[2 * i + 1], other)) {
             strAppendText(&key->why, "field ");
-            showReply(&key->why, name);
+            diffShowReply(&key->why, name);
             diffInValue(key, page->element[2 * i + 1], other);
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parts of --diff: diff.c walks the keys of two servers, diff_keys.c compares them. One thread. */
+ * Parts of --diff: diff.c walks the keys of two servers, diff_keys.c and diff_stream.c compare
+ * them, diff_reply.c compares two replies. One thread. */
 #ifndef TOOLS_CLI_DIFF_PRIV_H
 #define TOOLS_CLI_DIFF_PRIV_H
 
@@ -8,7 +9,8 @@
 
 enum {
     DIFF_SIDES = 2,
-    DIFF_PART = 1000, /* elements of a large value per request */
+    DIFF_PART = 1000,    /* elements of a large value per request */
+    DIFF_SHOWN_MAX = 64, /* bytes of a value that are shown */
 };
 
 /* One of the two servers. */
@@ -55,6 +57,11 @@ void diffCompareKeys(diffSide sides[DIFF_SIDES], diffKey *keys, size_t count);
 
 static inline bool diffIsOpen(const diffKey *key) { return key->verdict == DIFF_EQUAL; }
 void diffCompareStream(diffSide sides[DIFF_SIDES], diffKey *key);
+/* diff_reply.c: a value as it is shown, at most DIFF_SHOWN_MAX bytes of it. */
+void diffShow(str *out, slice value);
+void diffShowReply(str *out, const valkeyReply *reply);
+slice diffTextOf(const valkeyReply *reply);
+bool diffIsText(const valkeyReply *reply);
 /* Starts to send what is queued, so that both servers work at once. */
 void diffFlush(diffSide sides[DIFF_SIDES]);
 bool diffSameReply(const valkeyReply *a, const valkeyReply *b);

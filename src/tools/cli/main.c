@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "tools/cli/careful.h"
 #include "tools/cli/command.h"
+#include "tools/cli/eval.h"
 #include "tools/cli/help.h"
 #include "tools/cli/hint.h"
 #include "tools/cli/interactive.h"
@@ -118,7 +119,7 @@ int main(int argc, char **argv) {
     connection c;
     connectionInit(&c, &options);
     commandRunner runner = {.connection = &c};
-    if (scriptIsInteractive()) {
+    if (terminalIsInteractive()) {
         runner.explain = options.output == OUTPUT_STANDARD;
         runner.colors = runner.explain && wantsColors();
     }
@@ -136,11 +137,11 @@ int main(int argc, char **argv) {
     } else if (options.mode != MODE_COMMANDS) {
         status = runMode(&c);
     } else if (options.eval_file) {
-        status = scriptRunFile(&runner, argc - first, argv + first);
+        status = evalRunFile(&runner, argc - first, argv + first);
     } else if (first < argc) {
         status = runArguments(&runner, argc - first, argv + first);
     } else {
-        status = scriptIsInteractive() ? interactiveRun(&runner) : scriptRunStdin(&runner);
+        status = terminalIsInteractive() ? interactiveRun(&runner) : scriptRunStdin(&runner);
     }
     connectionClear(&c);
     cliOptionsClear(&options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands of lines and files (script.h). */
+ * Commands of lines (script.h). */
 #include "tools/cli/script.h"
 
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "tools/cli/careful.h"
-#include "tools/cli/interactive.h"
 #include "tools/cli/ldb.h"
 #include "tools/cli/preferences.h"
 #include "tools/server_uri.h"
@@ -108,8 +107,6 @@ bool scriptRunLine(commandRunner *r, slice line) {
     return more;
 }
 
-bool scriptIsInteractive(void) { return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO); }
-
 /* Waits for input, and prints the messages that arrive meanwhile. */
 static void waitForInput(commandRunner *r) {
     bool announce = r->connection->options->output == OUTPUT_STANDARD;
@@ -182,57 +179,4 @@ int scriptRunStdin(commandRunner *r) {
     strFree(&pending);
     strFree(&line);
     return r->any_failed && r->connection->options->error_status ? 1 : 0;
-}
-
-/* ------------------------------------------------------------------ --eval */
-
-static bool readFile(const char *path, str *out) {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        fprintf(stderr, "Can't open file '%s': %s\n", path, strerror(errno));
-        return false;
-    }
-    size_t count;
-    do {
-        count = fread(strReserve(out, 64 * 1024), 1, 64 * 1024, file);
-        strGrow(out, count);
-    } while (count > 0);
-    fclose(file);
-    return true;
-}
-
-/* EVAL script numkeys key ... arg ...; a comma among the words ends the keys. */
-static void evalCommand(words *out, slice source, int argc, char **argv) {
-    int keys = 0;
-    while (keys < argc && strcmp(argv[keys], ",") != 0) keys++;
-    char number[32];
-    snprintf(number, sizeof(number), "%d", keys);
-    wordsAdd(out, SLICE("EVAL"));
-    wordsAdd(out, source);
-    wordsAdd(out, sliceOf(number));
-    for (int i = 0; i < argc; i++) {
-        if (i != keys) wordsAdd(out, sliceOf(argv[i]));
-    }
-}
-
-static int runScript(commandRunner *r, const words *command) {
-    if (!r->connection->options->ldb) {
-        r->endless = true;
-        return commandRun(r, command, 1) ? 0 : 1;
-    }
-    if (!ldbStart(r, command)) return 1;
-    return scriptIsInteractive() ? interactiveRun(r) : scriptRunStdin(r);
-}
-
-int scriptRunFile(commandRunner *r, int argc, char **argv) {
-    str source = STR_EMPTY;
-    words command = {0};
-    int status = 1;
-    if (connectionConnect(r->connection) && readFile(r->connection->options->eval_file, &source)) {
-        evalCommand(&command, strSlice(&source), argc, argv);
-        status = runScript(r, &command);
-    }
-    strFree(&source);
-    wordsClear(&command);
-    return status;
 }

@@ -23,6 +23,8 @@ static struct winsize terminalSize(void) {
 int terminalColumns(void) { return terminalSize().ws_col; }
 int terminalRows(void) { return terminalSize().ws_row; }
 
+bool terminalIsInteractive(void) { return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO); }
+
 int terminalOpenKeys(int fd) {
     char name[256];
     if (ttyname_r(fd, name, sizeof(name)) != 0) return -1;

@@ -12,6 +12,9 @@
 int terminalColumns(void);
 int terminalRows(void);
 
+/* True if both standard input and output are a terminal. */
+bool terminalIsInteractive(void);
+
 /* Opens the terminal of the descriptor `fd` again, for reads that do not block: Ctrl-C discards
  * what was typed, so a key that poll() has reported may be missing when it is read. `fd` itself is
  * shared with other programs and stays as it is. Returns a descriptor of the caller, -1 if `fd` is
