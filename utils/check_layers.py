@@ -10,7 +10,8 @@ usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, 
    hand-written `extern` is no way round it.
 4. Data that is not const is named by its own folder only. The one exception is engineHot.
 5. Sockets and files are the business of io, malloc that of base/alloc, fork that of a few files.
-6. Circles of files inside a folder are listed; more than four files in one are a warning.
+6. Circles of files inside a folder are listed; more than four files in one are a warning. In the folders of the
+   row `read downwards` there is none.
 7. A folder of a row `pure` includes, through headers, too, only what the row lists; it reads no clock, calls
    only functions of those folders and of C that depend on nothing but their arguments, and has no data that
    is not const.
@@ -53,12 +54,12 @@ ALLOWED = {  # file: calls it may make in spite of the rules below
 
 
 def read_table(path):
-    rows, public, pure = {}, {}, {}
+    rows, public, pure, read = {}, {}, {}, {}
     for line in open(path):
-        match = re.match(r"(public |pure )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
+        match = re.match(r"(public |pure |read )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
         if match:
-            {"public ": public, "pure ": pure}.get(match[1], rows)[match[2]] = match[3].split()
-    return rows, public, pure
+            {"public ": public, "pure ": pure, "read ": read}.get(match[1], rows)[match[2]] = match[3].split()
+    return rows, public, pure, read.get("downwards", [])
 
 
 def circles(graph):
@@ -221,7 +222,7 @@ def may_call(stem, name):
     return folder in ("io", "tools") or name not in SYSTEM_CALLS
 
 
-def check_symbols(rows, pure, directory, fail):
+def check_symbols(rows, pure, downwards, directory, fail):
     defines, lacks, data, writable = read_objects(directory)
     owners = defaultdict(set)
     for stem, names in defines.items():
@@ -241,7 +242,7 @@ def check_symbols(rows, pure, directory, fail):
                 fail("data", f"{stem} {name}", f"src/{stem}.c: {name} is not const, and {user} names it")
     check_pure_symbols(pure, lacks, writable, owners, fail)
     check_callers(defines, lacks, fail)
-    report_circles(lacks, owners)
+    report_circles(lacks, owners, downwards, fail)
     return len(defines)
 
 
@@ -272,12 +273,15 @@ def check_callers(defines, lacks, fail):
             fail("caller", f"{stem} {name}", f"src/{stem}.c: {who} {name}")
 
 
-def report_circles(lacks, owners):
+def report_circles(lacks, owners, downwards, fail):
     for folder in sorted({stem.split("/")[0] for stem in lacks}):
         graph = {}
         for stem in (s for s in lacks if s.split("/")[0] == folder):
             graph[stem] = {o for name in lacks[stem] for o in owners[name] if o.split("/")[0] == folder} - {stem}
         for circle in circles(graph):
+            if any(os.path.dirname(circle[0]) == f for f in downwards):
+                fail("circle", " ".join(circle), f"circle of files in a folder that reads downwards: {' '.join(circle)}")
+                continue
             kind = "warning: circle of more than four files" if len(circle) > 4 else "note: circle"
             print(f"{kind}: {' '.join(circle)}")
 
@@ -287,13 +291,13 @@ def main():
     parser.add_argument("--objects", metavar="DIR")
     options = parser.parse_args()
     exceptions = Exceptions()
-    rows, public, pure = read_table("src/layers.txt")
+    rows, public, pure, downwards = read_table("src/layers.txt")
     kinds = ["table", "include"]
     check_includes(rows, public, exceptions.fail)
     check_pure_includes(pure, exceptions.fail)
     if options.objects:
-        kinds += ["symbol", "call", "data", "caller", "pure"]
-        count = check_symbols(rows, pure, options.objects, exceptions.fail)
+        kinds += ["symbol", "call", "data", "caller", "pure", "circle"]
+        count = check_symbols(rows, pure, downwards, options.objects, exceptions.fail)
         print(f"layers: symbols of {count} objects")
     sys.exit(exceptions.finish(kinds))
 
