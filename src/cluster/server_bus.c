@@ -173,7 +173,7 @@ static void outGrew(busConn *bc) {
 }
 
 static void sendOn(void *arg, busLink *l, const str *bytes) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     busConn *bc = l->carrier;
     check(bc->link == l);
     check(bc->conn.state == CONN_OPEN);
@@ -226,7 +226,7 @@ static bool takeSecret(busConn *bc, slice *bytes) {
 
 /* A stranger must not keep connections for ever. */
 static bool isUnproven(clusterBus *b, const busLink *l) {
-    (void)b; /* there is one bus */
+    (void)b;
     const busConn *bc = l->carrier;
     return bc && bc->secret && serverBusNowMs() - l->created_ms > clusterConf.cluster_node_timeout;
 }
@@ -269,7 +269,7 @@ static struct {
 } opened;
 
 static void addOpened(void *arg, const busLink *l) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     busConn *bc = l->carrier;
     if (!bc || bc->conn.state != CONN_OPEN) return;
     check(bc->link == l);
@@ -312,7 +312,7 @@ static void connected(conn *c) {
 }
 
 static busConnect connectTo(void *arg, busLink *l) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     reason why;
     const char *ip = busNameAddress(l->peer_ip, serverBusNowMs());
     if (!ip) return BUS_IMPOSSIBLE;
@@ -335,7 +335,7 @@ fail:
 }
 
 static void closeLink(void *arg, busLink *l) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     check(!l->is_closed);
     if (l->carrier) closeConn(l->carrier);
 }
@@ -345,7 +345,7 @@ static void closeLink(void *arg, busLink *l) {
 static int looked_up_port;
 
 static void lookedUp(void *arg, const char *addr) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     int bus_port = looked_up_port;
     check(bus_port > 0);
     looked_up_port = 0;
@@ -354,7 +354,7 @@ static void lookedUp(void *arg, const char *addr) {
 
 static bool lookUp(void *arg, slice host, int bus_port) {
     char name[NODE_HOSTNAME_MAX];
-    (void)arg; /* there is one bus */
+    (void)arg;
     if (looked_up_port || host.len >= sizeof(name)) return false;
     memcpy(name, host.ptr, host.len);
     name[host.len] = '\0';
@@ -449,32 +449,32 @@ int serverBusPort(void) {
 /* ------------------------------------------------------------------ what the bus asks for */
 
 static int64_t offsetNow(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     return replOffset();
 }
 
 static uint64_t streamNow(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     return replStreamNumber();
 }
 
 static void holdAcks(void *arg, bool on) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     replHoldAcks(on);
 }
 
 static bool hasCaughtUp(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     return replHasCaughtUp();
 }
 
 static int64_t dataAge(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     return replLinkAgeMs();
 }
 
 static bool isLinked(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     return serverRoleIsLinked();
 }
 
@@ -485,17 +485,17 @@ static void follow(void *arg, clusterNode *primary) {
 }
 
 static void promoted(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     serverRoleChanged();
 }
 
 static void slotsLost(void *arg) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     serverRoleSlotsLost();
 }
 
 static void pauseWrites(void *arg, int64_t until_ms) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     if (until_ms) {
         pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, clockWallMs() + (until_ms - serverBusNowMs()));
     } else {
@@ -505,13 +505,13 @@ static void pauseWrites(void *arg, int64_t until_ms) {
 }
 
 static void published(void *arg, bool shard, slice channel, slice text) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     pubsubDeliver(shard, channel, text);
     if (shard) slotStatsDelivered(channel, text);
 }
 
 static void moduleMessage(void *arg, clusterNode *from, const message *m) {
-    (void)arg; /* there is one bus */
+    (void)arg;
     peersReceived(from, m->module_id, m->module_type, m->payload);
 }
 
@@ -576,7 +576,7 @@ void serverBusTakeRules(void) {
 }
 
 static bool isOverLimit(clusterBus *b, const busLink *l) {
-    (void)b; /* there is one bus */
+    (void)b;
     size_t memory = l->allocated + sizeof(*l) + sizeof(busConn);
     if (memory <= clusterConf.cluster_link_sendbuf_limit || !l->allocated) return false;
     logWarning("Freeing cluster link(%s node %s, used memory: %zu) due to exceeding send buffer "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the source's state machine (slot_source.h) asks for in the server: the pause of writes, and
- * calls of slot_export_link.c, the connection, and slot_export_stream.c, what is sent over it. */
+ * calls of slot_export_link.c, the connection, and slot_export_stream.c, what is sent over it.
+ * There is one server in a process, so the callbacks do not use their argument. */
 #include "cluster/slot_export.h"
 
 #include "base/base.h"
@@ -38,7 +39,7 @@ static bool isPaused(ctx *c) {
 }
 
 void slotExportPause(void *arg) {
-    (void)arg; /* there is one server */
+    (void)arg;
     paused = (slotMask){{0}};
     int64_t end_ms = slotSourcePaused(&slotMigrations, &paused);
     check(end_ms >= 0);
@@ -134,17 +135,17 @@ int64_t slotExportHeardMs(const slotJob *job) {
 }
 
 int64_t slotExportSentMs(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return slotMigrationTimeOf(exportOf(job)->sent_any_ms);
 }
 
 size_t slotExportUnsentOf(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return slotExportUnsent(job);
 }
 
 size_t slotExportQueued(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return exportStreamUnsent(job);
 }
 

@@ -2,7 +2,8 @@
  *
  * The connection of an export (slot_export_priv.h). Until the target has accepted the job it is
  * read here, line by line; then it becomes a client, whose requests are the words of the target.
- * Invariant: at most one of `connection` and `who` is set. */
+ * Invariant: at most one of `connection` and `who` is set. There is one server in a process, so the
+ * callbacks do not use their argument. */
 #include <errno.h>
 
 #include "base/base.h"
@@ -195,7 +196,7 @@ static void connectEnded(conn *c) {
 }
 
 void slotExportConnect(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     exportWork *w = exportOf(job);
     check(!w->connection);
     check(!w->who);

@@ -2,7 +2,8 @@
  *
  * What an export sends (slot_export_priv.h): the keys of the slots, and their changes. Invariant:
  * whatever is executed here before FAILOVER-GRANTED and changes a slot of the job is sent before
- * it, in the order of execution, in its database. */
+ * it, in the order of execution, in its database. There is one server in a process, so the
+ * callbacks do not use their argument. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/number.h"
@@ -64,7 +65,7 @@ static const slotWalkProcs walk_procs = {
     .room = room, .send = send, .lend = lend, .ended = ended, .stopped = stopped};
 
 bool slotExportCanStream(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     const exportWork *w = exportOf(job);
     check(w->who);
     return slotWalkCanBegin() && !sessionOutputPending(w->who);
@@ -80,7 +81,7 @@ static void armSink(void) {
 }
 
 void slotExportBeginStream(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     exportWork *w = exportOf(job);
     slotMask slots = {{0}};
     check(job->run.streams);
@@ -91,14 +92,14 @@ void slotExportBeginStream(void *arg, slotJob *job) {
 }
 
 void slotExportEndStream(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     check(!job->run.streams);
     slotWalkStop(exportOf(job));
     armSink();
 }
 
 uint64_t slotExportSentKeys(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return job->state == JOB_SNAPSHOTTING ? slotWalkCount().bytes : UINT64_MAX;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the target's state machine (slot_target.h) asks for in the server. Nothing is deleted and no
- * slot is taken while a command is executed. */
+ * slot is taken while a command is executed. There is one server in a process, so the callbacks do
+ * not use their argument. */
 #include "cluster/slot_import.h"
 
 #include "base/base.h"
@@ -55,7 +56,7 @@ slotJob *slotImportOf(const session *s) { return sessionSlotGet(s, linkSlot()); 
 /* ------------------------------------------------------------------ hidden slots */
 
 void slotImportHide(void *arg, const slotJob *job, bool on) {
-    (void)arg; /* there is one server */
+    (void)arg;
     hotCheck(job->ranges.count > 0);
     for (size_t i = 0; i < job->ranges.count; i++) {
         for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
@@ -125,7 +126,7 @@ void slotImportClose(slotJob *job) {
 
 /* Tells replicas and the append only file. */
 void slotImportFinished(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     check(!slotJobIsActive(job));
     check(!engineHot.current);
     const slice words[] = {SLICE("CLUSTER"),
@@ -144,7 +145,7 @@ void slotImportFinished(void *arg, const slotJob *job) {
 }
 
 void slotImportTellAll(void *arg) {
-    (void)arg; /* there is one server */
+    (void)arg;
     busTellAll(&serverBus, serverBusNowMs());
 }
 
@@ -153,7 +154,7 @@ static void fail(slotJob *job, const char *message) {
 }
 
 bool slotImportClean(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     check(job->state == JOB_CLEANING);
     int64_t end_us = clockMonoUs() + CLEANING_US;
     int *cleaned = &job->run.cleaned;
@@ -170,19 +171,19 @@ bool slotImportClean(void *arg, slotJob *job) {
 }
 
 uint64_t slotImportKeys(void *arg, int slot) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return serverSlotsCountKeys(slot);
 }
 
 bool slotImportDeletes(void *arg) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return serverRoleDeletes();
 }
 
 /* ------------------------------------------------------------------ replicas */
 
 bool slotImportIsStill(void *arg) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return pauseIsFor(PAUSE_FOR_FAILOVER);
 }
 
@@ -198,20 +199,20 @@ static bool countBehind(const replPeerInfo *peer, void *arg) {
 }
 
 void slotImportMark(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     job->run.stream_at = replOffset();
     replWantAcks();
 }
 
 bool slotImportIsBehind(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     replicaCount c = {.offset = job->run.stream_at};
     replPeersEach(countBehind, &c);
     return c.behind > 0;
 }
 
 bool slotImportLacksQuorum(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     return !replIsConfirmed(job->run.stream_at);
 }
 

@@ -80,7 +80,7 @@ str slotWordsOf(const char *word) {
 /* ------------------------------------------------------------------ what the jobs ask for */
 
 static void send(void *arg, slotJob *job, uint32_t acts) {
-    (void)arg; /* there is one server */
+    (void)arg;
     check(acts);
     if (job->is_import) {
         slotImportSend(job, acts);
@@ -90,7 +90,7 @@ static void send(void *arg, slotJob *job, uint32_t acts) {
 }
 
 static void closeLink(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     if (job->is_import) {
         slotImportClose(job);
     } else {
@@ -99,7 +99,7 @@ static void closeLink(void *arg, slotJob *job) {
 }
 
 static int64_t heardMs(void *arg, const slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     int64_t at_ms = job->is_import ? slotImportHeardMs(job) : slotExportHeardMs(job);
     return at_ms < 0 ? -1 : slotMigrationTimeOf(at_ms);
 }
@@ -116,7 +116,7 @@ void slotMigrationSignal(const slotJob *job) {
 }
 
 static void ended(void *arg, slotJob *job) {
-    (void)arg; /* there is one server */
+    (void)arg;
     check(!slotJobIsActive(job));
     memFree(job->work);
     job->work = NULL;

@@ -3,8 +3,8 @@
  * The walk over slots (slot_walk.h). Invariants: `out` has complete commands, in the order in which
  * they are to be executed, after the end of that of a string that was lent; changes are in `held`
  * if and only if a large value is open, as they would be executed before the rest of it. A walk
- * that was stopped has removed its marks before the next one begins; the stage remains until
- * then. */
+ * that was stopped has removed its marks before the next one begins; the stage remains until then.
+ * There is one walk in a process, so the callbacks do not use their argument. */
 #include "cluster/slot_walk.h"
 
 #include "base/base.h"
@@ -115,13 +115,13 @@ static void releaseHeld(void) {
 /* ---- the sink of the writer ---- */
 
 static status takeBytes(rdbSink *sink, const void *bytes, size_t len, reason *why) {
-    (void)sink, (void)why; /* there is one walk; writing to memory cannot fail */
+    (void)sink, (void)why; /* writing to memory cannot fail */
     strAppend(&walk.out, bytes, len);
     return OK;
 }
 
 static bool takeBlob(rdbSink *sink, rdbWriter *w, blob *bytes) {
-    (void)sink; /* there is one walk */
+    (void)sink;
     if (bytes->len < LEND_MIN) return false;
     (void)rdbWriterFlush(w); /* to memory: it cannot fail */
     sendOut();
@@ -133,21 +133,21 @@ static bool takeBlob(rdbSink *sink, rdbWriter *w, blob *bytes) {
 /* ------------------------------------------------------------------ calls of the store */
 
 static bool offer(void *arg, int db_id, const robj *o) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     if (!walk.runs || walk.procs->room(walk.arg) <= walk.out.len) return false;
     writeKey(db_id, o);
     return true;
 }
 
 static void take(void *arg, int db_id, const robj *o) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     if (walk.runs) writeKey(db_id, o);
 }
 
 static void limit(void *arg) { (void)arg; /* the link has limits of its own */ }
 
 static bool divides(void *arg, const robj *o) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     if (!walk.runs || !aofPartsCan(o)) return false;
     if (!storeSavingIsLarge(o)) return false;
     walk.open++;
@@ -155,13 +155,13 @@ static bool divides(void *arg, const robj *o) {
 }
 
 static void beginValue(void *arg, const savedValue *value) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     selectDb(value->db_id);
     aofPartsBegin(&walk.parts, value);
 }
 
 static void writeElement(void *arg, const valueElement *element) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     hotCheck(walk.open > 0);
     selectDb(walk.parts.db_id);
     aofPartsElement(&walk.parts, &walk.writer, element);
@@ -169,7 +169,7 @@ static void writeElement(void *arg, const valueElement *element) {
 }
 
 static void writeNode(void *arg, const quicklistNodeView *node) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     hotCheck(walk.open > 0);
     selectDb(walk.parts.db_id);
     aofPartsNode(&walk.parts, &walk.writer, node);
@@ -177,7 +177,7 @@ static void writeNode(void *arg, const quicklistNodeView *node) {
 }
 
 static void writeStreamNode(void *arg, streamId first, const streamNode *node) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     hotCheck(walk.open > 0);
     selectDb(walk.parts.db_id);
     aofPartsStreamNode(&walk.parts, &walk.writer, first, node);
@@ -185,7 +185,7 @@ static void writeStreamNode(void *arg, streamId first, const streamNode *node) {
 }
 
 static bool writeStreamRest(void *arg, const stream *rest, uint64_t count) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     hotCheck(walk.open > 0);
     selectDb(walk.parts.db_id);
     bool more = aofPartsStreamRest(&walk.parts, &walk.writer, rest, count);
@@ -194,7 +194,7 @@ static bool writeStreamRest(void *arg, const stream *rest, uint64_t count) {
 }
 
 static void endValue(void *arg) {
-    (void)arg; /* there is one walk */
+    (void)arg;
     check(walk.open > 0);
     selectDb(walk.parts.db_id);
     aofPartsEnd(&walk.parts, &walk.writer);

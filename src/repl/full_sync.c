@@ -13,7 +13,8 @@
  *
  * Without a child (syncIsInline()) the bytes come from this process, at the same pace. As changed
  * keys are then put aside for the time of the transfer, replicas that are too slow are disconnected
- * when that exceeds a limit. */
+ * when that exceeds a limit. There is one server in a process, so the callbacks do not use their
+ * argument. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -293,7 +294,7 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
 }
 
 void fullSyncStop(replPrimary *p) {
-    (void)p; /* there is one per server */
+    (void)p;
     closePipe();
     syncStop();
 }

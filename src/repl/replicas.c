@@ -2,7 +2,8 @@
  *
  * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and
  * only if there is a backlog and this server is a primary (the stage also on a replica with a
- * backlog), so that a server that never had a replica has no cost. */
+ * backlog), so that a server that never had a replica has no cost. There is one server in a
+ * process, so the callbacks do not use their argument. */
 #include "repl/replicas.h"
 
 #include <string.h>
@@ -251,17 +252,17 @@ static void envClose(replPeer *peer) { sessionCloseNow(sessionOf(peer)); }
 static void envCloseWhenSent(replPeer *peer) { sessionCloseSoon(sessionOf(peer)); }
 static uint64_t envId(const replPeer *peer) { return sessionOf(peer)->id; }
 static bool envIsBusy(replPrimary *p) {
-    (void)p; /* there is one per server */
+    (void)p;
     return childAlive() != CHILD_NONE || engineHot.loading;
 }
 static int envStreamDb(const replPrimary *p) {
-    (void)p; /* there is one per server */
+    (void)p;
     return replicaStreamDb();
 }
 static bool envIsSecure(const replPeer *peer) { return netIsTls(sessionOf(peer)); }
 
 static bool envKeepsFile(replPrimary *p) {
-    (void)p; /* there is one per server */
+    (void)p;
     return persistSavesItself();
 }
 
