@@ -4,6 +4,7 @@
 
 1. A .c or .h file begins with a comment: the licence, then what the file is.
 2. A function or type (camelCase) and a file that a comment names exist.
+3. A callback has no remark that there is one server, bus or walk: the head of the file says it once.
 """
 import os
 import re
@@ -13,6 +14,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 NAME = re.compile(r"(?<![.\w])([a-z]{2,}[A-Z][a-z]\w*)")
 FILE = re.compile(r"(?<![\w./*<])([a-z_0-9]+\.[ch])\b")
 PATH = re.compile(r"(?<![\w./<])((?:[a-z_0-9]+/)+[a-z_0-9]+\.[ch])\b")
+TOKEN = re.compile(r"/\* there is one (?:per )?(?:bus|server|walk) \*/")
 OF_CODE = (".c", ".h", ".cc")
 READ = OF_CODE + (".py", ".sh", ".tcl", ".html", ".json", ".in", "Makefile")
 SYSTEM_HEADERS = {"syslog.h"}
@@ -61,6 +63,8 @@ def faults(path, text, words, files, texts):
         yield 1, "no head: say what the file is, and its invariant"
     for comment in COMMENT.finditer(text):
         line = text[: comment.start()].count("\n") + 1
+        if TOKEN.fullmatch(comment[0]):
+            yield line, "the head of the file says that there is one, not each callback"
         for name in NAME.findall(comment[0]):
             if name not in words:
                 yield line, f"no such name: {name}"

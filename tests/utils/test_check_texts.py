@@ -28,6 +28,9 @@ class CheckTexts(unittest.TestCase):
         self.assertEqual(["no such file: bush.c"], self.found(HEAD + "/* See bush.c. */\n"))
         self.assertEqual(["no such file: io/tree.c"], self.found(HEAD + "/* See io/tree.c. */\n"))
 
+    def test_a_remark_that_each_callback_repeats_is_found(self):
+        self.assertIn("there is one", self.found(HEAD + "void f(void *a) {\n    (void)a; /* there is one bus */\n}\n")[0])
+
 
 if __name__ == "__main__":
     unittest.main()
