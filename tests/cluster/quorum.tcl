@@ -127,6 +127,9 @@ start_cluster [list 3 3 [list tags {cluster quorum} overrides $settings]] {
         r -4 cluster replicate [cluster_id 0]
         cluster_wait_role 4 slave
         wait_for_condition 400 50 {[string match "*replication_quorum_reachable:2*" [r info replication]]}
+        # After a change that it does not get, the append only file knows nothing of the stream any more, so that the
+        # restarted primary begins another one.
+        r eval {server.set_repl(server.REPL_REPLICA) return server.call('set', KEYS[1], 'x')} 1 "other:{06S}"
         assert_equal OK [r set "key:{06S}" [string repeat x 100000]]
         wait_for_condition 400 50 {[info_field slave_repl_offset [srv -4 client]] > 100000}
         # Node 4 is not linked to the primary after its restart, and has the greater offset.

@@ -551,7 +551,7 @@ start_server [list tags {repl quorum tls:skip} overrides $settings] {
     start_server [list tags {repl quorum tls:skip} overrides $settings] {
         # As after kill -9: nothing is told to anybody.
         proc restart_replica {} {
-            catch {r debug restart}
+            catch {r debug crash-and-recover}
             drop_clients
             wait_for_condition 800 25 {![catch {r info replication} info] && [string match "*role:slave*master_link_status:up*" $info]}
         }
