@@ -140,7 +140,9 @@ start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync-delay 0 enable-
             link_is up -0
             assert_equal latest [r -3 get 06S]
             same_data -3 -0
-            # Until it knows that its primary works.
+            # It is refused until the node knows that its primary works, and gets no votes as long as others take it for
+            # a primary, which they do for a moment after its last message as one.
+            foreach other {1 2 3} {cluster_wait_flag -$other [cluster_id 0] slave}
             wait_for_condition 600 50 {![catch {r cluster failover}]}
             wait_for_condition 600 50 {[lindex [r -0 role] 0] eq "master"}
             link_is up -3
