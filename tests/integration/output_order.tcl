@@ -62,7 +62,9 @@ foreach shape $shapes {
             foreach n {1 40} {
                 set rounds [scaled [expr {200 / $n + 20}]]
                 assert_equal 0 [late $rounds [listeners $n {client tracking on bcast}] {set key VALUE}] "BCAST, $n"
-                assert_equal 0 [late $rounds [listeners $n {client tracking on}] {set key VALUE} {{get key}}] "tracking, $n"
+                # With several threads one in a thousand is late, as docs/io-threads.md says: the client has just read.
+                set late [late $rounds [listeners $n {client tracking on}] {set key VALUE} {{get key}}]
+                assert {$late <= ($::io_threads > 1 ? 2 : 0)} "tracking, $n: $late"
                 assert_equal 0 [late $rounds [listeners $n monitor] {set key VALUE}] "MONITOR, $n"
                 r config set notify-keyspace-events K$
                 assert_equal 0 [late $rounds [listeners 1 {psubscribe __keyspace@0__:*}] {set key VALUE}] "events"
