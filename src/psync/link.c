@@ -33,6 +33,7 @@
 enum {
     RETRY_MS = 1000,
     BACK_OFF_MS = 8000, /* longest delay after failed transfers */
+    FOREIGN_MS = 60000, /* delay after LINK_FOREIGN */
     ACK_MS = 1000,
 };
 
@@ -113,11 +114,10 @@ static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
  * lost connection by another try at once, or after a second. */
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
     hotCheck(link->state > LINK_CONNECT);
-    int64_t delay_ms = link->postponed_ms;
-    link->postponed_ms = 0;
-    if (delay_ms) {
-        retryIn(link, delay_ms, now_ms);
-        logNotice("Next try of a synchronization in %lld seconds", (long long)delay_ms / 1000);
+    int64_t delay_ms = 0;
+    if (result == LINK_FOREIGN) {
+        retryIn(link, FOREIGN_MS, now_ms);
+        logNotice("Next try of a synchronization in %d seconds", FOREIGN_MS / 1000);
         return;
     }
     if (result == LINK_CUT) {
@@ -573,11 +573,6 @@ void linkHalt(replLink *link) {
     check(link->state != LINK_NONE);
     link->can_continue = false;
     link->halted = true;
-}
-
-void linkPostpone(replLink *link, int64_t delay_ms) {
-    check(delay_ms > 0);
-    link->postponed_ms = delay_ms;
 }
 
 void linkSetContinuable(replLink *link, bool yes) { link->can_continue = yes; }

@@ -87,6 +87,9 @@ typedef enum linkResult {
     LINK_CUT,    /* the connection was lost or timed out: tried again within a second */
     LINK_FAILED, /* the dataset was refused, or could not be stored: tried again later and later */
     LINK_NO_KEY, /* linkTransfer.needs_key, and it had none: what is here was kept */
+    /* The dataset has values that are refused (foreign-values): until somebody changes something
+     * each further try fails as well, and costs the primary a save. Tried again after a minute. */
+    LINK_FOREIGN,
 } linkResult;
 
 /* All functions get the `arg` of linkInit(). They must not call functions of the link, except
@@ -162,7 +165,6 @@ typedef struct replLink {
     int refusals;
     int64_t refusal_told_ms;
     char refused_birth[REPL_ID_LEN + 1]; /* empty: it was not told */
-    int64_t postponed_ms;                /* linkPostpone() */
 } replLink;
 
 /* The state for ROLE: that of the connection that gets the stream. */
@@ -181,9 +183,6 @@ void linkStop(replLink *link);
 /* Closes the connection and connects again at once. `continues`: with a partial resynchronisation,
  * if possible. */
 void linkRestart(replLink *link, bool continues, int64_t now_ms);
-/* When the transfer has failed next, it is tried again after this time: until somebody changes
- * something the next attempts would fail as well, and each costs the primary a save. */
-void linkPostpone(replLink *link, int64_t delay_ms);
 /* When the connection is lost or the transfer has failed next, it is not tried again: this server
  * has too few databases for the primary. */
 void linkHalt(replLink *link);

@@ -319,13 +319,6 @@ static void datasetGone(void *arg) {
 
 static void haltLink(void *arg);
 
-/* The dataset of the primary has values that foreign-values refuses. */
-static void postponeLink(void *arg) {
-    enum { DELAY_MS = 60 * 1000 };
-    (void)arg;
-    linkPostpone(&replica.link, DELAY_MS);
-}
-
 static void transferHeard(void *arg) {
     (void)arg;
     linkHeard(&replica.link, clockMonoMs());
@@ -372,7 +365,6 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
     const transferOwner owner = {.dataset_gone = datasetGone,
                                  .heard = transferHeard,
                                  .lacks_databases = haltLink,
-                                 .is_foreign = postponeLink,
                                  .ended = transferEnded,
                                  .arg = c};
     bool same = what->known && !memcmp(what->id, replThis()->history.id, REPL_ID_LEN);

@@ -44,6 +44,7 @@ typedef struct transfer {
     bool loading, cancelled;
     bool cut;        /* the connection was lost or timed out */
     bool has_no_key; /* it was refused for that */
+    bool is_foreign; /* the same */
     str rest;
 } transfer;
 
@@ -241,11 +242,11 @@ static void freeLibraries(syncLoad *load) {
     memFree(load->libraries);
 }
 
-/* Tells the owner that further attempts would fail as well. */
-static void reportRefusal(transfer *t, const syncLoad *load) {
-    if (t->cancelled) return;
-    if (load->lacks_databases) t->owner.lacks_databases(t->owner.arg);
-    if (load->is_foreign) t->owner.is_foreign(t->owner.arg);
+/* Notes why the dataset was refused, if it was; further tries would fail as well. */
+static void noteRefusal(transfer *t, const syncLoad *load) {
+    t->has_no_key = load->has_no_key;
+    t->is_foreign = load->is_foreign;
+    if (load->lacks_databases && !t->cancelled) t->owner.lacks_databases(t->owner.arg);
 }
 
 static bool loadFromConnection(transfer *t) {
@@ -265,8 +266,7 @@ static bool loadFromConnection(transfer *t) {
     bool loaded = persistSyncLoad(&load, &why) == OK && (t->beside ? t->replaced : !t->cancelled);
     check(connOnRead(t->c, NULL) == OK);
     if (!loaded) {
-        reportRefusal(t, &load);
-        t->has_no_key = load.has_no_key;
+        noteRefusal(t, &load);
         if (!load.has_no_key) reportSocketFailure(&load);
         if (t->beside) {
             logNotice("PRIMARY <-> REPLICA sync: Discarding temporary DB in background");
@@ -305,10 +305,9 @@ static bool loadFile(transfer *t) {
                      .arg = t};
     bool loaded = persistSyncLoad(&load, &why) == OK && !t->cancelled;
     fileReaderClose(&from.file);
-    t->has_no_key = load.has_no_key;
     freeLibraries(&load);
     if (loaded) return true;
-    reportRefusal(t, &load);
+    noteRefusal(t, &load);
     if (t->replaced) {
         logNotice("PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
         emptyDataset();
@@ -388,6 +387,7 @@ static void end(transfer *t, bool loaded) {
     } else {
         linkResult result = loaded          ? LINK_LOADED
                             : t->has_no_key ? LINK_NO_KEY
+                            : t->is_foreign ? LINK_FOREIGN
                             : t->cut        ? LINK_CUT
                                             : LINK_FAILED;
         t->owner.ended(t->owner.arg, result, strSlice(&t->rest));

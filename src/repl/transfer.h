@@ -22,9 +22,6 @@ typedef struct transferOwner {
     void (*heard)(void *arg);
     /* The dataset needs more databases than there are; `ended` follows. */
     void (*lacks_databases)(void *arg);
-    /* The dataset has values of types that this server does not have, and was refused; `ended`
-     * follows. */
-    void (*is_foreign)(void *arg);
     /* The transfer has ended; the connection is the owner's again. `rest`: bytes after the
      * dataset. */
     void (*ended)(void *arg, linkResult result, slice rest);
