@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What both sides of slot migration share: the jobs of a node, their texts and their end.
+ * Both sides of slot migration share this: the jobs of a node, their texts and their end.
  *
  * Invariant: a slot is in at most one active job. */
 #include "bus/slot_moves.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the bus of this server passes to peers.c. Main thread only. */
+ * The bus of this server passes this to peers.c. Main thread only. */
 #ifndef CLUSTER_PEERS_PRIV_H
 #define CLUSTER_PEERS_PRIV_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all commands on strings do with their key: its type, and its deletion. Main thread only. */
+ * The key of a command on strings: its type is checked, or it is deleted. Main thread only. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 #include "cmd/string_priv.h"

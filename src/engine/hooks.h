@@ -247,7 +247,7 @@ typedef struct infoSection {
 
 struct configOption;
 
-/* What a folder registers. Every list may be NULL, or ends with an empty entry. */
+/* A folder registers this struct. Each list may be NULL, or ends with an empty entry. */
 typedef struct feature {
     const char *name;
     const struct configOption *options;

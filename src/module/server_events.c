@@ -418,7 +418,7 @@ static void keyRemoving(db *d, const robj *o, storeRemoval why) {
                  .db_id = dbId(d),
                  .key_db = d,
                  .key = objectKey(o)};
-    /* What listeners propagate comes before the command, as in callbacks of keyspace events. */
+    /* A listener's own commands precede the command, as in callbacks of keyspace events. */
     const ctx *c = engineHot.current;
     propagateMark begun = propagateCallbackBegins();
     tellAll(&t);

@@ -30,8 +30,8 @@ typedef struct syncState {
     const char *waiting_why; /* what the selection waits for; a constant, or NULL */
     bool is_confirmed;       /* the replica was selected so that it has all that was confirmed */
 
-    /* Of a replica: it keeps the data that its primary has lost, and does not follow it; of a
-     * primary: a replica does. */
+    /* A replica keeps the data that its primary has lost, and does not follow it: set for both of
+     * them. */
     bool keeps_lost_data;
 } syncState;
 

@@ -35,8 +35,8 @@
 #include "format/aof_reader.h"
 #include "io/bio.h"
 #include "persist/aof_files.h"
-#include "persist/aof_wait.h"
 #include "persist/aof_position.h"
+#include "persist/aof_wait.h"
 #include "persist/persist_priv.h"
 
 enum {

@@ -324,7 +324,7 @@ status aofFilesMigrate(reason *why) {
 
 /* ------------------------------------------------------------------ changes of files */
 
-/* What is done to files, by a thread or at once. One at a time: files.job. */
+/* A change of files, by a thread or at once. There is one at a time: files.job. */
 typedef struct filesJob {
     manifestChange change;
     str path;        /* of the new incremental file; empty: files are renamed instead */
@@ -377,24 +377,32 @@ static void adoptFiles(filesJob *job) {
         (void)unlink(strText(&job->to[i])); /* nothing refers to it */
 }
 
-/* Until here the manifest lists them, so that a process that ends now leaves nothing that is not
- * found again. After a failure it lists files that are missing; history is never read. */
-static void removeHistory(filesJob *job) {
-    hotCheck(job->change.tried);
-    aofManifest after = aofManifestCopy(&job->change.next);
-    bool removed = false;
-    for (int i = 0; i < after.count;) {
-        str path = aofFilesPath(after.files[i].name);
-        bool gone =
-            after.files[i].type == AOF_HISTORY && (unlink(strText(&path)) == 0 || errno == ENOENT);
+static bool unlinkHistory(const char *path) { return unlink(path) == 0 || errno == ENOENT; }
+
+/* Removes history files by `remove`, and those that are gone from the list. Until the new list is
+ * on disk the manifest has them, so that a process that ends now leaves nothing that is not found
+ * again. After a failure it lists files that are missing; history is never read. True if one is
+ * gone. The threads are those of `remove`. */
+static bool dropHistory(aofManifest *m, bool (*remove)(const char *path)) {
+    bool any = false;
+    for (int i = 0; i < m->count;) {
+        str path = aofFilesPath(m->files[i].name);
+        bool gone = m->files[i].type == AOF_HISTORY && remove(strText(&path));
         strFree(&path);
         if (gone) {
-            aofManifestRemove(&after, i);
-            removed = true;
+            aofManifestRemove(m, i);
+            any = true;
         } else {
             i++;
         }
     }
+    return any;
+}
+
+static void removeHistory(filesJob *job) {
+    hotCheck(job->change.tried);
+    aofManifest after = aofManifestCopy(&job->change.next);
+    bool removed = dropHistory(&after, unlinkHistory);
     changeInit(&job->after, &after);
     if (removed) changeRun(&job->after);
 }
@@ -662,24 +670,9 @@ void aofFilesRemoveHistory(void) {
     aofFilesWait();
     if (persistConf.aof_disable_auto_gc || !aofManifestCount(&files.manifest, AOF_HISTORY)) return;
     aofManifest next = aofManifestCopy(&files.manifest);
-    for (int i = 0; i < next.count;) {
-        str path = aofFilesPath(next.files[i].name);
-        bool removed = false;
-        if (next.files[i].type == AOF_HISTORY) {
-            logNotice("Removing the history file %s in the background", next.files[i].name);
-            removed = removeFile(strText(&path));
-        }
-        if (removed) {
-            aofManifestRemove(&next, i);
-        } else {
-            i++;
-        }
-        strFree(&path);
-    }
     reason why;
-    /* Until here the manifest lists them, so that a process that ends now leaves nothing that is
-     * not found again. After a failure, which was logged, it lists files that are missing; history
-     * is never read. */
+    logHistory(&files.manifest);
+    (void)dropHistory(&next, removeFile); /* a failure is logged, as that of the next line */
     (void)setManifest(&next, &why);
 }
 

@@ -91,7 +91,7 @@ static void appendUnknown(str *buffer) {
     aofPositionIsKnown = false;
 }
 
-/* Of a replica the position is that before the run of commands that it is executing. The records of
+/* The position of a replica is that before the run of commands that it is executing. The records of
  * that run are counted from there. */
 void aofPositionTurnBegins(str *buffer, int64_t size) {
     hotCheck(size >= 0);

@@ -23,14 +23,6 @@ static struct {
     bool stall_is_logged;
 } wait;
 
-static bool mayLog(int64_t *last_ms) {
-    hotCheck(*last_ms >= 0);
-    int64_t now_ms = clockMonoMs();
-    if (*last_ms && now_ms - *last_ms < LOG_PERIOD_MS) return false;
-    *last_ms = now_ms;
-    return true;
-}
-
 void syncSetHold(const syncHold *functions) { wait.hold = functions; }
 
 void aofWaitHoldOutput(bool on, uint64_t safe) {
@@ -69,9 +61,9 @@ bool aofWaitHoldWriters(bool on, size_t bytes, int64_t ms) {
         return false;
     }
     wait.writers = true;
-    wait.writers_ms = clockMonoMs();
+    int64_t now_ms = wait.writers_ms = clockMonoMs();
     pauseBegin(PAUSE_FOR_AOF, PAUSE_WRITES, engineHot.now_ms + PAUSE_MS);
-    if (!mayLog(&wait.writers_logged_ms)) return true;
+    if (!logIsDue(&wait.writers_logged_ms, now_ms, LOG_PERIOD_MS)) return true;
     logWarning(
         "Asynchronous AOF fsync is taking too long (disk is busy?). Writes wait until the disk "
         "accepts data again: %zu bytes of changes, up to %lld ms old, are not written.",
@@ -81,7 +73,7 @@ bool aofWaitHoldWriters(bool on, size_t bytes, int64_t ms) {
 
 void aofWaitNoteStall(bool begins) {
     if (begins) {
-        wait.stall_is_logged = mayLog(&wait.stall_logged_ms);
+        wait.stall_is_logged = logIsDue(&wait.stall_logged_ms, clockMonoMs(), LOG_PERIOD_MS);
         if (wait.stall_is_logged)
             logNotice(
                 "The disk holds up writes to the AOF file: until it keeps up again replies do "

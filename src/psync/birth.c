@@ -31,7 +31,6 @@ void birthAdopt(replBirth *b, const replBirth *of, bool had_keys, bool has_keys)
     }
     if (had_keys) b->is_new = false;
     if (b->is_new) hotCheck(b->id[0]);
-    if (b->is_new) hotCheck(b->id[0]);
 }
 
 size_t birthPrint(const replBirth *b, char out[BIRTH_TEXT_MAX]) {

@@ -34,7 +34,6 @@ static void endTurn(void) {
     int64_t now_ms = clockMonoMs(), offset = replThis()->history.offset;
     hotCheck(throttle.lag.is_active);
     double rate = throttle.lag.rate, most = rate * BURST_MS / 1000;
-    hotCheck(throttle.lag.is_active);
     hotCheck(rate > 0);
     throttle.credit += rate * (double)(now_ms - throttle.turn_ms) / 1000;
     if (throttle.credit > most) throttle.credit = most;

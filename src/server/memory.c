@@ -71,7 +71,7 @@ static memoryFigures measure(void) {
     memoryFigures f = {.used = memUsed(), .clients = netClientsMemory(), .links = linksMemory()};
     memory.peak = sizeMax(memory.peak, f.used);
     f.tables = tablesMemory();
-    for (int i = 0; i < storeDbCount(); i++) { f.keys += dbSize(storeDb(i)); }
+    f.keys = keyspaceKeyCount(keyspaceMain());
     replMeasure(&f.stream);
     f.overhead = memory.startup + f.stream.buffers + f.clients + f.links +
                  (f.tables > memory.tables ? f.tables - memory.tables : 0) +
