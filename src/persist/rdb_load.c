@@ -53,6 +53,7 @@ typedef struct loading {
     uint64_t loaded, expired, empty, all_fields_expired;
     uint64_t items_expired; /* fields and members */
     droppedItems dropped;
+    bool is_refused;      /* for foreign values, which is logged */
     bool lacks_stream_db; /* the stream of the file goes on in a database that is not here */
     bool merges;          /* there were other keys before */
     bool has_digest;
@@ -363,10 +364,11 @@ static status scanForeign(const char *path, reason *why) {
     return st;
 }
 
-static status refuseForeign(const loading *l, rdbReader *r) {
+static status refuseForeign(loading *l, rdbReader *r) {
     str types = STR_EMPTY;
     foreignLog();
     foreignAppendTypes(&types);
+    l->is_refused = true;
     if (l->sync) l->sync->is_foreign = true;
     status st =
         rdbReaderFail(r, "Values of types that this server does not have: %s", strText(&types));
@@ -500,7 +502,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
     } else {
-        if (!foreignRefuses()) logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
+        if (!l.is_refused) logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
         *why = r.why;
     }
     rdbReaderClear(&r);

@@ -141,6 +141,12 @@ start_server {tags {redis-files external:skip} overrides {save {} hide-user-data
         assert_equal $foreign [read_bytes [srv dir]/dump.rdb]
     }
 
+    test {Values without a type here: another failure of the same file is logged} {
+        set said [refuses [string range $foreign 0 end-12]]
+        assert_match "*Short read or OOM loading DB*Fatal error loading the DB*" $said
+        write_bytes [srv dir]/dump.rdb $foreign
+    }
+
     test {Values without a type here: skip loads the rest and says what is missing} {
         write_bytes [srv dir]/dump.rdb [redis_file 12]
         restart_server
