@@ -12,13 +12,6 @@
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
-/* Limit of elements to reserve, as the announced count may be wrong. */
-enum { RESERVE_MAX = 1 << 22 };
-
-size_t rdbReserveCount(uint64_t announced) {
-    return announced < RESERVE_MAX ? (size_t)announced : RESERVE_MAX;
-}
-
 static status readString(valueReader *v, int type) {
     (void)type; /* the only one */
     slice text;
@@ -80,16 +73,6 @@ static status readZset(valueReader *v, bool binary) {
     return st;
 }
 
-/* True if the field or member has expired and must not be stored. */
-static bool dropItem(valueReader *v, valueType type, slice item, int64_t time_ms) {
-    hotCheck(time_ms >= 0 || time_ms == HASH_NO_TIME);
-    const rdbReadOptions *options = v->options;
-    if (time_ms == HASH_NO_TIME || !lookIsPast(options->look, time_ms)) return false;
-    v->dropped = true;
-    if (options->item_dropped) options->item_dropped(options->arg, v->key, type, item);
-    return true;
-}
-
 static status readFieldTime(valueReader *v, int64_t *time_ms) {
     uint64_t bits;
     status st = rdbReadU64(v->r, &bits);
@@ -133,21 +116,11 @@ static status readTimed(valueReader *v, int type) {
         st = rdbReadStringInto(v->r, &member);
         if (st == OK && scored) st = rdbReadDouble(v->r, &score);
         if (st == OK) st = readFieldTime(v, &time_ms);
-        if (st != OK || dropItem(v, value_type, strSlice(&member), time_ms)) continue;
+        if (st != OK || rdbDropItem(v, value_type, strSlice(&member), time_ms)) continue;
         st = addTimed(v, strSlice(&member), score, time_ms, scored);
     }
     strFree(&member);
     return st;
-}
-
-status rdbAddField(valueReader *v, const slice pair[2], int64_t time_ms) {
-    if (dropItem(v, TYPE_HASH, pair[0], time_ms)) return OK;
-    const packLimits *limits = &v->options->limits.hash;
-    hashOutcome outcome;
-    v->o = hashPrepare(v->o, pair, 2, limits);
-    v->o = hashSetTimed(v->o, pair[0], pair[1], time_ms, lookAtAll(), limits, &outcome);
-    if (outcome == HASH_CREATED) return OK;
-    return rdbReaderFail(v->r, "Duplicate hash fields detected");
 }
 
 /* Reads a hash; `timed`: each field has an expiry time. */
@@ -155,9 +128,7 @@ static status readHash(valueReader *v, bool timed) {
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
     if (st != OK) return st;
-    const packLimits *limits = &v->options->limits.hash;
-    size_t reserve = rdbReserveCount(count);
-    v->o = timed || count > limits->entries ? hashNewLarge(v->key, reserve) : hashNew(v->key);
+    rdbBeginHash(v, count, timed);
     str words[2] = {STR_EMPTY, STR_EMPTY};
     for (uint64_t i = 0; st == OK && i < count; i++) {
         int64_t time_ms = HASH_NO_TIME;

@@ -51,7 +51,7 @@ static status readTimes(valueReader *v, bool relative) {
     if (st == OK && least > REDIS_TIME_MAX) st = invalidTime(v->r);
     if (st == OK) st = rdbReadLength(v->r, &count);
     if (st != OK || count == 0) return st;
-    v->o = hashNewLarge(v->key, rdbReserveCount(count));
+    rdbBeginHash(v, count, true);
     str words[2] = {STR_EMPTY, STR_EMPTY};
     for (uint64_t i = 0; st == OK && i < count; i++) {
         uint64_t time = 0;
@@ -100,8 +100,7 @@ static status readTriples(valueReader *v) {
     if (!checkTimes(lp, &timed)) return invalidTime(v->r);
     size_t count = facts.entries / WIDTH;
     if (!packedIsUnique(lp, WIDTH, count)) return rdbReaderFail(v->r, "Hash with dup elements");
-    bool large = timed || count > v->options->limits.hash.entries;
-    v->o = large ? hashNewLarge(v->key, count) : hashNew(v->key);
+    rdbBeginHash(v, count, timed);
     for (const uint8_t *at = listpackFirst(lp); at && st == OK; at = listpackNext(lp, at)) {
         char digits[2][NUMBER_TEXT_MAX];
         slice pair[2];
@@ -245,16 +244,11 @@ static status findTemplate(rdbReader *r, uint64_t id, const nameList **out) {
     return OK;
 }
 
-static void startHash(valueReader *v, size_t count) {
-    bool large = count > v->options->limits.hash.entries;
-    v->o = large ? hashNewLarge(v->key, rdbReserveCount(count)) : hashNew(v->key);
-}
-
 /* Reads the values of the names, one by one. */
 static status readValues(valueReader *v, const nameList *names) {
     hotCheck(names->count > 0);
     status st = OK;
-    startHash(v, names->count);
+    rdbBeginHash(v, names->count, false);
     for (size_t i = 0; st == OK && i < names->count; i++) {
         slice pair[2] = {nameAt(names, i), SLICE("")};
         st = rdbReadString(v->r, &pair[1]);
@@ -281,7 +275,7 @@ static status readPackedValues(valueReader *v, const nameList *names) {
     if (facts.entries != names->count + 1)
         return rdbReaderFail(v->r, "Hash has %zu values for %zu names", facts.entries - 1,
                              names->count);
-    startHash(v, names->count);
+    rdbBeginHash(v, names->count, false);
     for (size_t i = 0; st == OK && i < names->count; i++) {
         char digits[NUMBER_TEXT_MAX];
         at = listpackNext(lp, at);

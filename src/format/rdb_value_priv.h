@@ -17,6 +17,10 @@ typedef struct valueReader {
 
 /* The number of elements to reserve for an announced count, which is untrusted. */
 size_t rdbReserveCount(uint64_t announced);
+/* True if the field or member of v->key has expired and must not be stored. */
+bool rdbDropItem(valueReader *v, valueType type, slice item, int64_t time_ms);
+/* Makes v->o an empty hash with room for `count` fields; `timed`: they may have times. */
+void rdbBeginHash(valueReader *v, uint64_t count, bool timed);
 /* Adds a field of a hash to v->o, which exists, unless the field has expired; the time is
  * HASH_NO_TIME for none. Fails if the hash has the field already. */
 status rdbAddField(valueReader *v, const slice pair[2], int64_t time_ms) MUST_USE;
