@@ -293,6 +293,7 @@ const knownDirective knownDirectives[] = {
     {"unixsocket", "", NULL},
     {"unixsocketgroup", "", NULL},
     {"unixsocketperm", "0", NULL},
+    {"unknown-directives", "refuse", NULL},
     {"use-exit-on-panic", "no", NULL},
     {"user", NULL, NULL},
     {"watchdog-period", "0", NULL},
@@ -302,4 +303,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 296;
+const int knownDirectiveCount = 297;
