@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ACL and its subcommands. Main thread only. */
+#include "account/quota.h"
 #include "acl/acl_priv.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
@@ -11,7 +12,6 @@
 #include "acl/users.h"
 #include "base/base.h"
 #include "base/random.h"
-#include "engine/quota.h"
 #include "engine/reply.h"
 
 enum { GENPASS_BITS_DEFAULT = 256, GENPASS_BITS_MAX = 4096, CATEGORY_SHOWN_MAX = 128 };

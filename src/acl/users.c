@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/quota.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
 #include "acl/private_user.h"
 #include "base/base.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
-#include "engine/quota.h"
 
 static struct {
     aclUser **list;

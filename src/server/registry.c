@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The list of all features, in the order of their start; shutdown uses the reverse order. */
+#include "account/account.h"
+#include "account/quota.h"
 #include "acl/acl.h"
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
-#include "engine/quota.h"
 #include "engine/transaction.h"
 #include "metrics/metrics.h"
 #include "module/module.h"
