@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
+#include "cmd/hash_priv.h"
 #include "cmd/hotkeys_priv.h"
 #include "format/rdb_settings.h"
 
@@ -34,5 +35,6 @@ const feature cmdFeature = {.name = "cmd",
                             .info = sections,
                             .gates = gates,
                             .command_observers = command_observers,
+                            .on_session = hashImportSessionEvent,
                             .on_stats_reset = rdbResetPackedChecks,
                             .init = init};

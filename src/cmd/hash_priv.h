@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/ctx.h"
+#include "engine/hooks.h"
 #include "store/type_hash.h"
 
 /* Limits of the packed encoding. */
@@ -22,5 +23,8 @@ void hashReplyField(ctx *c, const robj *o, slice field);
 
 /* Counts and publishes that values replaced `count` expired fields of the key at argument 1. */
 void hashNoteReplaced(ctx *c, uint64_t count);
+
+/* Implements on_session: RESET ends what HIMPORT has prepared. */
+void hashImportSessionEvent(session *s, sessionEvent e);
 
 #endif

@@ -6,6 +6,13 @@
 #include "cmd/stream_priv.h"
 #include "engine/block.h"
 
+/* Limits of the whole reply (MAXCOUNT, MAXSIZE), and what it has so far. The entry that reaches
+ * `bytes_max` is the last one. */
+typedef struct readLimits {
+    int64_t entries_max, bytes_max; /* 0: no limit */
+    int64_t entries, bytes;
+} readLimits;
+
 /* The options of the request. */
 typedef struct readOptions {
     bool of_group, noack, blocks, claims;
@@ -13,6 +20,7 @@ typedef struct readOptions {
     int64_t min_idle_ms; /* of pending entries to claim */
     int group_arg;       /* the consumer follows; 0: none */
     int first, end;      /* arguments with keys; the same number of ids follows */
+    readLimits *limits;  /* NULL: none */
 } readOptions;
 
 /* What to read from one stream. */
@@ -62,7 +70,37 @@ static bool parseMinIdle(ctx *c, int i, readOptions *out) {
     return false;
 }
 
-static bool parseRead(ctx *c, bool of_group, readOptions *out) {
+/* Parses MAXCOUNT or MAXSIZE at argument `i`, which a number follows. False: the error was
+ * replied. */
+static bool parseLimit(ctx *c, int i, readLimits *limits, readOptions *out) {
+    bool is_count = ctxArgIs(c, i, "maxcount");
+    int64_t *most = is_count ? &limits->entries_max : &limits->bytes_max;
+    out->limits = limits;
+    return ctxArgIntIn(c, i + 1, 1, INT64_MAX, most,
+                       is_count ? "ERR MAXCOUNT must be a positive integer"
+                                : "ERR MAXSIZE must be a positive integer");
+}
+
+static bool isLimit(const ctx *c, int i) {
+    return (ctxArgIs(c, i, "maxcount") || ctxArgIs(c, i, "maxsize")) && ctxHasExtensions(c);
+}
+
+/* Checks options that depend on others. False: the error was replied. */
+static bool checkRead(ctx *c, const readOptions *p) {
+    if (!p->first) {
+        replyError(c, ERR_SYNTAX_TEXT);
+    } else if (p->of_group && !p->group_arg) {
+        replyError(c, SLICE("ERR Missing GROUP option for XREADGROUP"));
+    } else if (p->limits && p->limits->entries_max && p->limits->entries_max < p->count) {
+        replyError(c, SLICE("ERR MAXCOUNT must be greater than or equal to COUNT"));
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* `limits` is used if there are any. */
+static bool parseRead(ctx *c, bool of_group, readLimits *limits, readOptions *out) {
     *out = (readOptions){.of_group = of_group};
     for (int i = 1; i < c->argc && !out->first; i++) {
         int more = c->argc - 1 - i;
@@ -83,19 +121,13 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
             out->noack = true;
         } else if (more && ctxArgIs(c, i, "claim") && ctxHasExtensions(c)) {
             if (!parseMinIdle(c, ++i, out)) return false;
+        } else if (more && isLimit(c, i)) {
+            if (!parseLimit(c, i++, limits, out)) return false;
         } else {
             break;
         }
     }
-    if (!out->first) {
-        replyError(c, ERR_SYNTAX_TEXT);
-        return false;
-    }
-    if (of_group && !out->group_arg) {
-        replyError(c, SLICE("ERR Missing GROUP option for XREADGROUP"));
-        return false;
-    }
-    return true;
+    return checkRead(c, out);
 }
 
 /* Parses `$`, `+` and `>`; false: the argument is none of them. *valid: it is allowed here, else
@@ -152,11 +184,59 @@ static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
     return true;
 }
 
+/* ------------------------------------------------------------------ limits of the reply */
+
+/* False: the reply has reached a limit. */
+static bool hasRoom(const readOptions *p) {
+    const readLimits *l = p->limits;
+    if (likely(!l)) return true;
+    return (!l->entries_max || l->entries < l->entries_max) &&
+           (!l->bytes_max || l->bytes < l->bytes_max);
+}
+
+/* Counts an entry of the reply, with about the bytes that the protocol adds. */
+static void countEntry(const readOptions *p, streamFields fields) {
+    enum { ENTRY_BYTES = 40, ITEM_BYTES = 8 };
+    if (likely(!p->limits)) return;
+    listpackItem item[2];
+    char digits[NUMBER_TEXT_MAX];
+    p->limits->entries++;
+    p->limits->bytes += ENTRY_BYTES;
+    while (fields.left) {
+        streamFieldsNext(&fields, &item[0], &item[1]);
+        for (int i = 0; i < 2; i++)
+            p->limits->bytes += ITEM_BYTES + (int64_t)listpackText(&item[i], digits).len;
+    }
+}
+
+/* Replies the entries after an id. */
+static void replyAfter(ctx *c, const readOptions *p, const stream *s, streamId start) {
+    if (likely(!p->limits)) {
+        (void)streamReplyRange(c, s, start, STREAM_ID_MAX, false, (uint64_t)p->count);
+        return;
+    }
+    streamCursor at;
+    streamId id;
+    streamFields fields;
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    streamCursorInit(&at, s, start, STREAM_ID_MAX, false);
+    while ((p->count == 0 || found < p->count) && hasRoom(p) &&
+           streamCursorNext(&at, &id, &fields)) {
+        countEntry(p, fields);
+        streamReplyEntry(c, id, fields);
+        found++;
+    }
+    streamCursorClear(&at);
+    respDeferEnd(c->out, array, '*', c->proto, found);
+}
+
 /* ------------------------------------------------------------------ reading for groups */
 
 /* Replies an entry; with CLAIM followed by the time since its last delivery and their number. */
 static void replyDelivered(ctx *c, const readOptions *p, streamId id, streamFields fields,
                            int64_t idle_ms, uint64_t deliveries) {
+    countEntry(p, fields);
     if (likely(!p->claims)) {
         streamReplyEntry(c, id, fields);
         return;
@@ -176,7 +256,8 @@ static int64_t deliverNews(ctx *c, slice key, const readOptions *p, const readPl
     streamFields fields;
     if (!streamIdNext(&start)) return found;
     streamCursorInit(&at, plan->s, start, STREAM_ID_MAX, false);
-    while ((p->count == 0 || found < p->count) && streamCursorNext(&at, &id, &fields)) {
+    while ((p->count == 0 || found < p->count) && hasRoom(p) &&
+           streamCursorNext(&at, &id, &fields)) {
         replyDelivered(c, p, id, fields, 0, 0);
         streamGroupAdvance(plan->s, plan->g, id);
         found++;
@@ -209,8 +290,9 @@ static void deliverIdle(ctx *c, slice key, const readOptions *p, const readPlan 
 static bool readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
                      streamConsumer *consumer, const streamPending *idle, size_t idle_count) {
     respDeferred array = respDeferBegin(c->out);
-    for (size_t i = 0; i < idle_count; i++) deliverIdle(c, key, p, plan, consumer, &idle[i]);
-    int64_t claimed = (int64_t)idle_count;
+    int64_t claimed = 0;
+    for (; claimed < (int64_t)idle_count && hasRoom(p); claimed++)
+        deliverIdle(c, key, p, plan, consumer, &idle[claimed]);
     int64_t found = deliverNews(c, key, p, plan, consumer, claimed);
     respDeferEnd(c->out, array, '*', c->proto, found);
     if (!found) return false;
@@ -219,6 +301,18 @@ static bool readNews(ctx *c, slice key, const readOptions *p, const readPlan *pl
     if (found > claimed) streamPropagateGroup(c, key, plan->g);
     ctxDatasetChanged(c, 1); /* as in Valkey one for the stream, not for each entry */
     return given;
+}
+
+/* Replies the entry of a pending id; false if there is none, and nothing was replied. */
+static bool replyPending(ctx *c, const readOptions *p, const stream *s, streamId id) {
+    streamCursor at;
+    streamFields fields = {0};
+    streamCursorInit(&at, s, id, id, false);
+    bool exists = streamCursorNext(&at, &id, &fields);
+    countEntry(p, fields);
+    if (exists) streamReplyEntry(c, id, fields);
+    streamCursorClear(&at);
+    return exists;
 }
 
 /* Replies the consumer's pending entries after an id and counts the delivery. */
@@ -231,9 +325,10 @@ static void readHistory(ctx *c, const readOptions *p, const readPlan *plan,
     respDeferred array = respDeferBegin(c->out);
     bool any = streamIdNext(&start);
     streamPendingSeek(&at, plan->g, consumer, start);
-    while (any && (p->count == 0 || found < p->count) && streamPendingNext(&at, &pending)) {
+    while (any && (p->count == 0 || found < p->count) && hasRoom(p) &&
+           streamPendingNext(&at, &pending)) {
         found++;
-        if (!streamReplyOne(c, plan->s, pending.id)) {
+        if (!replyPending(c, p, plan->s, pending.id)) {
             replyArray(c, 2);
             streamReplyId(c, pending.id);
             replyNullArray(c);
@@ -312,7 +407,7 @@ static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, rea
     } else if (hasAfter(plan->s, plan->after)) {
         beginStream(c, r, c->argv[i]);
         (void)streamIdNext(&start); /* there is an entry after it */
-        (void)streamReplyRange(c, plan->s, start, STREAM_ID_MAX, false, (uint64_t)p->count);
+        replyAfter(c, p, plan->s, start);
     }
 }
 
@@ -358,13 +453,14 @@ static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans)
 static void readOrBlock(ctx *c, bool of_group) {
     readOptions p;
     readReply r = {.count = 0};
-    if (!parseRead(c, of_group, &p)) return;
+    readLimits limits = {0};
+    if (!parseRead(c, of_group, &limits, &p)) return;
     readPlan *plans = memNewArray(readPlan, (size_t)(p.end - p.first));
     for (int i = p.first; i < p.end; i++) {
         if (!planStream(c, &p, i, &plans[i - p.first])) goto done;
     }
     if (of_group) ctxPropagateNothing(c); /* but for what is propagated instead */
-    for (int i = p.first; i < p.end; i++) serve(c, &p, i, &plans[i - p.first], &r);
+    for (int i = p.first; i < p.end && hasRoom(&p); i++) serve(c, &p, i, &plans[i - p.first], &r);
     if (r.count) {
         respDeferEnd(c->out, r.head, c->proto == 2 ? '*' : '%', c->proto, r.count);
     } else if (!p.blocks || blockIsDenied(c)) {
@@ -376,12 +472,14 @@ done:
     memFree(plans);
 }
 
-/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: the key and the entries
- * of each stream that has entries after its id; null if none has. */
+/* XREAD [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK ms] STREAMS key [key ...] id
+ * [id ...]. Reply: the key and the entries of each stream that has entries after its id; null if
+ * none has. */
 void xreadCommand(ctx *c) { readOrBlock(c, false); }
 
-/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [CLAIM min-idle-time] [NOACK] STREAMS
- * key [key ...] id [id ...]. Reply: the same, with entries not delivered to the group before (">"),
- * or the consumer's pending entries. With CLAIM entries that have been pending for so long precede
- * those of ">", and each has the time since its last delivery, and their number. */
+/* XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK ms] [CLAIM
+ * min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]. Reply: the same, with entries not
+ * delivered to the group before (">"), or the consumer's pending entries. With CLAIM entries that
+ * have been pending for so long precede those of ">", and each has the time since its last
+ * delivery, and their number. */
 void xreadgroupCommand(ctx *c) { readOrBlock(c, true); }

@@ -82,7 +82,15 @@ static void sourceEnd(sourceIterator *it) {
 /* ------------------------------------------------------------------ requests */
 
 typedef enum setOperation { OPERATION_UNION, OPERATION_INTER, OPERATION_DIFF } setOperation;
-typedef enum aggregation { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX } aggregation;
+/* AGGREGATE_COUNT adds up the weights of the sources that have the member. */
+typedef enum aggregation {
+    AGGREGATE_SUM,
+    AGGREGATE_MIN,
+    AGGREGATE_MAX,
+    AGGREGATE_COUNT,
+} aggregation;
+
+enum { PROPAGATED_MAX = 512 }; /* pairs of one propagated ZADD */
 
 typedef struct job {
     setOperation operation;
@@ -128,9 +136,10 @@ static bool parseWeights(ctx *c, job *j, int arg_index) {
 static bool parseAggregate(ctx *c, job *j, int arg_index) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
-    static const char *const names[] = {"sum", "min", "max"};
+    static const char *const names[] = {"sum", "min", "max", "count"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!ctxArgIs(c, arg_index, names[i])) continue;
+        if (i == AGGREGATE_COUNT && !ctxHasExtensions(c)) continue;
         j->aggregate = (aggregation)i;
         return true;
     }
@@ -188,8 +197,8 @@ static bool parseJob(ctx *c, job *j, int arg_index) {
 
 /* ------------------------------------------------------------------ computing */
 
-static double weightedScore(const source *s, double score) {
-    double weighed = s->weight * score;
+static double weightedScore(const job *j, const source *s, double score) {
+    double weighed = j->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * score;
     return isnan(weighed) ? 0 : weighed;
 }
 
@@ -215,7 +224,7 @@ static void unite(const job *j, zsetBuilder *into) {
         while (sourceNext(&it, &pair)) {
             bool created;
             void *arg_index = zsetBuilderAt(into, pair.member, &created);
-            double score = weightedScore(s, pair.score);
+            double score = weightedScore(j, s, pair.score);
             if (!created) score = combine(j->aggregate, zsetBuilderRead(arg_index), score);
             zsetBuilderWrite(arg_index, score);
         }
@@ -233,7 +242,8 @@ static unsigned keepCommon(const job *j, const source *s, zsetPair *pairs, unsig
     unsigned kept = 0;
     for (unsigned k = 0; k < count; k++) {
         if (!(found >> k & 1)) continue;
-        double score = combine(j->aggregate, pairs[k].score, s->weight * scores[k]);
+        double added = j->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * scores[k];
+        double score = combine(j->aggregate, pairs[k].score, added);
         pairs[kept++] = (zsetPair){pairs[k].member, score};
     }
     return kept;
@@ -248,7 +258,7 @@ static void visitCommon(const job *j, commonProc *visit, void *arg) {
     sourceBegin(&it, &j->sources[0]);
     while (more && (n = sourceNextMany(&it, pairs))) {
         for (unsigned k = 0; k < n; k++)
-            pairs[k].score = weightedScore(&j->sources[0], pairs[k].score);
+            pairs[k].score = weightedScore(j, &j->sources[0], pairs[k].score);
         for (size_t i = 1; i < j->count && n > 0; i++) n = keepCommon(j, &j->sources[i], pairs, n);
         for (unsigned k = 0; k < n && more; k++) more = visit(arg, &pairs[k]);
     }
@@ -353,6 +363,43 @@ static void replyJob(ctx *c, setOperation operation) {
     memFree(j.sources);
 }
 
+/* Propagated pairs: the words of a ZADD. */
+typedef struct pairWords {
+    ctx *c;
+    int count;
+    slice words[2 + 2 * PROPAGATED_MAX];
+    char scores[PROPAGATED_MAX][NUMBER_TEXT_MAX];
+} pairWords;
+
+static void propagatePairs(pairWords *p) {
+    if (p->count > 2) ctxPropagateAs(p->c, p->count, p->words);
+    p->count = 2;
+}
+
+static void addPair(void *arg, const zsetPair *pair) {
+    pairWords *p = arg;
+    char *text = p->scores[(p->count - 2) / 2];
+    p->words[p->count++] = sliceMake(text, numberPrintDouble(text, pair->score));
+    p->words[p->count++] = pair->member;
+    if (p->count == (int)COUNT_OF(p->words)) propagatePairs(p);
+}
+
+/* Servers that do not know AGGREGATE COUNT get the result. */
+static void propagateBuilt(ctx *c, zsetBuilder *built) {
+    const robj *old = dbFind(c->db, c->argv[1], collectionHash(c, 1), c->look, &c->at);
+    if (!engineHot.sinks || (!old && !zsetBuilderCount(built))) return;
+    slice words[2] = {SLICE("DEL"), c->argv[1]};
+    ctxPropagateAs(c, 2, words);
+    pairWords *p = memNew(pairWords);
+    p->c = c;
+    p->words[0] = SLICE("ZADD");
+    p->words[1] = c->argv[1];
+    p->count = 2;
+    zsetBuilderVisit(built, addPair, p);
+    propagatePairs(p);
+    memFree(p);
+}
+
 static void storeJob(ctx *c, setOperation operation, const keyEvent *event) {
     job j = {.operation = operation, .stores = true};
     if (!parseJob(c, &j, 2)) return;
@@ -360,27 +407,28 @@ static void storeJob(ctx *c, setOperation operation, const keyEvent *event) {
     zsetBuilderInit(&built);
     compute(&j, &built);
     memFree(j.sources);
+    if (unlikely(j.aggregate == AGGREGATE_COUNT)) propagateBuilt(c, &built);
     packLimits most = zsetLimitsNow();
     collectionStore(c, 1, zsetBuilderTake(&built, c->argv[1], &most), event);
 }
 
-/* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply:
- * members contained in any source. */
+/* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX|COUNT] [WITHSCORES].
+ * Reply: members contained in any source. */
 void zunionCommand(ctx *c) { replyJob(c, OPERATION_UNION); }
 
-/* ZINTER numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply:
- * members contained in all sources. */
+/* ZINTER numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX|COUNT] [WITHSCORES].
+ * Reply: members contained in all sources. */
 void zinterCommand(ctx *c) { replyJob(c, OPERATION_INTER); }
 
 /* ZDIFF numkeys key [key ...] [WITHSCORES]. Reply: members of the first source contained in no
  * other. */
 void zdiffCommand(ctx *c) { replyJob(c, OPERATION_DIFF); }
 
-/* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
+/* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX|COUNT].
  * Reply: number of members. */
 void zunionstoreCommand(ctx *c) { storeJob(c, OPERATION_UNION, &eventZunionstore); }
 
-/* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
+/* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX|COUNT].
  * Reply: number of members. */
 void zinterstoreCommand(ctx *c) { storeJob(c, OPERATION_INTER, &eventZinterstore); }
 

@@ -108,6 +108,7 @@ proc matrix_begin {} {
     foreach name {tracker events} {set ::matrix($name) [connect 3]}
     set ::matrix(waiter_id) [$::matrix(waiter) client id]
     $::matrix(tracker) client tracking on
+    catch {$::matrix(runner) himport prepare fieldset a b} ;# Valkey does not have it
     r config set notify-keyspace-events EAmn
     $::matrix(events) -send psubscribe __keyevent@*
     $::matrix(events) -push

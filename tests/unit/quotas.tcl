@@ -337,7 +337,8 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
             hexpire {hexpire t:h 10 fields 1 a} hexpireat {hexpireat t:h 9999999999 fields 1 a} hpexpire {hpexpire t:h 10000 fields 1 a}
             hpexpireat {hpexpireat t:h 9999999999999 fields 1 a} hgetex {hgetex t:h ex 10 fields 1 a} rename {rename t:s t:n}
             renamenx {renamenx t:s t:n} smove {smove t:e t:f a} xautoclaim {xautoclaim t:x g new 0 0} xclaim {xclaim t:x g new 0 1-1 force}
-            xreadgroup {xreadgroup group g new streams t:x >}
+            xreadgroup {xreadgroup group g new streams t:x >} lmovem {lmovem t:l t:m left left count 2 obo}
+            blmovem {blmovem t:l t:m left left 1} himport|set {himport set t:h f 1}
         }
     }
     proc commands_that_free {} {
@@ -382,10 +383,11 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         set tenant [full_tenant 100kb]
         set growing [requests_that_grow]
         assert_equal [lsort [list {*}[dict keys $growing] {*}[commands_that_free]]] [lsort [names_of_writers [r command]]]
+        $tenant himport prepare f field
         r set t:big [string repeat x 150000]
         dict for {name request} $growing {
             set ways [list $request]
-            if {[lindex $request 0] ni {function pfdebug restore-asking}} {
+            if {[lindex $request 0] ni {function pfdebug restore-asking himport}} {
                 foreach text {"" "#!lua flags=allow-oom\n" "redis.call('del', 't:none') "} {
                     lappend ways [list eval "${text}return redis.call(unpack(ARGV))" 0 {*}$request]
                 }

@@ -26,7 +26,7 @@ start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
             test "every command that reads one key and writes another has a row with an expired part of the source" {
                 # Elements of lists do not expire; MIGRATE has rows of its own.
                 set covered [concat [matrix_commands_with_expired expired_members] \
-                    lmove rpoplpush blmove brpoplpush migrate]
+                    lmove rpoplpush blmove brpoplpush lmovem blmovem migrate]
                 set missing {}
                 foreach name [matrix_commands_between_keys [r command]] {
                     if {$name ni $covered} {lappend missing $name}

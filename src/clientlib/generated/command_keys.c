@@ -12,6 +12,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"bitop", NULL, 2, 0},
     {"bitpos", NULL, 1, 0},
     {"blmove", NULL, 1, 0},
+    {"blmovem", NULL, 1, 0},
     {"blmpop", NULL, 2, 1},
     {"blpop", NULL, 1, 0},
     {"brpop", NULL, 1, 0},
@@ -66,6 +67,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"hgetallex", NULL, 1, 0},
     {"hgetdel", NULL, 1, 0},
     {"hgetex", NULL, 1, 0},
+    {"himport|set", NULL, 2, 0},
     {"hincrby", NULL, 1, 0},
     {"hincrbyfloat", NULL, 1, 0},
     {"hkeys", NULL, 1, 0},
@@ -93,6 +95,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"linsert", NULL, 1, 0},
     {"llen", NULL, 1, 0},
     {"lmove", NULL, 1, 0},
+    {"lmovem", NULL, 1, 0},
     {"lmpop", NULL, 1, 1},
     {"lpop", NULL, 1, 0},
     {"lpos", NULL, 1, 0},
@@ -136,6 +139,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"saddex", NULL, 1, 0},
     {"scard", NULL, 1, 0},
     {"sdiff", NULL, 1, 0},
+    {"sdiffcard", NULL, 1, 1},
     {"sdiffstore", NULL, 1, 0},
     {"set", NULL, 1, 0},
     {"setbit", NULL, 1, 0},
@@ -169,6 +173,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"sttl", NULL, 1, 0},
     {"substr", NULL, 1, 0},
     {"sunion", NULL, 1, 0},
+    {"sunioncard", NULL, 1, 1},
     {"sunionstore", NULL, 1, 0},
     {"sunsubscribe", NULL, 1, 0},
     {"touch", NULL, 1, 0},
@@ -243,4 +248,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 236;
+const int vkCommandKeysCount = 241;

@@ -29,6 +29,7 @@ commandProc bitfieldRoCommand;
 commandProc bitopCommand;
 commandProc bitposCommand;
 commandProc blmoveCommand;
+commandProc blmovemCommand;
 commandProc blmpopCommand;
 commandProc blpopCommand;
 commandProc brpopCommand;
@@ -177,6 +178,11 @@ commandProc hgetallCommand;
 commandProc hgetallexCommand;
 commandProc hgetdelCommand;
 commandProc hgetexCommand;
+commandProc himportDiscardCommand;
+commandProc himportDiscardallCommand;
+commandProc himportHelpCommand;
+commandProc himportPrepareCommand;
+commandProc himportSetCommand;
 commandProc hincrbyCommand;
 commandProc hincrbyfloatCommand;
 commandProc hkeysCommand;
@@ -219,6 +225,7 @@ commandProc lindexCommand;
 commandProc linsertCommand;
 commandProc llenCommand;
 commandProc lmoveCommand;
+commandProc lmovemCommand;
 commandProc lmpopCommand;
 commandProc lolwutCommand;
 commandProc lpopCommand;
@@ -305,6 +312,7 @@ commandProc scriptKillCommand;
 commandProc scriptLoadCommand;
 commandProc scriptShowCommand;
 commandProc sdiffCommand;
+commandProc sdiffcardCommand;
 commandProc sdiffstoreCommand;
 commandProc selectCommand;
 commandProc sentinelCkquorumCommand;
@@ -371,6 +379,7 @@ commandProc sttlCommand;
 commandProc subscribeCommand;
 commandProc substrCommand;
 commandProc sunionCommand;
+commandProc sunioncardCommand;
 commandProc sunionstoreCommand;
 commandProc sunsubscribeCommand;
 commandProc swapdbCommand;
@@ -825,6 +834,30 @@ static const commandArg args_blmove[] = {
     {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
     {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
     {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_blmovem_amount_limit[] = {
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "exactly-count", .token = "EXACTLY", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_blmovem_amount_ordering[] = {
+    {.name = "obo", .token = "OBO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "bulk", .token = "BULK", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_blmovem_amount[] = {
+    {.name = "limit", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmovem_amount_limit},
+    {.name = "ordering", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmovem_amount_ordering},
+};
+
+static const commandArg args_blmovem[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "amount", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_blmovem_amount},
 };
 
 static const keySpec keys_blmpop[] = {
@@ -2797,6 +2830,83 @@ static const commandArg args_hgetex[] = {
     {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
 };
 
+static const commandArg args_himport_discard[] = {
+    {.name = "fieldset", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_himport_prepare[] = {
+    {.name = "fieldset", .type = ARG_STRING, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_himport_set[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_himport_set[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "fieldset", .type = ARG_STRING, .key_spec = -1},
+    {.name = "value", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_himport[] = {
+    {.name = "discard",
+     .proc = himportDiscardCommand,
+     .arity = 3,
+     .flags = CMD_NOSCRIPT | CMD_FAST | CMD_TELLS_NOTHING | CMD_QUICK | CMD_EXTENDED,
+     .categories = CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Forgets a list of fields of this connection.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_himport_discard, .arg_count = 1},
+    {.name = "discardall",
+     .proc = himportDiscardallCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_FAST | CMD_TELLS_NOTHING | CMD_QUICK | CMD_EXTENDED,
+     .categories = CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Forgets all lists of fields of this connection.",
+     .complexity = "O(N) where N is the number of lists.",
+     .since = "9.1.0"},
+    {.name = "help",
+     .proc = himportHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .categories = CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "9.1.0"},
+    {.name = "prepare",
+     .proc = himportPrepareCommand,
+     .arity = -4,
+     .flags = CMD_NOSCRIPT | CMD_DENYOOM | CMD_FAST | CMD_TELLS_NOTHING | CMD_QUICK | CMD_EXTENDED,
+     .categories = CAT(HASH) | CAT(FAST),
+     .reply = CLASS_STATUS,
+     .group = "hash",
+     .summary = "Gives a list of fields a name, for HIMPORT SET of this connection.",
+     .complexity = "O(N) where N is the number of fields.",
+     .since = "9.1.0",
+     .args = args_himport_prepare, .arg_count = 2},
+    {.name = "set",
+     .proc = himportSetCommand,
+     .arity = -5,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_NOSCRIPT | CMD_EXTENDED,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "hash",
+     .summary = "Creates or replaces a hash with the fields of a prepared list.",
+     .complexity = "O(N) where N is the number of fields.",
+     .since = "9.1.0",
+     .key_specs = keys_himport_set, .key_spec_count = 1,
+     .args = args_himport_set, .arg_count = 3},
+};
+
 static const commandArg args_hincrby[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "field", .type = ARG_STRING, .key_spec = -1},
@@ -3142,6 +3252,14 @@ static const commandArg args_lmove[] = {
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
     {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
     {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+};
+
+static const commandArg args_lmovem[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "amount", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_blmovem_amount},
 };
 
 static const keySpec keys_lmpop[] = {
@@ -3887,6 +4005,16 @@ static const commandSpec subs_script[] = {
      .args = args_script_show, .arg_count = 1},
 };
 
+static const keySpec keys_sdiffcard[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_sdiffcard[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "limit", .token = "LIMIT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const keySpec keys_sdiffstore[] = {
     {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
@@ -4354,16 +4482,6 @@ static const commandArg args_shutdown[] = {
     {.name = "abort-selector", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_shutdown_abort_selector},
 };
 
-static const keySpec keys_sintercard[] = {
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
-};
-
-static const commandArg args_sintercard[] = {
-    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
-    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
-    {.name = "limit", .token = "LIMIT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
-};
-
 static const commandArg args_sismember[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "member", .type = ARG_STRING, .key_spec = -1},
@@ -4520,6 +4638,13 @@ static const commandArg args_ssubscribe[] = {
 
 static const commandArg args_subscribe[] = {
     {.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_sunioncard[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "approx", .token = "APPROX", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_swapdb[] = {
@@ -4905,6 +5030,8 @@ static const commandArg args_xread_streams[] = {
 
 static const commandArg args_xread[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "maxcount", .token = "MAXCOUNT", .summary = "No more entries in the whole reply, of all streams together.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
+    {.name = "maxsize", .token = "MAXSIZE", .summary = "The entry with which the whole reply reaches about so many bytes is the last one.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
     {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "streams", .token = "STREAMS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xread_streams},
 };
@@ -4921,6 +5048,8 @@ static const commandArg args_xreadgroup_group_block[] = {
 static const commandArg args_xreadgroup[] = {
     {.name = "group-block", .token = "GROUP", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xreadgroup_group_block},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "maxcount", .token = "MAXCOUNT", .summary = "No more entries in the whole reply, of all streams together.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
+    {.name = "maxsize", .token = "MAXSIZE", .summary = "The entry with which the whole reply reaches about so many bytes is the last one.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
     {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "min-idle-time", .token = "CLAIM", .summary = "Pending entries of any consumer that have been idle for so many milliseconds are delivered again, before new ones.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
     {.name = "noack", .token = "NOACK", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -5032,13 +5161,14 @@ static const commandArg args_zinter_aggregate[] = {
     {.name = "sum", .token = "SUM", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .summary = "The score of a member is the sum of the weights of the sets that contain it.", .type = ARG_PURE_TOKEN, .flags = ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_zinter[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
     {.name = "weight", .token = "WEIGHTS", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
-    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_zinter_aggregate},
+    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_zinter_aggregate},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -5047,7 +5177,7 @@ static const commandArg args_zinterstore[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
     {.name = "weight", .token = "WEIGHTS", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
-    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_zinter_aggregate},
+    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_zinter_aggregate},
 };
 
 static const commandArg args_zlexcount[] = {
@@ -5327,6 +5457,19 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_blmove, .arg_count = 5},
+    {.name = "blmovem",
+     .proc = blmovemCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING | CMD_EXTENDED,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Moves several elements from one list to another and returns them. Blocks until there are elements otherwise. Deletes the list if the last element was moved.",
+     .complexity = "O(N) where N is the number of moved elements.",
+     .since = "9.1.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_blmovem, .arg_count = 6},
     {.name = "blmpop",
      .proc = blmpopCommand,
      .arity = -5,
@@ -6243,6 +6386,16 @@ const commandSpec serverCommands[] = {
      .since = "9.0.0",
      .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_hgetex, .arg_count = 3},
+    {.name = "himport",
+     .arity = -2,
+     .flags = CMD_EXTENDED,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "hash",
+     .summary = "A container for commands that write many hashes with the same fields.",
+     .complexity = "Depends on subcommand.",
+     .since = "9.1.0",
+     .subs = subs_himport, .sub_count = 5},
     {.name = "hincrby",
      .proc = hincrbyCommand,
      .arity = 4,
@@ -6654,6 +6807,19 @@ const commandSpec serverCommands[] = {
      .since = "6.2.0",
      .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_lmove, .arg_count = 4},
+    {.name = "lmovem",
+     .proc = lmovemCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_EXTENDED,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.",
+     .complexity = "O(N) where N is the number of moved elements.",
+     .since = "9.1.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_lmovem, .arg_count = 5},
     {.name = "lmpop",
      .proc = lmpopCommand,
      .arity = -4,
@@ -7412,6 +7578,18 @@ const commandSpec serverCommands[] = {
      .tips = tips_command_docs, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "sdiffcard",
+     .proc = sdiffcardCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_EXTENDED | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Returns the number of members of the difference of multiple sets.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "9.1.0",
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
+     .args = args_sdiffcard, .arg_count = 3},
     {.name = "sdiffstore",
      .proc = sdiffstoreCommand,
      .arity = -3,
@@ -7588,8 +7766,8 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the number of members of the intersect of multiple sets.",
      .complexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.",
      .since = "7.0.0",
-     .key_specs = keys_sintercard, .key_spec_count = 1,
-     .args = args_sintercard, .arg_count = 3},
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
+     .args = args_sdiffcard, .arg_count = 3},
     {.name = "sinterstore",
      .proc = sinterstoreCommand,
      .arity = -3,
@@ -7918,6 +8096,18 @@ const commandSpec serverCommands[] = {
      .tips = tips_command_docs, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "sunioncard",
+     .proc = sunioncardCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_EXTENDED | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Returns the number of members of the union of multiple sets, exactly or estimated.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "9.1.0",
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
+     .args = args_sunioncard, .arg_count = 4},
     {.name = "sunionstore",
      .proc = sunionstoreCommand,
      .arity = -3,
@@ -8255,7 +8445,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.",
      .since = "5.0.0",
      .key_specs = keys_xread, .key_spec_count = 1,
-     .args = args_xread, .arg_count = 3},
+     .args = args_xread, .arg_count = 5},
     {.name = "xreadgroup",
      .proc = xreadgroupCommand,
      .arity = -7,
@@ -8267,7 +8457,7 @@ const commandSpec serverCommands[] = {
      .complexity = "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.",
      .since = "5.0.0",
      .key_specs = keys_xreadgroup, .key_spec_count = 1,
-     .args = args_xreadgroup, .arg_count = 6},
+     .args = args_xreadgroup, .arg_count = 8},
     {.name = "xrevrange",
      .proc = xrevrangeCommand,
      .arity = -4,
@@ -8374,7 +8564,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the difference between multiple sorted sets.",
      .complexity = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.",
      .since = "6.2.0",
-     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
      .args = args_zdiff, .arg_count = 3},
     {.name = "zdiffstore",
      .proc = zdiffstoreCommand,
@@ -8451,7 +8641,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the intersect of multiple sorted sets.",
      .complexity = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.",
      .since = "6.2.0",
-     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
      .args = args_zinter, .arg_count = 5},
     {.name = "zintercard",
      .proc = zintercardCommand,
@@ -8463,8 +8653,8 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the number of members of the intersect of multiple sorted sets.",
      .complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.",
      .since = "7.0.0",
-     .key_specs = keys_sintercard, .key_spec_count = 1,
-     .args = args_sintercard, .arg_count = 3},
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
+     .args = args_sdiffcard, .arg_count = 3},
     {.name = "zinterstore",
      .proc = zinterstoreCommand,
      .arity = -4,
@@ -8847,7 +9037,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the union of multiple sorted sets.",
      .complexity = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.",
      .since = "6.2.0",
-     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .key_specs = keys_sdiffcard, .key_spec_count = 1,
      .args = args_zinter, .arg_count = 5},
     {.name = "zunionstore",
      .proc = zunionstoreCommand,
@@ -8864,4 +9054,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 290;
+const int serverCommandCount = 295;
