@@ -179,6 +179,8 @@ static const metricName names[] = {
     {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
     {"master_link_status", "master_link_up", GAUGE},
     {"master_link_refused", NULL, GAUGE},
+    {"master_stream_errors", NULL, GAUGE},
+    {"aof_load_errors", NULL, GAUGE},
     {"replicas_keep_lost_data", NULL, GAUGE},
     {"repl_throttle_rate", NULL, GAUGE},
     {"repl_throttle_activation_events", "repl_throttle_activation_events_total", COUNTER},

@@ -11,7 +11,7 @@ _valkey_server() {
     --shutdown-on-sigint|--shutdown-on-sigterm) words='default save nosave now force safe failover' ;;
     --repl-diskless-load) words='disabled on-empty-db swapdb flush-before-load' ;;
     --appendfsync) words='everysec always no' ;;
-    --propagation-error-behavior) words='ignore panic panic-on-replicas' ;;
+    --propagation-error-behavior) words='ignore panic panic-on-replicas stop' ;;
     --cluster-preferred-endpoint-type) words='ip hostname unknown-endpoint' ;;
     --log-timestamp-format) words='legacy iso8601 milliseconds' ;;
     --log-format) words='legacy logfmt json' ;;
