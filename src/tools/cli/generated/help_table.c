@@ -2203,6 +2203,11 @@ static const helpArgument arguments489[] = {
 };
 static const helpArgument arguments490[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments491[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
     {"min-idle-time", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2214,39 +2219,34 @@ static const helpArgument arguments490[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments492[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments493[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments494[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments492, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments493, 2},
-};
 static const helpArgument arguments495[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments493, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments494, 2},
 };
 static const helpArgument arguments496[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments495, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments497[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments496, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments498[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2256,201 +2256,203 @@ static const helpArgument arguments498[] = {
 static const helpArgument arguments499[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments500[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments501[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments500, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments501[] = {
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments502[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments501, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments503[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments504[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments504, 2},
 };
 static const helpArgument arguments506[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments507[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
+};
+static const helpArgument arguments508[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments509[] = {
+    {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
+    {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
+    {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments510[] = {
+    {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments511[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"how", NULL, HELP_ONEOF, 0, arguments509, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments510, 2},
+    {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments512[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments507, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments512, 5},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments514[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments516[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments510, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments515, 2},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments517[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments514[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments512, 2},
+static const helpArgument arguments519[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments517, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments513, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments518, 2},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments522[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments523[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments519[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments517, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments518, 2},
+static const helpArgument arguments524[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments522, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments523, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments525[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments519, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments524, 4},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments526[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments527[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments528[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments529[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments521, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments522, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments526, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments527, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments523, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments528, 2},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments530[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments531[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments532[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
+static const helpArgument arguments533[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments527, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments532, 2},
 };
-static const helpArgument arguments529[] = {
+static const helpArgument arguments534[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments525, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments526, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments528, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments530, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments531, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments533, 2},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments535[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments536[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments537[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments538[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments534[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments535[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments536[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments534, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments535, 2},
-};
-static const helpArgument arguments537[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments538[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments539[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments537, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments538, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments540[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2458,100 +2460,100 @@ static const helpArgument arguments540[] = {
 };
 static const helpArgument arguments541[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments539, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments540, 2},
 };
 static const helpArgument arguments542[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments543[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments544[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments542, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments543, 2},
+};
+static const helpArgument arguments545[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments546[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments545, 2},
+};
+static const helpArgument arguments547[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments543[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments544[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments543, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments545[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments546[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments547[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments546, 3},
-};
 static const helpArgument arguments548[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments549[] = {
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments548, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments550[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments549, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments551[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments552[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments551, 3},
 };
 static const helpArgument arguments553[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments552, 2},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments554[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments555[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments554, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments556[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments555, 2},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments557[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments558[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments557, 2},
+};
+static const helpArgument arguments559[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments558[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments559[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments558, 2},
 };
 static const helpArgument arguments560[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2559,185 +2561,211 @@ static const helpArgument arguments560[] = {
 };
 static const helpArgument arguments561[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments559, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments560, 2},
 };
 static const helpArgument arguments562[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments563[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments564[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments565[] = {
+static const helpArgument arguments564[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments562, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments563, 2},
+};
+static const helpArgument arguments565[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments566[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments565, 2},
 };
 static const helpArgument arguments567[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments566, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments568[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments569[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments570[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments568, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments569, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments569, 2},
 };
 static const helpArgument arguments571[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments572[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments571, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments571, 2},
 };
 static const helpArgument arguments573[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments574[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments574[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments573, 2},
-};
 static const helpArgument arguments575[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments573, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments574, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments576[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments577[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments576, 2},
+};
+static const helpArgument arguments578[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments579[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments578, 2},
+};
+static const helpArgument arguments580[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments581[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments582[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments575, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments580, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments576, 2},
-};
-static const helpArgument arguments578[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments579[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments580[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments581[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments582[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments581, 2},
 };
 static const helpArgument arguments583[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments584[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments585[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments586[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments587[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments588[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments584[] = {
+static const helpArgument arguments589[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments585[] = {
+static const helpArgument arguments590[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments584, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments589, 2},
 };
-static const helpArgument arguments586[] = {
+static const helpArgument arguments591[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments587[] = {
+static const helpArgument arguments592[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments586, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments591, 2},
 };
-static const helpArgument arguments588[] = {
+static const helpArgument arguments593[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments589[] = {
+static const helpArgument arguments594[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments590[] = {
+static const helpArgument arguments595[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments591[] = {
+static const helpArgument arguments596[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments592[] = {
+static const helpArgument arguments597[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments591, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments596, 2},
 };
-static const helpArgument arguments593[] = {
+static const helpArgument arguments598[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments594[] = {
+static const helpArgument arguments599[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments593, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments598, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments595[] = {
+static const helpArgument arguments600[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments596[] = {
+static const helpArgument arguments601[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments595, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments600, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3543,136 +3571,142 @@ const helpEntry helpEntries[] = {
      "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments488, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
      "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments489, 7},
+    {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments490, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments490, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments491, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments491, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments492, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments494, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments495, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments496, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments497, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments497, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments498, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments498, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments499, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments499, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments500, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments501, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments502, 4},
+    {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments503, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments502, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments504, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments503, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments505, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments505, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments507, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments506, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments508, 1},
+    {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments511, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments508, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments513, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments509, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments514, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments511, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments516, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments514, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments519, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments515, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments520, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments516, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments521, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments520, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments525, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments524, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments529, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments529, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments534, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments530, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments535, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments531, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments536, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments532, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments537, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments533, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments538, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments536, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments541, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments539, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments544, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments541, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments546, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments542, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments547, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments544, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments549, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments545, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments550, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments547, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments552, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments548, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments553, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments550, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments555, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments551, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments556, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments553, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments558, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments556, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments561, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments559, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments564, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments561, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments566, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments562, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments567, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments563, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments568, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments565, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments570, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments567, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments572, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments570, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments575, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments572, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments577, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments574, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments579, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments577, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments582, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments578, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments583, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments579, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments584, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments580, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments585, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments581, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments586, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments582, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments587, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments583, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments588, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments585, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments590, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments587, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments592, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments588, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments593, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments589, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments594, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments590, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments595, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments592, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments597, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments594, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments599, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments596, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments601, 5},
 };
 
-const int helpEntryCount = 466;
+const int helpEntryCount = 469;
