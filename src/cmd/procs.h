@@ -35,6 +35,7 @@ commandProc commandlogGetCommand;
 commandProc commandlogHelpCommand;
 commandProc commandlogLenCommand;
 commandProc commandlogResetCommand;
+commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
 commandProc configResetstatCommand;

@@ -567,101 +567,99 @@ static const helpArgument arguments122[] = {
     {"type", NULL, HELP_ONEOF, 0, arguments121, 3},
 };
 static const helpArgument arguments123[] = {
-    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments124[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments123, 3},
+};
+static const helpArgument arguments125[] = {
+    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments126[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments125[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments124, 2},
+static const helpArgument arguments127[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments126, 2},
 };
-static const helpArgument arguments126[] = {
+static const helpArgument arguments128[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination-db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments127[] = {
+static const helpArgument arguments129[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments128[] = {
+static const helpArgument arguments130[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments129[] = {
+static const helpArgument arguments131[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments130[] = {
+static const helpArgument arguments132[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments131[] = {
+static const helpArgument arguments133[] = {
     {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
     {"ifdeq-digest", "IFDEQ", HELP_TEXT, 0, NULL, 0},
     {"ifdne-digest", "IFDNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments132[] = {
+static const helpArgument arguments134[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments131, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments133, 4},
 };
-static const helpArgument arguments133[] = {
+static const helpArgument arguments135[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments134[] = {
+static const helpArgument arguments136[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments135[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments136[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments137[] = {
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments138[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments139[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments140[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments141[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments142[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments143[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments144[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments143, 4},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments145[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
@@ -671,40 +669,44 @@ static const helpArgument arguments145[] = {
 };
 static const helpArgument arguments146[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments145, 4},
 };
 static const helpArgument arguments147[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments148[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments147, 4},
+};
+static const helpArgument arguments149[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments150[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments149[] = {
-    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments148, 3},
+static const helpArgument arguments151[] = {
+    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments150, 3},
     {"abort", "ABORT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments150[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments151[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments152[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments153[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments152, 2},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments154[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
@@ -714,196 +716,193 @@ static const helpArgument arguments155[] = {
     {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments154, 2},
 };
 static const helpArgument arguments156[] = {
-    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments157[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments157[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments156, 2},
+};
 static const helpArgument arguments158[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments157, 2},
+    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments159[] = {
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments160[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments159, 2},
+};
+static const helpArgument arguments161[] = {
     {"library-name-pattern", "LIBRARYNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"withcode", "WITHCODE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments160[] = {
+static const helpArgument arguments162[] = {
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"function-code", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments161[] = {
+static const helpArgument arguments163[] = {
     {"flush", "FLUSH", HELP_TOKEN, 0, NULL, 0},
     {"append", "APPEND", HELP_TOKEN, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments162[] = {
+static const helpArgument arguments164[] = {
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments161, 3},
+    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments163, 3},
 };
-static const helpArgument arguments163[] = {
+static const helpArgument arguments165[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments164[] = {
+static const helpArgument arguments166[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments165[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments163, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments164, 3},
-};
-static const helpArgument arguments166[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments167[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments166, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments165, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments166, 3},
 };
 static const helpArgument arguments168[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments169[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments168, 4},
 };
 static const helpArgument arguments170[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments171[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments172[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments173[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments174[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments170, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments171, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments172, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments173, 2},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments175[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments176[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments177[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments178[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments175, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments176, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments177, 2},
-};
-static const helpArgument arguments179[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments180[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments181[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments182[] = {
     {"key", "STORE", HELP_TEXT, 0, NULL, 0},
     {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments183[] = {
+static const helpArgument arguments176[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments179, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments172, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments180, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments181, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments182, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments173, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments174, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments175, 2},
 };
-static const helpArgument arguments184[] = {
+static const helpArgument arguments177[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments185[] = {
+static const helpArgument arguments178[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments186[] = {
+static const helpArgument arguments179[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments187[] = {
+static const helpArgument arguments180[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments184, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments177, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments185, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments186, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments178, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments179, 2},
 };
-static const helpArgument arguments188[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments189[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments188, 2},
-};
-static const helpArgument arguments190[] = {
+static const helpArgument arguments181[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments182[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments183[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments184[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments185[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments181, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments182, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments183, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments184, 2},
+};
+static const helpArgument arguments186[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments187[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments188[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments189[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments186, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments187, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments188, 2},
+};
+static const helpArgument arguments190[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
 static const helpArgument arguments191[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments190, 4},
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments190, 2},
 };
 static const helpArgument arguments192[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -912,58 +911,58 @@ static const helpArgument arguments192[] = {
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments193[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
     {"unit", NULL, HELP_ONEOF, 0, arguments192, 4},
 };
 static const helpArgument arguments194[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments195[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments194, 2},
-};
-static const helpArgument arguments196[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments191, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments193, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments195, 2},
-};
-static const helpArgument arguments197[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments198[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments199[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments189, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments196, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments197, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments198, 2},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments200[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments201[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments200, 2},
-};
-static const helpArgument arguments202[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments195[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments194, 4},
+};
+static const helpArgument arguments196[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments197[] = {
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments196, 2},
+};
+static const helpArgument arguments198[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments193, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments195, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments197, 2},
+};
+static const helpArgument arguments199[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments200[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments201[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments191, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments198, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments199, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments200, 2},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments202[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
 static const helpArgument arguments203[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments202, 4},
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments202, 2},
 };
 static const helpArgument arguments204[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -972,124 +971,124 @@ static const helpArgument arguments204[] = {
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments205[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
     {"unit", NULL, HELP_ONEOF, 0, arguments204, 4},
 };
 static const helpArgument arguments206[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments207[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments206, 4},
+};
+static const helpArgument arguments208[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments207[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments206, 2},
-};
-static const helpArgument arguments208[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments203, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments205, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments207, 2},
-};
 static const helpArgument arguments209[] = {
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments208, 2},
+};
+static const helpArgument arguments210[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments205, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments207, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments209, 2},
+};
+static const helpArgument arguments211[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments210[] = {
+static const helpArgument arguments212[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments211[] = {
+static const helpArgument arguments213[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments201, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments208, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments209, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments210, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments203, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments210, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments211, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments212, 2},
     {"storedist", "STOREDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments212[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments213[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments214[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments215[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments216[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments217[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments216[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments215, 5},
-};
-static const helpArgument arguments217[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments218[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments217, 5},
+};
+static const helpArgument arguments219[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments220[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments219[] = {
+static const helpArgument arguments221[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments220[] = {
+static const helpArgument arguments222[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments221[] = {
+static const helpArgument arguments223[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments222[] = {
+static const helpArgument arguments224[] = {
     {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments221, 2},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments223, 2},
     {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments223[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments222, 3},
+static const helpArgument arguments225[] = {
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments224, 3},
 };
-static const helpArgument arguments224[] = {
+static const helpArgument arguments226[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments225[] = {
+static const helpArgument arguments227[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments226[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments227[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments225, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments226, 2},
 };
 static const helpArgument arguments228[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments229[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments227, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments228, 2},
+};
+static const helpArgument arguments230[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments229[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments230[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments228, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments229, 2},
 };
 static const helpArgument arguments231[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1097,128 +1096,128 @@ static const helpArgument arguments231[] = {
 };
 static const helpArgument arguments232[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments230, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments231, 2},
 };
 static const helpArgument arguments233[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments234[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments235[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments236[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments234[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments233, 2},
+};
+static const helpArgument arguments235[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments236[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments237[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments236, 2},
 };
 static const helpArgument arguments238[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments239[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments238, 2},
+};
+static const helpArgument arguments240[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments239[] = {
+static const helpArgument arguments241[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments240[] = {
+static const helpArgument arguments242[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments238, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments239, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments240, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments241, 2},
 };
-static const helpArgument arguments241[] = {
+static const helpArgument arguments243[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments242[] = {
+static const helpArgument arguments244[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments243[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments244[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments245[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments246[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments247[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments246, 2},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments248[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments249[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments248, 2},
+};
+static const helpArgument arguments250[] = {
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments251[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments250[] = {
+static const helpArgument arguments252[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments251[] = {
-    {"metrics", "METRICS", HELP_BLOCK, 0, arguments249, 3},
+static const helpArgument arguments253[] = {
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments251, 3},
     {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments250, 2},
-};
-static const helpArgument arguments252[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments253[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments252, 2},
 };
 static const helpArgument arguments254[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments255[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments254, 2},
 };
 static const helpArgument arguments256[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments254, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments255, 2},
-};
-static const helpArgument arguments257[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments258[] = {
+static const helpArgument arguments257[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments259[] = {
+static const helpArgument arguments258[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments257, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments258, 2},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments256, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments257, 2},
+};
+static const helpArgument arguments259[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments260[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1226,6 +1225,8 @@ static const helpArgument arguments260[] = {
 };
 static const helpArgument arguments261[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments259, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments260, 2},
 };
 static const helpArgument arguments262[] = {
@@ -1237,108 +1238,116 @@ static const helpArgument arguments263[] = {
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments262, 2},
 };
 static const helpArgument arguments264[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments265[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments264, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments264, 2},
 };
 static const helpArgument arguments266[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments267[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments266, 2},
+};
+static const helpArgument arguments268[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments267[] = {
+static const helpArgument arguments269[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments268[] = {
+static const helpArgument arguments270[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments267, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments269, 2},
 };
-static const helpArgument arguments269[] = {
+static const helpArgument arguments271[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments270[] = {
+static const helpArgument arguments272[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments271[] = {
+static const helpArgument arguments273[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments272[] = {
+static const helpArgument arguments274[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments273[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments272, 2},
-};
-static const helpArgument arguments274[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments269, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments270, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments271, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments273, 2},
 };
 static const helpArgument arguments275[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments274, 2},
 };
 static const helpArgument arguments276[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments271, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments272, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments273, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments275, 2},
 };
 static const helpArgument arguments277[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments278[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments277, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments279[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments280[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments279, 2},
 };
 static const helpArgument arguments281[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments282[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments283[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments284[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments285[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments286[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments287[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments288[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments289[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments290[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments291[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1346,185 +1355,179 @@ static const helpArgument arguments289[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments290[] = {
+static const helpArgument arguments292[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments291[] = {
+static const helpArgument arguments293[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments292[] = {
+static const helpArgument arguments294[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments291, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments293, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments293[] = {
+static const helpArgument arguments295[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments294[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments295[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments296[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments294, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments295, 2},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments297[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments298[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments297, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments296, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments297, 2},
 };
 static const helpArgument arguments299[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments300[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments299, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments301[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments302[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments301[] = {
+static const helpArgument arguments303[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments302[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments303[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments304[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments305[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments306[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments305[] = {
+static const helpArgument arguments307[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments306[] = {
+static const helpArgument arguments308[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments307[] = {
+static const helpArgument arguments309[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments308[] = {
+static const helpArgument arguments310[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments311[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments310[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments311[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments312[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments313[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments314[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments313[] = {
+static const helpArgument arguments315[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments314[] = {
+static const helpArgument arguments316[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments313, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments315, 2},
 };
-static const helpArgument arguments315[] = {
+static const helpArgument arguments317[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments312, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments314, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments314, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments316, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments316[] = {
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments317[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments317, 2},
-    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments319[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments320[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments321[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments320[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments319, 2},
+    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments321[] = {
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments322[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments321, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments323[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments324[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments323, 2},
+};
+static const helpArgument arguments325[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments326[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments325[] = {
+static const helpArgument arguments327[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments326[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments323, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments324, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments325, 5},
-};
-static const helpArgument arguments327[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments328[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments327, 2},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments325, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments326, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments327, 5},
 };
 static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments330[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments329, 2},
 };
 static const helpArgument arguments331[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1536,15 +1539,10 @@ static const helpArgument arguments333[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments334[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments334, 4},
 };
 static const helpArgument arguments336[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
@@ -1554,348 +1552,349 @@ static const helpArgument arguments336[] = {
 };
 static const helpArgument arguments337[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments336, 4},
 };
 static const helpArgument arguments338[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments339[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments338, 4},
 };
 static const helpArgument arguments340[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments341[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments342[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments343[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments344[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments345[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments346[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments345[] = {
+static const helpArgument arguments347[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments346[] = {
+static const helpArgument arguments348[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments347[] = {
+static const helpArgument arguments349[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments348[] = {
+static const helpArgument arguments350[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments349[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments350[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments351[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments352[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments353[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments354[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments355[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments356[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments356[] = {
+static const helpArgument arguments357[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments358[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments357[] = {
+static const helpArgument arguments359[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments358[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments356, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments357, 2},
-};
-static const helpArgument arguments359[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments358, 2},
-};
 static const helpArgument arguments360[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments358, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments359, 2},
 };
 static const helpArgument arguments361[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments360, 2},
 };
 static const helpArgument arguments362[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments363[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments364[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments365[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments366[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments367[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments368[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments369[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments368[] = {
+static const helpArgument arguments370[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments371[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments370[] = {
+static const helpArgument arguments372[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments367, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments368, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments369, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments369, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments370, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments371, 2},
 };
-static const helpArgument arguments371[] = {
+static const helpArgument arguments373[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments372[] = {
+static const helpArgument arguments374[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments373[] = {
+static const helpArgument arguments375[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments374[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments373, 3},
+static const helpArgument arguments376[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments375, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments375[] = {
+static const helpArgument arguments377[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments376[] = {
+static const helpArgument arguments378[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments377[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments376, 2},
-};
-static const helpArgument arguments378[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments379[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments378, 2},
 };
 static const helpArgument arguments380[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments381[] = {
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments382[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments383[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments382[] = {
+static const helpArgument arguments384[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments383[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments384[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments385[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments384, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments386[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments385, 2},
-};
-static const helpArgument arguments387[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments387[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments386, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
 static const helpArgument arguments388[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments387, 2},
+    {"action", NULL, HELP_ONEOF, 0, arguments387, 2},
 };
 static const helpArgument arguments389[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments390[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments389, 2},
 };
 static const helpArgument arguments391[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments392[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments393[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments394[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments395[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments396[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+static const helpArgument arguments393[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments394[] = {
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments395[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments396[] = {
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments397[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments398[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments399[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments400[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments401[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments402[] = {
-    {"option", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments403[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments402, 2},
 };
 static const helpArgument arguments404[] = {
+    {"option", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments405[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments404, 2},
+};
+static const helpArgument arguments406[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments405[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments404, 3},
+static const helpArgument arguments407[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments406, 3},
 };
-static const helpArgument arguments406[] = {
+static const helpArgument arguments408[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments407[] = {
+static const helpArgument arguments409[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments408[] = {
+static const helpArgument arguments410[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments409[] = {
+static const helpArgument arguments411[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments407, 3},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments409, 3},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments408, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments410, 5},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments412[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments411[] = {
+static const helpArgument arguments413[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments414[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments413[] = {
+static const helpArgument arguments415[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments414[] = {
+static const helpArgument arguments416[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments415[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments416[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments414, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments415, 2},
 };
 static const helpArgument arguments417[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments418[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments416, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments417, 2},
+};
+static const helpArgument arguments419[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments418[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments419[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments417, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments418, 2},
 };
 static const helpArgument arguments420[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1903,144 +1902,144 @@ static const helpArgument arguments420[] = {
 };
 static const helpArgument arguments421[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments419, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments420, 2},
 };
 static const helpArgument arguments422[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments423[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments422, 2},
+};
+static const helpArgument arguments424[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments423[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments422, 2},
+static const helpArgument arguments425[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments424, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments424[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments423, 5},
+static const helpArgument arguments426[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments425, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments425[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments424, 2},
+static const helpArgument arguments427[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments426, 2},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments428[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments429[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments428[] = {
+static const helpArgument arguments430[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments431[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments432[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments433[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments430, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments431, 2},
-};
-static const helpArgument arguments433[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments432, 2},
-};
 static const helpArgument arguments434[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments432, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments433, 2},
 };
 static const helpArgument arguments435[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments434, 2},
 };
 static const helpArgument arguments436[] = {
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments437[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments438[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments437[] = {
+static const helpArgument arguments439[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments440[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments439[] = {
+static const helpArgument arguments441[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments440[] = {
+static const helpArgument arguments442[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments438, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments440, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments439, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments441, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments441[] = {
+static const helpArgument arguments443[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments442[] = {
+static const helpArgument arguments444[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments443[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments441, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments442, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments444[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments445[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments444, 2},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments443, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments444, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments446[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments447[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments446, 2},
 };
 static const helpArgument arguments448[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments446, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments447, 2},
-};
-static const helpArgument arguments449[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments450[] = {
+static const helpArgument arguments449[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments451[] = {
+static const helpArgument arguments450[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments449, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments450, 2},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments448, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments449, 2},
+};
+static const helpArgument arguments451[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments452[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2048,151 +2047,161 @@ static const helpArgument arguments452[] = {
 };
 static const helpArgument arguments453[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments451, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments452, 2},
 };
 static const helpArgument arguments454[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments455[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments455[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments455, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments454, 2},
 };
-static const helpArgument arguments457[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments458[] = {
+static const helpArgument arguments456[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
+static const helpArgument arguments457[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments458[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments457, 2},
+};
 static const helpArgument arguments459[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments460[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments461[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments460[] = {
+static const helpArgument arguments462[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments461[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments462[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments463[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments464[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments463, 2},
 };
 static const helpArgument arguments465[] = {
-    {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments466[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments465, 2},
+};
+static const helpArgument arguments467[] = {
+    {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments468[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments467[] = {
+static const helpArgument arguments469[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments468[] = {
+static const helpArgument arguments470[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments469[] = {
+static const helpArgument arguments471[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments470[] = {
+static const helpArgument arguments472[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments471[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments472[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments473[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments474[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments475[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments476[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments477[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments478[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments477[] = {
+static const helpArgument arguments479[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments478[] = {
+static const helpArgument arguments480[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments479[] = {
+static const helpArgument arguments481[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments482[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments483[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments484[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments480, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments481, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments482, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments483, 2},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments485[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments486[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments485[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments483, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments484, 2},
+static const helpArgument arguments487[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments485, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments486, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments488[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments489[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments490[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments485, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments486, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments487, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments487, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments488, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments489, 2},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments491[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2201,7 +2210,7 @@ static const helpArgument arguments489[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments492[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2214,243 +2223,233 @@ static const helpArgument arguments490[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments493[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments494[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments495[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments492, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments493, 2},
-};
-static const helpArgument arguments495[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments496[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments495, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments494, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments495, 2},
 };
 static const helpArgument arguments497[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments498[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments497, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments499[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments500[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments501[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments500, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments502[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments503[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments502, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments504[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments504, 2},
 };
 static const helpArgument arguments506[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments507[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments506, 2},
+};
+static const helpArgument arguments508[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments509[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments510[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments507, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments509, 5},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments512[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments513[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments510, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments512, 2},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments514[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments514[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments512, 2},
+static const helpArgument arguments516[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments514, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments513, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments515, 2},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments517[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments519[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments520[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments519[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments517, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments518, 2},
+static const helpArgument arguments521[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments519, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments520, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments519, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments521, 4},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments523[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments524[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments525[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments521, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments522, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments523, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments524, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments523, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments525, 2},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments527[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments528[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments529[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments527, 2},
-};
-static const helpArgument arguments529[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments525, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments526, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments528, 2},
-};
 static const helpArgument arguments530[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments529, 2},
 };
 static const helpArgument arguments531[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments527, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments528, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments530, 2},
+};
+static const helpArgument arguments532[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments533[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments534[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments535[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments536[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments535[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments536[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments534, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments535, 2},
 };
 static const helpArgument arguments537[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments538[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments536, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments537, 2},
+};
+static const helpArgument arguments539[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments538[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments539[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments537, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments538, 2},
 };
 static const helpArgument arguments540[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2458,100 +2457,100 @@ static const helpArgument arguments540[] = {
 };
 static const helpArgument arguments541[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments539, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments540, 2},
 };
 static const helpArgument arguments542[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments543[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments542, 2},
+};
+static const helpArgument arguments544[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments543[] = {
+static const helpArgument arguments545[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments546[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments543, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments545, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments547[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments548[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments549[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments546, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments548, 3},
 };
-static const helpArgument arguments548[] = {
+static const helpArgument arguments550[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments551[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments552[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments549, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments551, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments551[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments552[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments553[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments552, 2},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments554[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments555[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments554, 2},
 };
 static const helpArgument arguments556[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments555, 2},
-};
-static const helpArgument arguments557[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments558[] = {
+static const helpArgument arguments557[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments559[] = {
+static const helpArgument arguments558[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments558, 2},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments556, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments557, 2},
+};
+static const helpArgument arguments559[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments560[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2559,48 +2558,45 @@ static const helpArgument arguments560[] = {
 };
 static const helpArgument arguments561[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments559, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments560, 2},
 };
 static const helpArgument arguments562[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments563[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments564[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments563[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments562, 2},
+};
+static const helpArgument arguments564[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
 static const helpArgument arguments565[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments566[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments567[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments566, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments566, 2},
 };
 static const helpArgument arguments568[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments569[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments568, 2},
 };
 static const helpArgument arguments570[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments568, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments569, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments571[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2608,9 +2604,12 @@ static const helpArgument arguments571[] = {
 };
 static const helpArgument arguments572[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments570, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments571, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments573[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2618,67 +2617,67 @@ static const helpArgument arguments573[] = {
 };
 static const helpArgument arguments574[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments573, 2},
 };
 static const helpArgument arguments575[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments576[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
+static const helpArgument arguments576[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments575, 2},
+};
 static const helpArgument arguments577[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments578[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments579[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments575, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments577, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments576, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments578, 2},
 };
-static const helpArgument arguments578[] = {
+static const helpArgument arguments580[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments579[] = {
+static const helpArgument arguments581[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments580[] = {
+static const helpArgument arguments582[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments581[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments582[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments583[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments584[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments585[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments584, 2},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments586[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2686,46 +2685,44 @@ static const helpArgument arguments586[] = {
 };
 static const helpArgument arguments587[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments586, 2},
 };
 static const helpArgument arguments588[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments589[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments588, 2},
+};
+static const helpArgument arguments590[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments589[] = {
+static const helpArgument arguments591[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments590[] = {
+static const helpArgument arguments592[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments591[] = {
+static const helpArgument arguments593[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments592[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments591, 2},
-};
-static const helpArgument arguments593[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments594[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments593, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
 };
 static const helpArgument arguments595[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
@@ -2733,11 +2730,23 @@ static const helpArgument arguments595[] = {
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments596[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments595, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments597[] = {
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments598[] = {
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments597, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -2749,6 +2758,8 @@ const helpEntry helpEntries[] = {
      "Deletes ACL users, and terminates their connections.", "6.0.0", "server", arguments1, 1},
     {"ACL DRYRUN", "username command [arg [arg ...]]",
      "Simulates the execution of a command by a user, without executing the command.", "7.0.0", "server", arguments2, 3},
+    {"ACL EXPORT", "",
+     "Dumps the effective rules in ACL file format, as Valkey loads them: without the rules that only this server has.", "9.1.0", "server", NULL, 0},
     {"ACL GENPASS", "[bits]",
      "Generates a pseudorandom, secure password that can be used to identify ACL users.", "6.0.0", "server", arguments3, 1},
     {"ACL GETUSER", "username",
@@ -2955,10 +2966,12 @@ const helpEntry helpEntries[] = {
      "Returns the number of entries in the specified type of command log.", "8.1.0", "server", arguments120, 1},
     {"COMMANDLOG RESET", "SLOW|LARGE-REQUEST|LARGE-REPLY",
      "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments122, 1},
+    {"COMMANDLOG USERS", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
+     "Returns the specified command log's entries, each with the user as a seventh item.", "9.1.0", "server", arguments124, 2},
     {"CONFIG", "",
      "A container for server configuration commands.", "2.0.0", "server", NULL, 0},
     {"CONFIG GET", "parameter [parameter ...]",
-     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments123, 1},
+     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments125, 1},
     {"CONFIG HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
     {"CONFIG RESETSTAT", "",
@@ -2966,199 +2979,199 @@ const helpEntry helpEntries[] = {
     {"CONFIG REWRITE", "",
      "Persists the effective configuration to file.", "2.8.0", "server", NULL, 0},
     {"CONFIG SET", "parameter value [parameter value ...]",
-     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments125, 1},
+     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments127, 1},
     {"COPY", "source destination [DB destination-db] [REPLACE]",
-     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments126, 4},
+     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments128, 4},
     {"COUNTPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments127, 3},
+     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments129, 3},
     {"DBSIZE", "",
      "Returns the number of keys in the database.", "1.0.0", "server", NULL, 0},
     {"DEBUG", "",
      "A container for debugging commands.", "1.0.0", "server", NULL, 0},
     {"DECR", "key",
-     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments128, 1},
+     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments130, 1},
     {"DECRBY", "key decrement",
-     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments129, 2},
+     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments131, 2},
     {"DEL", "key [key ...]",
-     "Deletes one or more keys.", "1.0.0", "generic", arguments130, 1},
+     "Deletes one or more keys.", "1.0.0", "generic", arguments132, 1},
     {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value|IFDEQ ifdeq-digest|IFDNE ifdne-digest]",
-     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.1.0", "string", arguments132, 2},
+     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.1.0", "string", arguments134, 2},
     {"DELIFEQ", "key value",
-     "Delete key if value matches string.", "9.0.0", "string", arguments133, 2},
+     "Delete key if value matches string.", "9.0.0", "string", arguments135, 2},
     {"DELPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments134, 3},
+     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments136, 3},
     {"DIGEST", "key",
-     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments135, 1},
+     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments137, 1},
     {"DISCARD", "",
      "Discards a transaction.", "2.0.0", "transactions", NULL, 0},
     {"DUMP", "key",
-     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments136, 1},
+     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments138, 1},
     {"ECHO", "message",
-     "Returns the given string.", "1.0.0", "connection", arguments137, 1},
+     "Returns the given string.", "1.0.0", "connection", arguments139, 1},
     {"EVAL", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments138, 4},
+     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments140, 4},
     {"EVALSHA", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments140, 4},
+     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments142, 4},
     {"EVALSHA_RO", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments141, 4},
+     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments143, 4},
     {"EVAL_RO", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments139, 4},
+     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments141, 4},
     {"EXEC", "",
      "Executes all commands in a transaction.", "1.2.0", "transactions", NULL, 0},
     {"EXISTS", "key [key ...]",
-     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments142, 1},
+     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments144, 1},
     {"EXPIRE", "key seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments144, 3},
+     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments146, 3},
     {"EXPIREAT", "key unix-time-seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments146, 3},
+     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments148, 3},
     {"EXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments147, 1},
+     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments149, 1},
     {"FAILOVER", "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments149, 3},
+     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments151, 3},
     {"FCALL", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a function.", "7.0.0", "scripting", arguments150, 4},
+     "Invokes a function.", "7.0.0", "scripting", arguments152, 4},
     {"FCALL_RO", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a read-only function.", "7.0.0", "scripting", arguments151, 4},
+     "Invokes a read-only function.", "7.0.0", "scripting", arguments153, 4},
     {"FLUSHALL", "[ASYNC|SYNC]",
-     "Removes all keys from all databases.", "1.0.0", "server", arguments153, 1},
+     "Removes all keys from all databases.", "1.0.0", "server", arguments155, 1},
     {"FLUSHDB", "[ASYNC|SYNC]",
-     "Removes all keys from the current database.", "1.0.0", "server", arguments155, 1},
+     "Removes all keys from the current database.", "1.0.0", "server", arguments157, 1},
     {"FUNCTION", "",
      "A container for function commands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION DELETE", "library-name",
-     "Deletes a library and its functions.", "7.0.0", "scripting", arguments156, 1},
+     "Deletes a library and its functions.", "7.0.0", "scripting", arguments158, 1},
     {"FUNCTION DUMP", "",
      "Dumps all libraries into a serialized binary payload.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION FLUSH", "[ASYNC|SYNC]",
-     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments158, 1},
+     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments160, 1},
     {"FUNCTION HELP", "",
      "Returns helpful text about the different subcommands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION KILL", "",
      "Terminates a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION LIST", "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-     "Returns information about all libraries.", "7.0.0", "scripting", arguments159, 2},
+     "Returns information about all libraries.", "7.0.0", "scripting", arguments161, 2},
     {"FUNCTION LOAD", "[REPLACE] function-code",
-     "Creates a library.", "7.0.0", "scripting", arguments160, 2},
+     "Creates a library.", "7.0.0", "scripting", arguments162, 2},
     {"FUNCTION RESTORE", "serialized-value [FLUSH|APPEND|REPLACE]",
-     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments162, 2},
+     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments164, 2},
     {"FUNCTION STATS", "",
      "Returns information about a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
-     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments165, 4},
+     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments167, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
-     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments167, 4},
+     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments169, 4},
     {"GEOHASH", "key [member [member ...]]",
-     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments168, 2},
+     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments170, 2},
     {"GEOPOS", "key [member [member ...]]",
-     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments169, 2},
+     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments171, 2},
     {"GEORADIUS", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments174, 11},
+     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments176, 11},
     {"GEORADIUSBYMEMBER", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments183, 10},
+     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments185, 10},
     {"GEORADIUSBYMEMBER_RO", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments187, 9},
+     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments189, 9},
     {"GEORADIUS_RO", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments178, 10},
+     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments180, 10},
     {"GEOSEARCH", "key [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments199, 8},
+     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments201, 8},
     {"GEOSEARCHSTORE", "destination source [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [STOREDIST]",
-     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments211, 7},
+     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments213, 7},
     {"GET", "key",
-     "Returns the string value of a key.", "1.0.0", "string", arguments212, 1},
+     "Returns the string value of a key.", "1.0.0", "string", arguments214, 1},
     {"GETBIT", "key offset",
-     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments213, 2},
+     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments215, 2},
     {"GETDEL", "key",
-     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments214, 1},
+     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments216, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
-     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments216, 2},
+     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments218, 2},
     {"GETPXT", "key",
-     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments217, 1},
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments219, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments218, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments220, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments219, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments221, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments220, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments222, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments223, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments225, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments224, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments226, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments227, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments229, 4},
     {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments230, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments232, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments232, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments234, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments233, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments235, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments234, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments236, 1},
     {"HGETALLEX", "key",
-     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments235, 1},
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments237, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments237, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments239, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments240, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments242, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments241, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments243, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments242, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments244, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments243, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments245, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments244, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments246, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments245, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments247, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments247, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments249, 2},
     {"HOTKEYS", "",
      "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments248, 1},
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments250, 1},
     {"HOTKEYS HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
-     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments251, 5},
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments253, 5},
     {"HOTKEYS STOP", "",
      "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments253, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments255, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments256, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments258, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments259, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments261, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments261, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments263, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments263, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments265, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments265, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments267, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments266, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments268, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments268, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments270, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments274, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments276, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments275, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments277, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments276, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments278, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments278, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments280, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments279, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments281, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments280, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments282, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments281, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments283, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments282, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments284, 2},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments283, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments285, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments284, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments286, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3166,53 +3179,53 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments285, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments287, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments286, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments288, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments287, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments289, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments288, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments290, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments289, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments291, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments290, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments292, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments292, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments294, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments293, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments295, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments296, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments298, 4},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments298, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments300, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments299, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments301, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments300, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments302, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments301, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments303, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments302, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments304, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments303, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments305, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments304, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments306, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments305, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments307, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments306, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments308, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments307, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments309, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments309, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments311, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3222,13 +3235,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments308, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments310, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments310, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments312, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments311, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments313, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments315, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments317, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3236,81 +3249,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments316, 2},
+     "Loads a module.", "4.0.0", "server", arguments318, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments318, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments320, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments319, 1},
+     "Unloads a module.", "4.0.0", "server", arguments321, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db",
-     "Moves a key to another database.", "1.0.0", "generic", arguments320, 2},
+     "Moves a key to another database.", "1.0.0", "generic", arguments322, 2},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments322, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments324, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments326, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments328, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments328, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments330, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments329, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments331, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments330, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments332, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments331, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments333, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments332, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments334, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments333, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments335, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments335, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments337, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments337, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments339, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments338, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments340, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments339, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments341, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments340, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments342, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments341, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments343, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments342, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments344, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments343, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments345, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments344, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments346, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments345, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments347, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments346, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments348, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments347, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments349, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments348, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments350, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments349, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments351, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments350, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments352, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments351, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments353, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments352, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments354, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments353, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments355, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3320,91 +3333,91 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments354, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments356, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments355, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments357, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments359, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments361, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments360, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments362, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments361, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments363, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments362, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments364, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments363, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments365, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments364, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments366, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments365, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments367, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments366, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments368, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments370, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments372, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments371, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments373, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments372, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments374, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments374, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments376, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments375, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments377, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments377, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments379, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments378, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments380, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments379, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments381, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments380, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments382, 1},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments381, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments383, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments382, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments384, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments383, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments385, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments386, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments388, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments388, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments390, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments389, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments391, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments390, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments392, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments391, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments393, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments392, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments394, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments393, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments395, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments394, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments396, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments395, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments397, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments396, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments398, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3412,53 +3425,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments397, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments399, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments398, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments400, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments399, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments401, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments400, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments402, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments401, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments403, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments403, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments405, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments405, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments407, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments406, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments408, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments409, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments411, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments410, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments412, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments411, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments413, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments412, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments414, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments413, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments415, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments416, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments418, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments419, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments421, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments421, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments423, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments425, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments427, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments426, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments428, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments427, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments429, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments428, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments430, 2},
     {"SISMEMBER", "key member",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments429, 2},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments431, 2},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments433, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments435, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments434, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments436, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3466,213 +3479,213 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments435, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments437, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments436, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments438, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments437, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments439, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments440, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments442, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments443, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments445, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments445, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments447, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments448, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments450, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments451, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments453, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments453, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments455, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments454, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments456, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments456, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments458, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments457, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments459, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments458, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments460, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments459, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments461, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments460, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments462, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments461, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments463, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments462, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments464, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments464, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments466, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments465, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments467, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments466, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments468, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments467, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments469, 1},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments468, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments470, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments469, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments471, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments470, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments472, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments471, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments473, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments472, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments474, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments473, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments475, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments474, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments476, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments475, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments477, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments476, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments478, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments477, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments479, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments478, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments480, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments479, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments481, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments482, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments484, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments488, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments490, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments489, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments491, 7},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments490, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments492, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments491, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments493, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments494, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments496, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments496, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments498, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments497, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments499, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments498, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments500, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments499, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments501, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments501, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments503, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments502, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments504, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments503, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments505, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments505, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments507, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments506, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments508, 1},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments508, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments510, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments509, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments511, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments511, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments513, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments514, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments516, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments515, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments517, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments516, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments518, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments520, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments522, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments524, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments526, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments529, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments531, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments530, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments532, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments531, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments533, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments532, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments534, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments533, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments535, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments536, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments538, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments539, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments541, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments541, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments543, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments542, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments544, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments544, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments546, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments545, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments547, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments547, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments549, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments548, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments550, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments550, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments552, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments551, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments553, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments553, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments555, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments556, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments558, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments559, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments561, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments561, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments563, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments562, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments564, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments563, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments565, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments565, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments567, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments567, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments569, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments570, 7},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments572, 7},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments572, 4},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments574, 4},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments574, 5},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments576, 5},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments577, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments579, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments578, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments580, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments579, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments581, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments580, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments582, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments581, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments583, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments582, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments584, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments583, 4},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments585, 4},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments585, 4},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments587, 4},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments587, 5},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments589, 5},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments588, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments590, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments589, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments591, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments590, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments592, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments592, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments594, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments594, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments596, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments596, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments598, 5},
 };
 
-const int helpEntryCount = 466;
+const int helpEntryCount = 468;
