@@ -10,5 +10,8 @@ extern const configOption accountOptions[];
 /* db-maxmemory, and what is called after it has changed. */
 extern const configSpecial quotaDirective;
 status quotaApply(reason *why);
+/* client-cpu-share, and what is called after it has changed. */
+extern int64_t accountClientShare;
+status shareApplyClients(reason *why);
 
 #endif

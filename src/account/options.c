@@ -6,5 +6,6 @@
 const configOption accountOptions[] = {
     CONFIG_SPECIAL("db-maxmemory", &quotaDirective, "", .flags = CONFIG_MULTI_WORD,
                    .apply = quotaApply),
+    CONFIG_INT("client-cpu-share", accountClientShare, 0, 0, 100, .apply = shareApplyClients),
     CONFIG_END,
 };

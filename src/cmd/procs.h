@@ -36,6 +36,7 @@ commandProc commandlogGetCommand;
 commandProc commandlogHelpCommand;
 commandProc commandlogLenCommand;
 commandProc commandlogResetCommand;
+commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
 commandProc configResetstatCommand;

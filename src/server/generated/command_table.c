@@ -8,6 +8,7 @@
 commandProc aclCatCommand;
 commandProc aclDeluserCommand;
 commandProc aclDryrunCommand;
+commandProc aclExportCommand;
 commandProc aclGenpassCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;
@@ -108,6 +109,7 @@ commandProc commandlogGetCommand;
 commandProc commandlogHelpCommand;
 commandProc commandlogLenCommand;
 commandProc commandlogResetCommand;
+commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
 commandProc configResetstatCommand;
@@ -674,6 +676,16 @@ static const commandSpec subs_acl[] = {
      .summary = "Returns the authenticated username of the current connection.",
      .complexity = "O(1)",
      .since = "6.0.0"},
+    {.name = "export",
+     .proc = aclExportCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Dumps the effective rules in ACL file format, as Valkey loads them: without the rules that only this server has.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "9.1.0"},
 };
 
 static const keySpec keys_append[] = {
@@ -2134,6 +2146,18 @@ static const commandSpec subs_commandlog[] = {
      .since = "8.1.0",
      .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
+    {.name = "users",
+     .proc = commandlogUsersCommand,
+     .arity = 4,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the specified command log's entries, each with the user as a seventh item.",
+     .complexity = "O(N) where N is the number of entries returned",
+     .since = "9.1.0",
+     .tips = tips_commandlog_get, .tip_count = 2,
+     .args = args_commandlog_get, .arg_count = 2},
 };
 
 static const commandHistory history_config_get[] = {
@@ -5360,7 +5384,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Access List Control commands.",
      .complexity = "Depends on subcommand.",
      .since = "6.0.0",
-     .subs = subs_acl, .sub_count = 13},
+     .subs = subs_acl, .sub_count = 14},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -5682,7 +5706,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for command log commands.",
      .complexity = "Depends on subcommand.",
      .since = "8.1.0",
-     .subs = subs_commandlog, .sub_count = 4},
+     .subs = subs_commandlog, .sub_count = 5},
     {.name = "config",
      .arity = -2,
      .categories = CAT(SLOW),
