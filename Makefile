@@ -9,9 +9,9 @@
 #: make                  build the programs into src/ (with libraries of the system: deps/install.sh)
 #: make lib              the client library: build/<profile>/libvalkey.{a,so}
 #: make run ARGS=...     install what is missing, build, start the server in the foreground
-#: make quick            checks, and tests affected by the change, in the debug build; under two minutes
-#: make test             install what is missing, build, run everything; ends with "N passed, N failed"
-#: make test-long        longer tests: ThreadSanitizer, arm64, minutes of fuzzing
+#: make quick            checks, and tests of what a change touches, in the debug build; under two minutes
+#: make test             install what is missing, build, run what belongs to a change; ends with "N passed, N failed"
+#: make test-long        what `make test` leaves out: further builds, ThreadSanitizer, arm64, minutes of fuzzing
 #: make test-arm64       cross-build, C tests and a part of the Tcl suite in an emulator
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Sourced by all.sh, quick.sh and long.sh: phases of tests, their counts and the summary. A phase's program ends with
+# Sourced by all.sh, quick.sh, long.sh and ci.sh: phases of tests, their counts and the summary. A phase's program ends with
 # a line "N passed, N failed", perhaps after a line "N flaky". A phase that fails without one counts as a failure.
 # Needs $make. Ends with summary(): a row per phase, then what failed in each phase that failed, in few enough lines to
 # be within the last 40 of all output, which is all that some CI keeps. The last line is "N passed, N failed".
@@ -11,9 +11,12 @@
 phases=build/phases
 lane=
 phase_number=0
+deadline=  # seconds since 1970, by which fits() begins nothing that takes longer; empty: no limit
+pace=100 # how long phases take here, in percent of what fits() is told
 rm -rf "$phases"
 mkdir -p "$phases"
 : >"$phases/ended"
+: >"$phases/left_out"
 
 # phase NAME COMMAND...: runs it, shows its output, adds its counts and its time to the summary.
 phase() {
@@ -67,6 +70,17 @@ lanes() {
     lane=
 }
 
+# fits SECONDS phase NAME COMMAND... or fits SECONDS suite BUILD NAME OPTIONS...: runs it, if it is over before $deadline.
+fits() {
+    seconds_needed=$(($1 * pace / 100))
+    shift
+    if [ -n "$deadline" ] && [ $(($(date +%s) + seconds_needed)) -gt "$deadline" ]; then
+        if [ "$1" = suite ]; then echo "suite $2 $3 (no time)"; else echo "$2 (no time)"; fi >>"$phases/left_out"
+        return
+    fi
+    "$@"
+}
+
 # made PROFILE GOALS...: makes them, quietly unless something is wrong. Lanes take turns at a profile.
 made() {
     record=build/make-$1.log
@@ -79,12 +93,13 @@ made() {
 }
 c_tests() { made "$1" c-tests && $make --no-print-directory BUILD="$1" c-test; }
 
-# suite NAME OPTIONS...: the build and the Tcl suite on its server.
+# suite BUILD NAME OPTIONS...: the build and the Tcl suite on its server.
 suite() {
     profile=$1
-    shift
+    title="suite $1 $2"
+    shift 2
     phase "build $profile" made "$profile" build || return
-    phase "suite $profile" tests/runtest --binary "build/$profile/valkey-server" "$@"
+    phase "$title" tests/runtest --binary "build/$profile/valkey-server" "$@"
 }
 
 # reasons LOG LINES: what the phase printed about its failures, or its last lines; not more than LINES lines.
@@ -102,6 +117,7 @@ summary() {
         echo "--- $name"
         reasons "$log" $((36 / notable > 2 ? 36 / notable - 1 : 1))
     done <"$phases/notable"
+    if [ -s "$phases/left_out" ]; then echo "left out: $(paste -s -d';' "$phases/left_out" | sed 's/;/; /g')"; fi
     awk -F'|' '{ passed += $2; failed += $3; flaky += $4 }
         END { if (flaky) print flaky " flaky: failed, then passed alone; see FLAKY above"
               print passed + 0 " passed, " failed + 0 " failed"

@@ -27,7 +27,7 @@ set usage {usage: runtest [options]
   --resp 2|3|both     protocol of the clients (default both: every file runs twice)
   --tls               servers and clients speak TLS; tests tagged tls:skip are left out
   --io-threads N      servers use so many I/O threads all the time (default 1)
-  --clients N         files at a time (default: 3 per processor, as most tests wait for something)
+  --clients N         files at a time (default: 5 per processor, as most tests wait for something)
   --timeout S         seconds a file may take (default 300)
   --scale F           factor on counts of rounds, for slow builds (default 1)
   --seed N            of the random tests
@@ -153,7 +153,7 @@ proc main {arguments} {
         set ::options(clients) 1 ;# the files would flush each other's data
         if {$::options(port) eq ""} {set ::options(port) 6379}
     }
-    coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : 3 * [processors]}]
+    coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : 5 * [processors]}]
     if {!$::options(keep) && !$coordinator::failed} {file delete -force $::options(tmp)/certificates}
     catch {file delete $::options(tmp)} ;# succeeds when it is empty: nothing failed, nothing was kept
     exit [expr {$coordinator::failed > 0}]

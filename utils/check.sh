@@ -18,8 +18,9 @@ run() {
     [ -z "$output" ] || echo "$output" | sed 's/^/        /'
 }
 
+# Other phases of tests may make the same objects (tests/phases.sh).
 symbols() {
-    ${MAKE:-make} --no-print-directory BUILD=debug -k objects >build/debug.log 2>&1 ||
+    flock build/make-debug.lock "${MAKE:-make}" --no-print-directory BUILD=debug -k objects >build/debug.log 2>&1 ||
         { grep -E 'error|Error' build/debug.log | head -20; return 1; }
     utils/check_layers.py --objects build/debug
 }

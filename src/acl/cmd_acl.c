@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * ACL and its subcommands. Main thread only. */
+#include "account/quota.h"
+#include "account/share.h"
 #include "acl/acl_priv.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
@@ -11,7 +13,6 @@
 #include "acl/users.h"
 #include "base/base.h"
 #include "base/random.h"
-#include "engine/quota.h"
 #include "engine/reply.h"
 
 enum { GENPASS_BITS_DEFAULT = 256, GENPASS_BITS_MAX = 4096, CATEGORY_SHOWN_MAX = 128 };
@@ -85,6 +86,8 @@ void aclHelpCommand(ctx *c) {
         "    Returns whether the user can execute the given command without executing the command.",
         "GETUSER <username>",
         "    Get the user's details.",
+        "EXPORT",
+        "    Show users details in config file format, as Valkey loads them.",
         "GENPASS [<bits>]",
         "    Generate a secure 256-bit user password. The optional `bits` argument can",
         "    be used to specify a different size.",
@@ -132,8 +135,8 @@ static void warnFirstArgs(const aclRules *rules) {
     }
 }
 
-/* ACL LIST. Reply: the users in the form of ACL files. */
-void aclListCommand(ctx *c) {
+static void replyUsers(ctx *c, void (*describe)(const aclRules *rules, str *out)) {
+    hotCheck(threadIsMain());
     int count;
     aclUser *const *all = usersAll(&count);
     replyArray(c, count);
@@ -143,12 +146,18 @@ void aclListCommand(ctx *c) {
         strAppendText(&line, "user ");
         strAppendSlice(&line, all[i]->as_user.name);
         strAppendByte(&line, ' ');
-        aclDescribe(all[i]->rules, &line);
+        describe(all[i]->rules, &line);
         replyBulk(c, strSlice(&line));
         warnFirstArgs(all[i]->rules);
     }
     strFree(&line);
 }
+
+/* ACL LIST. Reply: the users in the form of ACL files. */
+void aclListCommand(ctx *c) { replyUsers(c, aclDescribe); }
+
+/* ACL EXPORT. Reply: the same as Valkey loads it, without the rules that only this server has. */
+void aclExportCommand(ctx *c) { replyUsers(c, aclDescribePortable); }
 
 static void replyPart(ctx *c, const char *name, const aclSelector *s,
                       void (*describe)(const aclSelector *s, str *out)) {
@@ -178,6 +187,15 @@ static void replyLimit(ctx *c, const quota *limit) {
     replyInteger(c, (int64_t)r.bytes);
 }
 
+static void replyShare(ctx *c, const share *s) {
+    shareReport r;
+    shareRead(s, &r);
+    replyBulkText(c, "cpu");
+    replyInteger(c, r.percent);
+    replyBulkText(c, "used-cpu-usec");
+    replyInteger(c, (int64_t)r.used_us);
+}
+
 /* ACL GETUSER username. Reply: a map with the rules of the user, or null. */
 void aclGetuserCommand(ctx *c) {
     hotCheck(c->argc == 3);
@@ -189,7 +207,8 @@ void aclGetuserCommand(ctx *c) {
     }
     const aclRules *rules = u->rules;
     const quota *limit = u->as_user.quota;
-    replyMap(c, limit ? 9 : 7);
+    const share *part = u->as_user.share;
+    replyMap(c, 7 + (limit ? 2 : 0) + (part ? 2 : 0));
     replyBulkText(c, "flags");
     replySet(c, 1 + rules->nopass);
     replyBulkText(c, rules->on ? "on" : "off");
@@ -210,6 +229,7 @@ void aclGetuserCommand(ctx *c) {
         replySelector(c, &rules->selectors[i]);
     }
     if (limit) replyLimit(c, limit);
+    if (part) replyShare(c, part);
     warnFirstArgs(rules);
 }
 

@@ -271,6 +271,7 @@ static aclRules *fill(block *b, const aclDraft *d) {
         *rules = (aclRules){.on = d->on,
                             .nopass = d->nopass,
                             .maxmemory = d->maxmemory,
+                            .cpu_percent = d->cpu_percent,
                             .password_count = (uint32_t)passwords,
                             .selector_count = (uint32_t)selectors,
                             .passwords = (const uint8_t(*)[ACL_HASH_SIZE])hashes};
@@ -322,6 +323,7 @@ void aclDraftFrom(aclDraft *d, const aclRules *rules) {
     *d = (aclDraft){.on = rules->on,
                     .nopass = rules->nopass,
                     .maxmemory = rules->maxmemory,
+                    .cpu_percent = rules->cpu_percent,
                     .password_count = (int)rules->password_count,
                     .selector_count = (int)rules->selector_count};
     size_t cap = 1;

@@ -86,15 +86,45 @@ void aclDescribeDatabases(const aclSelector *s, str *out) {
     endParts(out, start);
 }
 
-static void appendSelector(const aclSelector *s, str *out, bool in_selector) {
+/* True for "+getpxt" or "-memory|explain": a rule for a command that Valkey does not have. */
+static bool namesExtension(slice rule) {
+    if (rule.len < 2 || rule.ptr[1] == '@') return false;
+    slice name = sliceMake(rule.ptr + 1, rule.len - 1);
+    const command *cmd = commandFindByFullName(name);
+    const char *bar = memchr(name.ptr, '|', name.len);
+    if (!cmd && bar) cmd = commandFindByFullName(sliceMake(name.ptr, (size_t)(bar - name.ptr)));
+    return cmd && cmd->flags & CMD_EXTENDED;
+}
+
+/* The rules for commands, without those that name extensions. */
+static void appendPortableRules(slice rules, str *out) {
+    bool is_first = true;
+    while (rules.len) {
+        const char *blank = memchr(rules.ptr, ' ', rules.len);
+        slice rule = sliceMake(rules.ptr, blank ? (size_t)(blank - rules.ptr) : rules.len);
+        if (!namesExtension(rule)) {
+            if (!is_first) strAppendByte(out, ' ');
+            strAppendSlice(out, rule);
+            is_first = false;
+        }
+        size_t used = rule.len + (blank != NULL);
+        rules = sliceMake(rules.ptr + used, rules.len - used);
+    }
+}
+
+static void appendSelector(const aclSelector *s, str *out, bool in_selector, bool portable) {
     appendKeys(s, out, in_selector);
     if (!(s->flags & ACL_ALL_CHANNELS)) strAppendText(out, "resetchannels ");
     appendChannels(s, out, in_selector);
     appendDatabases(s, out);
-    strAppendSlice(out, s->rules);
+    if (portable) {
+        appendPortableRules(s->rules, out);
+    } else {
+        strAppendSlice(out, s->rules);
+    }
 }
 
-void aclDescribe(const aclRules *rules, str *out) {
+static void describe(const aclRules *rules, bool portable, str *out) {
     hotCheck(threadIsMain());
     strAppendText(out, rules->on ? "on " : "off ");
     if (rules->nopass) strAppendText(out, "nopass ");
@@ -103,12 +133,17 @@ void aclDescribe(const aclRules *rules, str *out) {
         aclAppendHash(out, rules->passwords[i]);
         strAppendByte(out, ' ');
     }
-    if (rules->maxmemory)
+    if (rules->maxmemory && !portable)
         strAppendFormat(out, "maxmemory=%llu ", (unsigned long long)rules->maxmemory);
-    appendSelector(&rules->selectors[0], out, false);
+    if (rules->cpu_percent && !portable) strAppendFormat(out, "cpu=%d%% ", rules->cpu_percent);
+    appendSelector(&rules->selectors[0], out, false, portable);
     for (uint32_t i = 1; i < rules->selector_count; i++) {
         strAppendText(out, " (");
-        appendSelector(&rules->selectors[i], out, true);
+        appendSelector(&rules->selectors[i], out, true, portable);
         strAppendByte(out, ')');
     }
 }
+
+void aclDescribe(const aclRules *rules, str *out) { describe(rules, false, out); }
+
+void aclDescribePortable(const aclRules *rules, str *out) { describe(rules, true, out); }

@@ -411,10 +411,21 @@ static const char *applyMaxmemory(aclDraft *d, slice text) {
     return NULL;
 }
 
+/* cpu=<percent>, with or without a sign. */
+static const char *applyCpu(aclDraft *d, slice text) {
+    hotCheck(d->selector_count >= 1);
+    int64_t percent;
+    if (text.len && text.ptr[text.len - 1] == '%') text.len--;
+    if (!numberParseInt(text, &percent) || percent < 0 || percent > 100) return syntax_error;
+    d->cpu_percent = (int)percent;
+    return NULL;
+}
+
 static void reset(aclDraft *d, bool all_channels) {
     resetPasswords(d, false);
     d->on = false;
     d->maxmemory = 0;
+    d->cpu_percent = 0;
     clearSelectors(d);
     selectorClear(&d->selectors[0]);
     selectorInit(&d->selectors[0], all_channels);
@@ -426,6 +437,9 @@ const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels) {
     const slice maxmemory = SLICE("maxmemory=");
     if (rule.len >= maxmemory.len && sliceIs(sliceMake(rule.ptr, maxmemory.len), "maxmemory="))
         return applyMaxmemory(d, sliceFrom(rule, maxmemory.len));
+    const slice cpu = SLICE("cpu=");
+    if (rule.len >= cpu.len && sliceIs(sliceMake(rule.ptr, cpu.len), "cpu="))
+        return applyCpu(d, sliceFrom(rule, cpu.len));
     bool closed = rule.ptr[rule.len - 1] == ')';
     if (rule.ptr[0] == '(' && closed) return addSelector(d, rule, all_channels);
     if (sliceIs(rule, "on") || sliceIs(rule, "off")) {

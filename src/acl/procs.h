@@ -10,6 +10,7 @@
 commandProc aclCatCommand;
 commandProc aclDeluserCommand;
 commandProc aclDryrunCommand;
+commandProc aclExportCommand;
 commandProc aclGenpassCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;

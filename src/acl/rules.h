@@ -42,6 +42,7 @@ typedef struct aclDraftSelector {
 typedef struct aclDraft {
     bool on, nopass;
     uint64_t maxmemory; /* bytes, 0: no limit */
+    int cpu_percent;    /* 0: no share */
     uint8_t (*passwords)[ACL_HASH_SIZE];
     int password_count, selector_count;
     aclDraftSelector *selectors; /* the first are the root permissions */
@@ -97,6 +98,7 @@ typedef struct aclSelector {
 typedef struct aclRules {
     bool on, nopass;
     uint64_t maxmemory; /* of the keys that the user may write, bytes; 0: no limit */
+    int cpu_percent;    /* share of the main thread's time; 0: none */
     uint32_t password_count, selector_count;
     const uint8_t (*passwords)[ACL_HASH_SIZE];
     aclSelector selectors[];
@@ -124,6 +126,8 @@ void aclWarnFirstArgs(const aclSelector *s);
 
 /* Appends "on nopass ~* &* +@all", the form of ACL LIST without name. */
 void aclDescribe(const aclRules *rules, str *out);
+/* The same without what Valkey does not know: limits, rules for extended commands. */
+void aclDescribePortable(const aclRules *rules, str *out);
 /* The parts of a selector as GETUSER shows them. */
 void aclDescribeKeys(const aclSelector *s, str *out);
 void aclDescribeChannels(const aclSelector *s, str *out);

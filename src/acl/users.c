@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/quota.h"
+#include "account/share.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
 #include "acl/private_user.h"
 #include "base/base.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
-#include "engine/quota.h"
 
 static struct {
     aclUser **list;
@@ -124,6 +125,18 @@ static void applyMaxmemory(aclUser *u, const aclRules *before) {
     }
 }
 
+static void applyCpu(aclUser *u) {
+    int percent = u->rules->cpu_percent;
+    hotCheck(percent >= 0);
+    if (!percent) {
+        shareFree(&u->as_user);
+    } else if (!u->as_user.share) {
+        shareNew(&u->as_user, percent);
+    } else {
+        shareSetPercent(u->as_user.share, percent);
+    }
+}
+
 static aclUser *userNewTake(slice name, aclRules *rules) {
     aclUser *u = memNew(aclUser);
     u->as_user.name = sliceMake(memDup(name.ptr, name.len), name.len);
@@ -131,7 +144,9 @@ static aclUser *userNewTake(slice name, aclRules *rules) {
     u->rules = rules;
     u->checks = aclChecksOf(rules);
     u->as_user.quota = NULL;
+    u->as_user.share = NULL;
     applyMaxmemory(u, NULL);
+    applyCpu(u);
     return u;
 }
 
@@ -144,6 +159,7 @@ static aclUser *listedNewTake(slice name, aclRules *rules) {
 
 static void userFree(aclUser *u) {
     quotaFree(u->as_user.quota);
+    shareFree(&u->as_user);
     memFree((void *)(uintptr_t)u->as_user.name.ptr);
     memFree(u->rules);
     memFree(u->actions);
@@ -201,6 +217,7 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     userRightsChanged();
     if (takes) userEachSession(&u->as_user, signalChannelsTaken);
     applyMaxmemory(u, before);
+    applyCpu(u);
     memFree(before);
 }
 

@@ -13,7 +13,6 @@ enum {
     PING_OLDEST_MS =
         1000, /* so often the node with the oldest PONG of a few random ones is asked */
     PING_CANDIDATES = 5,
-    FAILOVER_MAX_MS = 5000,
 };
 
 /* ------------------------------------------------------------------ rules of the parts */
@@ -40,9 +39,9 @@ static uint8_t ownFlags(const clusterBus *b) {
 }
 
 gossipRules busGossipRules(clusterBus *b) {
-    return (gossipRules){.tls = b->rules.tls,
+    return (gossipRules){.tls = b->server.tls,
                          .cluster_ok = b->state->ok,
-                         .announces_ip = b->rules.announces_ip,
+                         .announces_ip = b->server.announces_ip,
                          .flags = manualFailoverHasPaused(&b->manual) ? MESSAGE_PAUSED : 0,
                          .own_flags = ownFlags(b),
                          .supported =
@@ -55,49 +54,36 @@ gossipRules busGossipRules(clusterBus *b) {
                          .arg = b};
 }
 
-/* With cluster-refused-timeout the node timeout says how long a silent node is waited for, which
- * may be minutes, and not how long messages take: elections do not wait for it. */
-static int64_t failoverTimeoutMs(const busRules *r) {
-    bool shorter = r->refused_timeout_ms && r->timeout_ms > FAILOVER_MAX_MS;
-    return shorter ? FAILOVER_MAX_MS : r->timeout_ms;
-}
-
 failureRules busFailureRules(clusterBus *b) {
-    return (failureRules){.timeout_ms = b->rules.timeout_ms,
-                          .refused_timeout_ms = b->rules.refused_timeout_ms,
-                          .failover_timeout_ms = failoverTimeoutMs(&b->rules),
-                          .failed = busTellFailed,
-                          .arg = b};
-}
-
-topologyRules busTopologyRules(const clusterBus *b) {
-    return (topologyRules){.replica_migration = b->rules.replica_migration};
+    return (failureRules){.directives = &b->rules, .failed = busTellFailed, .arg = b};
 }
 
 static electionRules electionRulesOf(const clusterBus *b) {
     const busRules *r = &b->rules;
+    const busServer *server = &b->server;
     int64_t age_ms = b->procs->dataAge(b->arg);
-    int64_t most_ms = r->validity_factor ? r->repl_ping_ms + r->timeout_ms * r->validity_factor : 0;
+    int64_t most_ms =
+        r->validity_factor ? server->repl_ping_ms + r->timeout_ms * r->validity_factor : 0;
     check(age_ms >= -1);
     age_ms = age_ms < 0 ? INT64_MAX : age_ms < r->timeout_ms ? 0 : age_ms - r->timeout_ms;
-    return (electionRules){.timeout_ms = failoverTimeoutMs(r),
-                           .allowed = !r->no_failover,
+    return (electionRules){.timeout_ms = busRulesFailoverMs(r),
+                           .allowed = !r->no_failover && !server->forbids_failover,
                            .manual_end_ms = manualFailoverReadyUntil(&b->manual),
                            .is_forced = b->manual.is_forced,
                            .data_age_ms = age_ms,
                            .data_age_max_ms = most_ms,
                            .validity_factor = r->validity_factor,
-                           .quorum = r->quorum,
-                           .lease_ms = r->read_lease_ms};
+                           .quorum = server->quorum,
+                           .lease_ms = server->read_lease_ms};
 }
 
 /* ------------------------------------------------------------------ consequences */
 
 void busTakeOffset(clusterBus *b) {
     const busProcs *procs = b->procs;
-    bool counts = !b->rules.quorum || !procs->hasCaughtUp || procs->hasCaughtUp(b->arg);
+    bool counts = !b->server.quorum || !procs->hasCaughtUp || procs->hasCaughtUp(b->arg);
     b->map->myself->offset = counts ? procs->offset(b->arg) : 0;
-    b->map->myself->stream = b->rules.quorum ? procs->stream(b->arg) : 0;
+    b->map->myself->stream = b->server.quorum ? procs->stream(b->arg) : 0;
     check(b->map->myself->offset >= 0);
 }
 
@@ -129,11 +115,9 @@ void busActOnVoters(clusterBus *b, votersActs acts) {
 }
 
 static void tickVoters(clusterBus *b) {
-    const votersRules rules = {.replicas_vote = b->rules.replicas_vote,
-                               .timeout_ms = b->rules.timeout_ms};
     /* An answer to one election must not count in another one. */
     if (b->election.step == ELECTION_ASKED) return;
-    busActOnVoters(b, votersTick(&b->voters_change, b->map, &rules, b->now_ms));
+    busActOnVoters(b, votersTick(&b->voters_change, b->map, &b->rules, b->now_ms));
 }
 
 static void becomePrimary(clusterBus *b) {
@@ -147,14 +131,14 @@ static void becomePrimary(clusterBus *b) {
  * this node starts again. */
 static void notePause(clusterBus *b) {
     const manualFailover *f = &b->manual;
-    bool paused = b->rules.quorum && f->step == MANUAL_PAUSED;
+    bool paused = b->server.quorum && f->step == MANUAL_PAUSED;
     clusterMapSetPause(b->map, paused ? f->peer_id : NULL, paused ? f->began_epoch : 0);
 }
 
 static void resumePause(clusterBus *b) {
     if (b->has_begun) return;
     b->has_begun = true;
-    if (!b->rules.quorum || !b->map->paused_for[0]) return;
+    if (!b->server.quorum || !b->map->paused_for[0]) return;
     manualActs acts =
         manualFailoverResume(&b->manual, b->map, b->rules.manual_timeout_ms, b->now_ms);
     busActOnManual(b, &acts);
@@ -243,7 +227,7 @@ static void tickManual(clusterBus *b) {
     clusterNode *peer = f->step == MANUAL_PAUSED ? manualFailoverPeer(f, b->map) : NULL;
     int64_t timeout_ms = b->rules.manual_timeout_ms;
     bool keeps =
-        peer && b->rules.quorum &&
+        peer && b->server.quorum &&
         manualFailoverKeepsPause(f, b->map, busLinksOf(peer)->pings, timeout_ms, b->now_ms);
     manualActs acts = {0};
     if (!keeps) {
@@ -256,24 +240,18 @@ static void tickManual(clusterBus *b) {
 }
 
 void busStep(clusterBus *b, int64_t now_ms) {
-    const clusterStateRules state = {.full_coverage = b->rules.full_coverage,
-                                     .lost_data = b->rules.lost_data,
-                                     .node_timeout_ms = b->rules.timeout_ms};
     busSetNow(b, now_ms);
     b->map->changed &= ~(uint32_t)CLUSTER_MAP_STATE;
     busTakeOffset(b);
     resumePause(b);
     tickManual(b);
     tickElection(b);
-    clusterStateUpdate(b->state, b->map, &state, now_ms);
+    clusterStateUpdate(b->state, b->map, &b->rules, b->server.lost_data, now_ms);
     busSweep(b);
 }
 
 static void joinOrphan(clusterBus *b) {
-    const orphanRules rules = {.allowed = b->rules.replica_migration,
-                               .cluster_ok = b->state->ok,
-                               .barrier = b->rules.migration_barrier};
-    clusterNode *orphan = orphansTick(b->map, &rules, b->now_ms);
+    clusterNode *orphan = orphansTick(b->map, &b->rules, b->state->ok, b->now_ms);
     if (orphan) busFollow(b, orphan, b->now_ms);
 }
 
@@ -308,21 +286,27 @@ void busReset(clusterBus *b, bool hard) {
     busDropIf(b, NULL);
 }
 
+/* The directive may be any number. */
+static int64_t forgetMs(const busRules *r) {
+    int64_t seconds = r->forget_seconds, most = INT64_MAX / 2000;
+    if (seconds <= 0) return 0;
+    return (seconds < most ? seconds : most) * 1000;
+}
+
 void busForget(clusterBus *b, clusterNode *n, int64_t now_ms) {
     check(n != b->map->myself);
     check(n != b->map->myself->primary);
     busSetNow(b, now_ms);
-    clusterMapForbid(b->map, clusterNodeId(n), now_ms + b->rules.forget_ms);
+    clusterMapForbid(b->map, clusterNodeId(n), now_ms + forgetMs(&b->rules));
     clusterMapRemove(b->map, n);
     busPingAll(b);
     busSweep(b);
 }
 
 void busSetSlot(clusterBus *b, const setSlotOrder *order, bool has_keys, int64_t now_ms) {
-    topologyRules rules = busTopologyRules(b);
     bool tells, gives = clusterMapIsMine(b->map, order->slot);
     busSetNow(b, now_ms);
-    topologyActs acts = setSlotApply(b->map, order, has_keys, &rules, &tells);
+    topologyActs acts = setSlotApply(b->map, order, has_keys, &b->rules, &tells);
     const clusterNode *owner = clusterMapOwner(b->map, order->slot);
     if (gives && owner != b->map->myself) busUpdate(b, owner, owner); /* it may wait for that */
     busApplyTopology(b, &acts);
@@ -335,7 +319,7 @@ const char *busFailover(clusterBus *b, manualOrder order, slice who, int64_t now
     busSetNow(b, now_ms);
     busTakeOffset(b);
     if (order == MANUAL_FORCE &&
-        !electionMayForce(b->map, b->rules.quorum, failoverTimeoutMs(&b->rules), now_ms))
+        !electionMayForce(b->map, b->server.quorum, busRulesFailoverMs(&b->rules), now_ms))
         return "replication-quorum: this replica may lack acknowledged writes, as the primary has "
                "not failed, too few replicas know of that, or one of them has more data. CLUSTER "
                "FAILOVER TAKEOVER promotes it nevertheless.";

@@ -40,6 +40,7 @@
 #include "bus/manual_failover.h"
 #include "bus/map.h"
 #include "bus/message.h"
+#include "bus/rules.h"
 #include "bus/seeds.h"
 #include "bus/set_slot.h"
 #include "bus/voters_change.h"
@@ -114,26 +115,17 @@ typedef struct busHold {
     int64_t complained_ms;
 } busHold;
 
-/* What the owner decides; all of it can change at any time between two calls. */
-typedef struct busRules {
-    int64_t timeout_ms;         /* cluster-node-timeout */
-    int64_t ping_interval_ms;   /* 0: half a timeout */
-    int64_t refused_timeout_ms; /* cluster-refused-timeout */
-    int gossip_percent;
+/* What the owner tells of its own server; all of it can change at any time between two calls. */
+typedef struct busServer {
     bool tls, announces_ip;
-    bool full_coverage, replica_migration, no_failover;
-    bool replicas_vote; /* cluster-replicas-vote */
-    int migration_barrier;
-    int validity_factor;
-    int64_t repl_ping_ms;  /* repl-ping-replica-period */
-    int quorum;            /* replication-quorum */
-    int64_t read_lease_ms; /* replication-read-lease */
-    int64_t manual_timeout_ms;
+    bool forbids_failover;      /* by other means than the directive */
     bool is_silent;             /* it says nothing, to be taken to have failed, and replaced */
     bool lost_data;             /* the same; and it serves no requests */
-    int64_t forget_ms;          /* cluster-blacklist-ttl */
+    int64_t repl_ping_ms;       /* repl-ping-replica-period */
+    int quorum;                 /* replication-quorum */
+    int64_t read_lease_ms;      /* replication-read-lease */
     struct clusterSeeds *seeds; /* cluster-seeds; NULL: none */
-} busRules;
+} busServer;
 
 typedef enum busConnect { BUS_CONNECTING, BUS_REFUSED, BUS_IMPOSSIBLE } busConnect;
 
@@ -187,6 +179,7 @@ typedef struct clusterBus {
     clusterMap *map;
     clusterState *state;
     busRules rules;
+    busServer server;
     const busProcs *procs;
     void *arg;
     election election;

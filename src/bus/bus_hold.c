@@ -119,7 +119,7 @@ static void end(clusterBus *b) {
 
 void busHoldConfirmations(clusterBus *b) {
     clusterMap *m = b->map;
-    bool on = b->rules.quorum > 0;
+    bool on = b->server.quorum > 0;
     check(clusterNodeVotes(m->myself));
     clusterMapSetHold(m, on ? b->election.primary_id : NULL, on ? m->myself->epoch : 0);
     b->hold = (busHold){0};
@@ -129,7 +129,7 @@ void busHoldConfirmations(clusterBus *b) {
 void busHoldAcks(clusterBus *b, int64_t hold_ms) {
     clusterMap *m = b->map;
     const clusterNode *primary = m->myself->primary;
-    bool told = b->rules.quorum && m->myself->flags & NODE_PRIMARY_FAILED;
+    bool told = b->server.quorum && m->myself->flags & NODE_PRIMARY_FAILED;
     if (!b->procs->holdAcks) return;
     if (told) {
         if (!isHeldFor(m, primary)) {
@@ -142,7 +142,7 @@ void busHoldAcks(clusterBus *b, int64_t hold_ms) {
     if (is_held && !b->hold.until_ms) b->hold.until_ms = b->now_ms + hold_ms; /* it has started */
     bool passed = isWinner(m) || b->now_ms >= b->hold.until_ms;
     bool applies = isWinner(m) || isHeldFor(m, primary);
-    if (is_held && passed && (!b->rules.quorum || !applies || isDecided(b))) {
+    if (is_held && passed && (!b->server.quorum || !applies || isDecided(b))) {
         end(b);
         is_held = false;
     }

@@ -152,7 +152,7 @@ void busNodeRemoved(void *arg, clusterNode *n) {
 void busMoved(clusterBus *b, clusterNode *n) {
     clusterMapSetFlags(b->map, n, 0, NODE_NO_ADDRESS);
     logNotice("Address updated for node %s, now %s:%d", clusterNodeLabel(n).text, strText(&n->ip),
-              clusterNodePort(n, b->rules.tls));
+              clusterNodePort(n, b->server.tls));
     if (n->links && n->links->to) busEndLink(b, n->links->to);
     n->moved_ms = b->now_ms;
     if (b->map->myself->primary == n) b->procs->follow(b->arg, n);
@@ -170,7 +170,7 @@ bool busMeet(clusterBus *b, slice ip, int port, int bus_port, int64_t now_ms) {
     randomHex(id, NODE_ID_LEN);
     clusterNode *n = clusterMapAdd(b->map, id, now_ms);
     clusterMapSetText(b->map, &n->ip, ip);
-    clusterMapSetPort(b->map, b->rules.tls ? &n->tls_port : &n->tcp_port, port);
+    clusterMapSetPort(b->map, b->server.tls ? &n->tls_port : &n->tcp_port, port);
     clusterMapSetPort(b->map, &n->bus_port, bus_port);
     clusterMapSetFlags(b->map, n, NODE_HANDSHAKE | NODE_MEET, 0);
     return true;

@@ -14,7 +14,6 @@
 
 gossipRules busGossipRules(clusterBus *b);
 failureRules busFailureRules(clusterBus *b);
-topologyRules busTopologyRules(const clusterBus *b);
 /* Updates the offset of this node in the map. */
 void busTakeOffset(clusterBus *b);
 /* The same if it is in the stream of the present primary, else -1: for manual failovers. */

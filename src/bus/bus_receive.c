@@ -11,7 +11,7 @@
 /* The address of this node is the one by which others reach it. */
 static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
     clusterNode *myself = b->map->myself;
-    if (b->rules.announces_ip || !l->is_inbound || !l->own_ip[0]) return;
+    if (b->server.announces_ip || !l->is_inbound || !l->own_ip[0]) return;
     if (m->type != MESSAGE_MEET && myself->ip.len) return;
     if (sliceEqual(strSlice(&myself->ip), sliceOf(l->own_ip))) return;
     clusterMapSetText(b->map, &myself->ip, sliceOf(l->own_ip));
@@ -50,7 +50,7 @@ static void takeMeet(clusterBus *b, busLink *l, const message *m) {
     if (!busMeet(b, ip, h->port, h->bus_port, b->now_ms)) return;
     l->met_ms = b->now_ms;
     clusterNode *added = b->map->nodes[b->map->node_count - 1];
-    clusterMapSetPort(b->map, b->rules.tls ? &added->tcp_port : &added->tls_port, h->other_port);
+    clusterMapSetPort(b->map, b->server.tls ? &added->tcp_port : &added->tls_port, h->other_port);
     /* It has begun: it need not be asked to meet. */
     clusterMapSetFlags(b->map, added, 0, NODE_MEET);
 }
@@ -65,7 +65,7 @@ static bool completeHandshake(clusterBus *b, busLink *l, clusterNode *known, con
                    clusterNodeLabel(known).text);
         slice ip = m->header.ip.len ? m->header.ip : strSlice(&n->ip);
         if (known != b->map->myself &&
-            gossipReadAddress(b->map, known, &m->header, ip, b->rules.tls))
+            gossipReadAddress(b->map, known, &m->header, ip, b->server.tls))
             busMoved(b, known);
         clusterMapRemove(b->map, n);
         return false;
@@ -134,7 +134,7 @@ static void takePing(clusterBus *b, busLink *l, clusterNode *sender, const messa
         links->is_confirmed = true;
         logNotice("Successfully completed handshake with %s", clusterNodeLabel(sender).text);
     }
-    if (gossipReadAddress(b->map, sender, &m->header, sliceOf(l->peer_ip), b->rules.tls))
+    if (gossipReadAddress(b->map, sender, &m->header, sliceOf(l->peer_ip), b->server.tls))
         busMoved(b, sender);
     if (m->type == MESSAGE_MEET && links->to &&
         b->now_ms - sender->added_ms > b->rules.timeout_ms) {
@@ -164,11 +164,10 @@ static void noteAnswer(clusterNode *sender, manualReply reply, const messageHead
 }
 
 static void takeClaims(clusterBus *b, busLink *l, clusterNode *sender, const message *m) {
-    topologyRules rules = busTopologyRules(b);
     failureRules failure = busFailureRules(b);
     gossipRules gossip = busGossipRules(b);
     gossipReadFlags(b->map, sender, &m->header);
-    topologyActs acts = topologyHeader(b->map, sender, &m->header, &rules);
+    topologyActs acts = topologyHeader(b->map, sender, &m->header, &b->rules);
     if (acts.is_stale) return;
     noteAnswer(sender, replyOf(l, m), &m->header);
     if (sender->flags & NODE_PRIMARY) electionClaim(&b->election, b->map, sender, m->header.epoch);
@@ -264,8 +263,7 @@ static void takeVote(clusterBus *b, clusterNode *sender, const messageHeader *h)
 }
 
 static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
-    topologyRules rules = busTopologyRules(b);
-    topologyActs acts = topologyUpdate(b->map, sender, m, &rules);
+    topologyActs acts = topologyUpdate(b->map, sender, m, &b->rules);
     const clusterNode *about = clusterMapFind(b->map, sliceMake(m->id, NODE_ID_LEN));
     if (about) electionClaim(&b->election, b->map, about, about->epoch);
     busApplyTopology(b, &acts);

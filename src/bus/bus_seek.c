@@ -75,7 +75,7 @@ void busTakeProbed(clusterBus *b, busLink *l, clusterNode *sender, const message
     slice ip = m->header.ip.len ? m->header.ip : sliceOf(l->peer_ip);
     bool wanted = sender && sender != b->map->myself && !sender->is_connected &&
                   !(sender->flags & NODE_HANDSHAKE);
-    if (wanted && gossipReadAddress(b->map, sender, &m->header, ip, b->rules.tls))
+    if (wanted && gossipReadAddress(b->map, sender, &m->header, ip, b->server.tls))
         busMoved(b, sender);
     busEndLink(b, l);
 }
@@ -100,7 +100,7 @@ static int portOf(const clusterBus *b, const clusterNode *n) {
 }
 
 void busSeek(clusterBus *b) {
-    clusterSeeds *seeds = b->rules.seeds;
+    clusterSeeds *seeds = b->server.seeds;
     bool lost = false;
     if (b->never_reconnects) return;
     for (int i = 1; i < b->map->node_count; i++) {

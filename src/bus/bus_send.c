@@ -7,7 +7,7 @@
 
 void busSend(clusterBus *b, busLink *l, messageType type, const str *bytes) {
     check(type < MESSAGE_TYPES);
-    if (!l->is_open || l->is_closed || b->rules.is_silent) return;
+    if (!l->is_open || l->is_closed || b->server.is_silent) return;
     b->counts.sent[type]++;
     b->procs->send(b->arg, l, bytes);
 }
@@ -43,7 +43,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
     bool is_short = false;
     /* With replication-quorum only the replica for which this primary has paused may be elected, so
      * no other node is sent the flag that says so. */
-    if (rules.flags && b->rules.quorum && to != manualFailoverPeer(&b->manual, b->map))
+    if (rules.flags && b->server.quorum && to != manualFailoverPeer(&b->manual, b->map))
         rules.flags = 0;
     busTakeOffset(b);
     if (l->is_open && type != MESSAGE_MEET && !b->never_short) {
@@ -60,7 +60,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
 
 static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
     str bytes = STR_EMPTY;
-    if (b->rules.is_silent) return; /* no answer is awaited */
+    if (b->server.is_silent) return; /* no answer is awaited */
     if (to->links && to->links->to) {
         write(b, &bytes, to->links->to, type, to);
         if (to->links->to->is_open) to->links->pings++;

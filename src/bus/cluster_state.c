@@ -29,13 +29,13 @@ static bool isCovered(const clusterMap *m) {
     return m->slots_assigned == SLOT_COUNT && clusterMapCountSlots(m, NODE_FAILED) == 0;
 }
 
-static int64_t rejoinDelayMs(const clusterStateRules *rules) {
-    int64_t delay = rules->node_timeout_ms;
+static int64_t rejoinDelayMs(const busRules *rules) {
+    int64_t delay = rules->timeout_ms;
     if (delay < REJOIN_DELAY_MIN_MS) return REJOIN_DELAY_MIN_MS;
     return delay > REJOIN_DELAY_MAX_MS ? REJOIN_DELAY_MAX_MS : delay;
 }
 
-void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
+void clusterStateUpdate(clusterState *s, const clusterMap *m, const busRules *rules, bool lost_data,
                         int64_t now_ms) {
     bool primary = m->myself->flags & NODE_PRIMARY;
     if (!s->first_ms) s->first_ms = now_ms;
@@ -46,11 +46,11 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterState
                 "'cluster-require-full-coverage' configuration.";
     }
     s->size = clusterMapCountVoters(m);
-    if (!votersAreReached(m, rules->node_timeout_ms, now_ms)) {
+    if (!votersAreReached(m, rules->timeout_ms, now_ms)) {
         wrong = "I am part of a minority partition.";
         s->minority_ms = now_ms;
     }
-    if (rules->lost_data && primary)
+    if (lost_data && primary)
         wrong = "I was started without the data that a replica keeps: it has to be promoted.";
     if (!wrong && !s->ok && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
     bool changed = !wrong != s->ok;

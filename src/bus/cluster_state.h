@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "bus/map.h"
+#include "bus/rules.h"
 
 typedef struct clusterState {
     bool ok;
@@ -18,16 +19,10 @@ typedef struct clusterState {
     int64_t minority_ms; /* last time the majority of the voting nodes was not reachable */
 } clusterState;
 
-typedef struct clusterStateRules {
-    bool full_coverage; /* all slots must be served */
-    bool lost_data;     /* this node is to be replaced by a replica that has the data */
-    int64_t node_timeout_ms;
-} clusterStateRules;
-
 /* Updates the state. It is ok if all slots are covered (if required), the majority of voting nodes
  * is reachable, and, on a primary, some time has passed since it was not or since the first
- * update. */
-void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
+ * update. `lost_data`: this node is to be replaced by a replica that has the data. */
+void clusterStateUpdate(clusterState *s, const clusterMap *m, const busRules *rules, bool lost_data,
                         int64_t now_ms);
 /* The number of slots whose owner has one of these flags. */
 int clusterMapCountSlots(const clusterMap *m, uint32_t flags);

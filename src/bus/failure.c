@@ -20,7 +20,7 @@ static bool isWatched(const clusterMap *m, const clusterNode *n) {
 }
 
 int failureCountReports(clusterNode *n, const failureRules *rules, int64_t now_ms) {
-    return clusterNodeCountReports(n, now_ms, REPORT_TIMEOUTS * rules->timeout_ms);
+    return clusterNodeCountReports(n, now_ms, REPORT_TIMEOUTS * rules->directives->timeout_ms);
 }
 
 static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
@@ -80,8 +80,8 @@ static bool mayBeReplaced(const clusterNode *n) {
 static bool isBackForGood(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
     check(n->flags & NODE_FAILED);
     /* Its process was only restarted. */
-    if (rules->refused_timeout_ms && !mayBeReplaced(n)) return true;
-    return now_ms - n->failed_ms > FAILED_TIMEOUTS * rules->failover_timeout_ms;
+    if (rules->directives->refused_timeout_ms && !mayBeReplaced(n)) return true;
+    return now_ms - n->failed_ms > FAILED_TIMEOUTS * busRulesFailoverMs(rules->directives);
 }
 
 static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
@@ -119,14 +119,14 @@ void failureNotRefused(clusterNode *n) { n->refused_ms = n->last_refused_ms = 0;
 
 /* Its process is gone: all attempts to connect to its bus port in so long a time were refused. */
 static bool isRefusing(const clusterNode *n, const failureRules *rules) {
-    return rules->refused_timeout_ms && n->refused_ms &&
-           n->last_refused_ms - n->refused_ms >= rules->refused_timeout_ms;
+    return rules->directives->refused_timeout_ms && n->refused_ms &&
+           n->last_refused_ms - n->refused_ms >= rules->directives->refused_timeout_ms;
 }
 
 static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
     if (isRefusing(n, rules)) return true;
-    return n->ping_sent_ms && now_ms - n->ping_sent_ms > rules->timeout_ms &&
-           now_ms - n->heard_ms > rules->timeout_ms;
+    return n->ping_sent_ms && now_ms - n->ping_sent_ms > rules->directives->timeout_ms &&
+           now_ms - n->heard_ms > rules->directives->timeout_ms;
 }
 
 bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {

@@ -25,11 +25,10 @@
 
 #include "bus/map.h"
 #include "bus/message.h"
+#include "bus/rules.h"
 
 typedef struct failureRules {
-    int64_t timeout_ms;
-    int64_t refused_timeout_ms;  /* 0: refused connections have no special meaning */
-    int64_t failover_timeout_ms; /* instead of timeout_ms in the last row of the table */
+    const busRules *directives;
     /* A node was marked as failed by the majority: the others must be told. */
     void (*failed)(void *arg, clusterNode *n);
     void *arg;

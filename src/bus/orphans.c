@@ -58,14 +58,14 @@ static bool isFirst(const clusterMap *m, int most) {
     return true;
 }
 
-clusterNode *orphansTick(clusterMap *m, const orphanRules *rules, int64_t now_ms) {
+clusterNode *orphansTick(clusterMap *m, const busRules *rules, bool cluster_ok, int64_t now_ms) {
     int most;
     const clusterNode *primary = m->myself->primary;
     clusterNode *orphan = findOrphan(m, now_ms, &most);
-    if (!orphan || !primary || !rules->allowed || !rules->cluster_ok) return NULL;
+    if (!orphan || !primary || !rules->replica_migration || !cluster_ok) return NULL;
     check(orphan != primary);
     int working = countWorking(primary);
-    if (most < 2 || working < most || working - 1 < rules->barrier) return NULL;
+    if (most < 2 || working < most || working - 1 < rules->migration_barrier) return NULL;
     if (!isFirst(m, most)) return NULL;
     logNotice("Migrating to orphaned primary %s in shard %.40s", clusterNodeLabel(orphan).text,
               orphan->shard_id);

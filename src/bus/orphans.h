@@ -6,15 +6,11 @@
 #define BUS_ORPHANS_H
 
 #include "bus/map.h"
-
-typedef struct orphanRules {
-    bool allowed;    /* cluster-allow-replica-migration */
-    bool cluster_ok; /* the state of the cluster */
-    int barrier;     /* replicas that work which the present primary keeps at least */
-} orphanRules;
+#include "bus/rules.h"
 
 /* Every 100 ms: notes since when primaries are orphaned. The primary that this node, a replica, is
- * to follow from now on; NULL: none, as nearly always. The map is not changed otherwise. */
-clusterNode *orphansTick(clusterMap *m, const orphanRules *rules, int64_t now_ms);
+ * to follow from now on; NULL: none, as nearly always. The map is not changed otherwise.
+ * `cluster_ok`: the state of the cluster. */
+clusterNode *orphansTick(clusterMap *m, const busRules *rules, bool cluster_ok, int64_t now_ms);
 
 #endif

@@ -66,8 +66,7 @@ bool setSlotIsRefused(const clusterMap *m, const setSlotOrder *order, bool has_k
 
 /* ------------------------------------------------------------------ execution */
 
-static void loseLastSlot(clusterMap *m, clusterNode *n, const topologyRules *rules,
-                         topologyActs *acts) {
+static void loseLastSlot(clusterMap *m, clusterNode *n, const busRules *rules, topologyActs *acts) {
     check(m->myself->slot_count == 0);
     if (topologyMayLeave(m, rules)) {
         logNotice("Lost my last slot during slot migration. Reconfiguring myself as a replica of "
@@ -96,8 +95,8 @@ static void completeImport(clusterMap *m, int slot, bool *tells) {
     *tells = true;
 }
 
-static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys,
-                   const topologyRules *rules, topologyActs *acts, bool *tells) {
+static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys, const busRules *rules,
+                   topologyActs *acts, bool *tells) {
     const clusterNode *own = clusterNodePrimary(m->myself), *was = clusterMapOwner(m, slot);
     check(n);
     logNotice("Assigning slot %d to node %s in shard %.40s", slot, clusterNodeLabel(n).text,
@@ -118,7 +117,7 @@ static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys,
 }
 
 topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_keys,
-                          const topologyRules *rules, bool *tells) {
+                          const busRules *rules, bool *tells) {
     topologyActs acts = {0};
     int slot = order->slot;
     check(slot >= 0);

@@ -39,7 +39,7 @@ bool setSlotIsRefused(const clusterMap *m, const setSlotOrder *order, bool has_k
 /* Executes an order that a primary does not refuse. An order about an unknown node does nothing.
  * *tells: all nodes are to be told at once. */
 topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_keys,
-                          const topologyRules *rules, bool *tells);
+                          const busRules *rules, bool *tells);
 /* What brings a replica back to the state that the slot has here, after an order that it has
  * executed and this node has not: writes at most SET_SLOT_UNDO_MAX orders and returns their number.
  * A slot without an owner is to be unassigned, too, if the order was NODE: *unassign. */

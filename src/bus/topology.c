@@ -154,7 +154,7 @@ static bool isOwn(const clusterMap *m, const clusterNode *owner) {
     return owner && owner == clusterNodePrimary(m->myself);
 }
 
-bool topologyMayLeave(const clusterMap *m, const topologyRules *rules) {
+bool topologyMayLeave(const clusterMap *m, const busRules *rules) {
     return rules->replica_migration && !m->open_count[SLOT_IMPORTING];
 }
 
@@ -173,7 +173,7 @@ static clusterNode *successorOf(const clusterMap *m) {
     return NULL;
 }
 
-static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules *rules,
+static void loseLastSlot(clusterMap *m, clusterNode *winner, const busRules *rules,
                          topologyActs *acts) {
     /* It may have lost the others to a replica, and this one, which was moved before, only now. */
     clusterNode *successor = m->myself->flags & NODE_PRIMARY ? successorOf(m) : NULL;
@@ -195,7 +195,7 @@ static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules
 /* This replica has the order of its primary to give away the last slot (set_slot.h). Without it the
  * message would be news, and this replica would follow the new owner then. */
 static void leaveEmptied(clusterMap *m, const clusterNode *sender, const messageHeader *h,
-                         const topologyRules *rules, topologyActs *acts) {
+                         const busRules *rules, topologyActs *acts) {
     const clusterNode *own = clusterNodePrimary(m->myself);
     int slot = m->last_given - 1;
     check(slot >= 0);
@@ -222,7 +222,7 @@ static bool givesTo(const clusterMap *m, const clusterNode *claimer, int slot, u
 
 /* Gives the slots of the set to `claimer` where it has the better claim. */
 static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, const uint8_t *slots,
-                       const topologyRules *rules, topologyActs *acts) {
+                       const busRules *rules, topologyActs *acts) {
     clusterNode *own = clusterNodePrimary(m->myself);
     const clusterNode *replaced = NULL; /* by a failover */
     bool lost = false;
@@ -304,7 +304,7 @@ static bool isAsKnown(const clusterMap *m, const clusterNode *claimer, const mes
 }
 
 topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHeader *h,
-                            const topologyRules *rules) {
+                            const busRules *rules) {
     topologyActs acts = {0};
     check(sender != m->myself);
     if (!topologyAccepts(m, sender, h->current_epoch, h->epoch)) {
@@ -359,7 +359,7 @@ static void takeOwnEpoch(clusterMap *m, const clusterNode *sender, uint64_t epoc
 }
 
 topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *update,
-                            const topologyRules *rules) {
+                            const busRules *rules) {
     topologyActs acts = {0};
     check(update->type == MESSAGE_UPDATE);
     clusterNode *n = clusterMapFind(m, sliceMake(update->id, NODE_ID_LEN));

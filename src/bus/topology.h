@@ -26,10 +26,7 @@
 
 #include "bus/map.h"
 #include "bus/message.h"
-
-typedef struct topologyRules {
-    bool replica_migration; /* a node may become a replica in another shard */
-} topologyRules;
+#include "bus/rules.h"
 
 /* What is to be done after a call, besides what the map notes as changed. */
 typedef struct topologyActs {
@@ -56,10 +53,10 @@ bool topologyAccepts(const clusterMap *m, const clusterNode *sender, uint64_t cu
                      uint64_t epoch);
 /* A PING, PONG or MEET. */
 topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHeader *h,
-                            const topologyRules *rules);
+                            const busRules *rules);
 /* An UPDATE; those about unknown nodes, or without news, are ignored. */
 topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *update,
-                            const topologyRules *rules);
+                            const busRules *rules);
 /* This node becomes the primary of its shard with an epoch greater than all others, whether or not
  * the majority agrees, and owns the slots of its primary: CLUSTER FAILOVER TAKEOVER. False: it is
  * no replica, or its primary is not known. */
@@ -69,7 +66,7 @@ bool topologyTakeOver(clusterMap *m);
 void topologyPromote(clusterMap *m, uint64_t epoch);
 /* True if this node may become a replica of another shard when it has lost its last slot: not while
  * it imports slots, as it would lose their keys. */
-bool topologyMayLeave(const clusterMap *m, const topologyRules *rules);
+bool topologyMayLeave(const clusterMap *m, const busRules *rules);
 /* Makes this node, which has no slots, a replica. */
 void topologyFollow(clusterMap *m, clusterNode *primary);
 

@@ -166,7 +166,7 @@ static votersActs count(votersChange *c, clusterMap *m) {
     return (votersActs){.tell = true};
 }
 
-static votersActs ask(votersChange *c, clusterMap *m, const votersRules *rules, int64_t now_ms) {
+static votersActs ask(votersChange *c, clusterMap *m, const busRules *rules, int64_t now_ms) {
     uint64_t epoch = clusterMapNextEpoch(m);
     int64_t wait_ms = 2 * rules->timeout_ms;
     if (wait_ms < VOTES_MIN_MS) wait_ms = VOTES_MIN_MS;
@@ -190,7 +190,7 @@ static void tellUnwilling(votersChange *c, const clusterMap *m, const clusterNod
                clusterNodeLabel(n).text);
 }
 
-votersActs votersTick(votersChange *c, clusterMap *m, const votersRules *rules, int64_t now_ms) {
+votersActs votersTick(votersChange *c, clusterMap *m, const busRules *rules, int64_t now_ms) {
     if (!rules->replicas_vote && !m->voters.stamp.term) return (votersActs){0};
     const clusterNode *unwilling = findUnwilling(m, rules->replicas_vote);
     if (unwilling && rules->replicas_vote) tellUnwilling(c, m, unwilling, now_ms);

@@ -27,6 +27,7 @@
 #define BUS_VOTERS_CHANGE_H
 
 #include "bus/election.h"
+#include "bus/rules.h"
 #include "bus/voters.h"
 
 typedef struct votersChange {
@@ -37,18 +38,13 @@ typedef struct votersChange {
     int64_t told_ms; /* of the last line in the log about nodes without the directive */
 } votersChange;
 
-typedef struct votersRules {
-    bool replicas_vote; /* cluster-replicas-vote */
-    int64_t timeout_ms;
-} votersRules;
-
 typedef struct votersActs {
     bool ask;  /* send AUTH_REQUEST with MESSAGE_ABOUT_VOTERS to all, once the map is saved */
     bool tell; /* send a PONG to all, once the map is saved */
 } votersActs;
 
 /* Periodically. */
-votersActs votersTick(votersChange *c, clusterMap *m, const votersRules *rules, int64_t now_ms);
+votersActs votersTick(votersChange *c, clusterMap *m, const busRules *rules, int64_t now_ms);
 /* An AUTH_ACK. */
 votersActs votersVote(votersChange *c, clusterMap *m, clusterNode *from, const messageHeader *h);
 /* An AUTH_REQUEST with MESSAGE_ABOUT_VOTERS. `started_ms`: when this node started. True: send

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bus/rules.h"
 #include "bus/seeds.h"
 #include "config/config.h"
 
@@ -15,26 +16,18 @@ enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 enum endpointType { ENDPOINT_IP, ENDPOINT_HOSTNAME, ENDPOINT_UNKNOWN };
 
 typedef struct clusterConfig {
+    busRules bus; /* of the state machines, whose names the fields have */
     /* The node. */
     bool cluster_enabled;
     char *cluster_config_file;
     int cluster_config_save_behavior; /* enum saveBehavior */
-    int64_t cluster_node_timeout;     /* ms */
-    int64_t cluster_refused_timeout;  /* ms, 0: off */
     int cluster_port;                 /* of the cluster bus; 0: port + 10000 */
     int cluster_databases;
     uint64_t cluster_link_sendbuf_limit; /* bytes, 0: no limit */
-    int64_t cluster_blacklist_ttl;       /* seconds */
-    int64_t cluster_ping_interval;       /* ms, 0: default */
-    int cluster_message_gossip_perc;     /* percent of the nodes */
     bool cluster_slot_stats_enabled;
     char *cluster_bus_secret; /* empty: none */
     clusterSeeds cluster_seeds;
-    /* Failover and coverage. */
-    int cluster_replica_validity_factor, cluster_migration_barrier;
-    bool cluster_allow_replica_migration, cluster_require_full_coverage;
-    bool cluster_replica_no_failover, cluster_replicas_vote;
-    int cluster_manual_failover_timeout; /* ms */
+    /* Requests without a cluster. */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;
     /* Announced properties of the node. */
     int cluster_preferred_endpoint_type; /* enum endpointType */

@@ -69,7 +69,7 @@ static void printVoters(str *out) {
         [VOTERS_OWNERS] = "owners", [VOTERS_BOTH] = "both", [VOTERS_ALL] = "all"};
     const voterSet *set = &serverMap.voters;
     int count = 0;
-    if (!clusterConf.cluster_replicas_vote && set->rule == VOTERS_OWNERS) return;
+    if (!clusterConf.bus.replicas_vote && set->rule == VOTERS_OWNERS) return;
     for (int i = 0; i < serverMap.node_count; i++) {
         const clusterNode *n = serverMap.nodes[i];
         count += !n->is_member && clusterNodeIsVoter(&serverMap, n);

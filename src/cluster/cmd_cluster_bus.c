@@ -15,6 +15,7 @@
 #include "io/net_addr.h"
 #include "net/net.h"
 #include "pubsub/pubsub.h"
+#include "repl/role.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------------------ MEET */
@@ -148,6 +149,17 @@ static bool parseFailover(ctx *c, manualOrder *order, bool *for_other) {
     return true;
 }
 
+/* True: the error was replied. Elections without an order do not come here. */
+static bool refusesFailover(ctx *c) {
+    str why = STR_EMPTY;
+    bool refuses = replRefusesPromotion(&why);
+    if (refuses)
+        replyErrorFormat(c, "DIVERGED %s. CLUSTER FAILOVER FORCE does it nevertheless",
+                         strText(&why));
+    strFree(&why);
+    return refuses;
+}
+
 /* CLUSTER FAILOVER [FORCE|TAKEOVER]: this replica replaces its primary. Reply: OK when it has
  * begun. */
 void clusterFailoverCommand(ctx *c) {
@@ -155,6 +167,7 @@ void clusterFailoverCommand(ctx *c) {
     manualOrder order;
     bool for_other;
     if (!clusterIsNode(c) || !parseFailover(c, &order, &for_other)) return;
+    if (order == MANUAL_PLAIN && refusesFailover(c)) return;
     const char *error = NULL;
     if (!for_other) {
         str client = clusterClientOf(c);

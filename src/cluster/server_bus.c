@@ -228,7 +228,7 @@ static bool takeSecret(busConn *bc, slice *bytes) {
 static bool isUnproven(clusterBus *b, const busLink *l) {
     (void)b;
     const busConn *bc = l->carrier;
-    return bc && bc->secret && serverBusNowMs() - l->created_ms > clusterConf.cluster_node_timeout;
+    return bc && bc->secret && serverBusNowMs() - l->created_ms > clusterConf.bus.timeout_ms;
 }
 
 /* ------------------------------------------------------------------ receiving */
@@ -374,7 +374,7 @@ static void acceptOne(int fd) {
         return;
     }
     /* A failure only means that a dead connection is noticed later. */
-    (void)netSetKeepAlive(fd, (int)(clusterConf.cluster_node_timeout / 500) + 1);
+    (void)netSetKeepAlive(fd, (int)(clusterConf.bus.timeout_ms / 500) + 1);
     logVerbose("Accepting cluster node connection from %s", peer);
     bc->link = busAccepted(&serverBus, bc, serverBusNowMs());
     bc->link->peer_port = netSplitText(peer, bc->link->peer_ip, BUS_IP_MAX);
@@ -534,45 +534,26 @@ static const busProcs procs = {.connect = connectTo,
 
 /* ------------------------------------------------------------------ periodically */
 
-/* The directive may be any number. */
-static int64_t forgetMs(void) {
-    int64_t seconds = clusterConf.cluster_blacklist_ttl, most = INT64_MAX / 2000;
-    if (seconds <= 0) return 0;
-    return (seconds < most ? seconds : most) * 1000;
-}
-
 /* A replica keeps data that this node was started without: it is to be promoted, unless nothing was
  * heard of it for so long that it would have been. */
 static bool hasLostData(void) {
     enum { KEPT_MS = 30 * 1000, TIMEOUTS = 3 };
-    int64_t ms = replLostDataMs(), timeouts_ms = TIMEOUTS * clusterConf.cluster_node_timeout;
+    int64_t ms = replLostDataMs(), timeouts_ms = TIMEOUTS * clusterConf.bus.timeout_ms;
     return ms >= 0 && ms < (timeouts_ms > KEPT_MS ? timeouts_ms : KEPT_MS);
 }
 
 void serverBusTakeRules(void) {
     bool lost_data = hasLostData();
-    const clusterConfig *c = &clusterConf;
-    serverBus.rules =
-        (busRules){.timeout_ms = c->cluster_node_timeout,
-                   .ping_interval_ms = c->cluster_ping_interval,
-                   .refused_timeout_ms = c->cluster_refused_timeout,
-                   .gossip_percent = c->cluster_message_gossip_perc,
-                   .tls = netTlsForCluster(),
-                   .announces_ip = c->cluster_announce_ip[0] != '\0',
-                   .full_coverage = c->cluster_require_full_coverage,
-                   .replica_migration = c->cluster_allow_replica_migration,
-                   .no_failover = c->cluster_replica_no_failover || clusterPeersForbidFailover(),
-                   .replicas_vote = c->cluster_replicas_vote,
-                   .migration_barrier = c->cluster_migration_barrier,
-                   .validity_factor = c->cluster_replica_validity_factor,
-                   .repl_ping_ms = replPingMs(),
-                   .quorum = replQuorumSize(),
-                   .read_lease_ms = replReadLeaseMs(),
-                   .is_silent = lost_data || replIsBehind(),
-                   .lost_data = lost_data,
-                   .manual_timeout_ms = c->cluster_manual_failover_timeout,
-                   .forget_ms = forgetMs(),
-                   .seeds = &clusterConf.cluster_seeds};
+    serverBus.rules = clusterConf.bus;
+    serverBus.server = (busServer){.tls = netTlsForCluster(),
+                                   .announces_ip = clusterConf.cluster_announce_ip[0] != '\0',
+                                   .forbids_failover = clusterPeersForbidFailover(),
+                                   .repl_ping_ms = replPingMs(),
+                                   .quorum = replQuorumSize(),
+                                   .read_lease_ms = replReadLeaseMs(),
+                                   .is_silent = lost_data || replIsBehind(),
+                                   .lost_data = lost_data,
+                                   .seeds = &clusterConf.cluster_seeds};
 }
 
 static bool isOverLimit(clusterBus *b, const busLink *l) {
@@ -629,7 +610,7 @@ void serverBusResetStats(void) {
  * tells which one it has now. */
 static void verifyAddress(void) {
     clusterNode *myself = serverMap.myself;
-    if (serverBus.rules.announces_ip || !myself->ip.len || netAddrIsOwn(strText(&myself->ip)))
+    if (serverBus.server.announces_ip || !myself->ip.len || netAddrIsOwn(strText(&myself->ip)))
         return;
     logNotice("This host does not have the address %s of the cluster configuration file any more.",
               strText(&myself->ip));

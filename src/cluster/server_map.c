@@ -43,7 +43,7 @@ void serverMapAnnounce(void) {
                  {&n->client_ipv6, conf->cluster_announce_client_ipv6}};
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         clusterMapSetText(&serverMap, texts[i].to, sliceOf(texts[i].text));
-    bool no_failover = conf->cluster_replica_no_failover;
+    bool no_failover = conf->bus.no_failover;
     clusterMapSetFlags(&serverMap, n, no_failover ? NODE_NO_FAILOVER : 0,
                        no_failover ? 0 : NODE_NO_FAILOVER);
     /* Without the directive the address is one that other nodes have seen. */

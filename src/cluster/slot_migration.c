@@ -39,8 +39,8 @@ slotMoves *slotMigrationNow(void) {
     m->now_ms = serverBusNowMs();
     m->now_s = engineHot.now_ms / 1000;
     m->rules = (slotMovesRules){.pause_ms = clusterConf.slot_migration_pause_ms,
-                                .manual_timeout_ms = clusterConf.cluster_manual_failover_timeout,
-                                .node_timeout_ms = clusterConf.cluster_node_timeout,
+                                .manual_timeout_ms = clusterConf.bus.manual_timeout_ms,
+                                .node_timeout_ms = clusterConf.bus.timeout_ms,
                                 .silence_ms = replTimeoutMs(),
                                 .unsent_max = clusterConf.slot_migration_max_failover_repl_bytes,
                                 .has_auth = password.len > 0,

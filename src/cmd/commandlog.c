@@ -30,8 +30,8 @@ static bool countArg(ctx *c, int i, int64_t *count) {
                        "ERR count should be greater than or equal to -1");
 }
 
-static void replyEntry(ctx *c, const commandlogEntry *e) {
-    replyArray(c, 6);
+static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
+    replyArray(c, with_user ? 7 : 6);
     replyInteger(c, e->id);
     replyInteger(c, e->time_s);
     replyInteger(c, e->value);
@@ -39,25 +39,31 @@ static void replyEntry(ctx *c, const commandlogEntry *e) {
     for (int i = 0; i < e->argc; i++) replyBulk(c, strSlice(&e->argv[i]));
     replyBulk(c, strSlice(&e->peer));
     replyBulk(c, strSlice(&e->name));
+    if (with_user) replyBulk(c, strSlice(&e->user));
 }
 
-static void replyEntries(ctx *c, commandlogKind kind, int64_t count) {
+static void replyEntries(ctx *c, commandlogKind kind, int64_t count, bool with_user) {
     hotCheck(kind < COMMANDLOG_KINDS);
     const list *entries = commandlogOf(kind);
     if (count < 0 || count > (int64_t)entries->count) count = (int64_t)entries->count;
     replyArray(c, count);
     for (listNode *n = listFirst(entries); n && count; n = listNext(entries, n), count--) {
-        replyEntry(c, LIST_OWNER(n, commandlogEntry, node));
+        replyEntry(c, LIST_OWNER(n, commandlogEntry, node), with_user);
     }
 }
 
-/* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
-void commandlogGetCommand(ctx *c) {
+static void replyWanted(ctx *c, bool with_user) {
     commandlogKind kind;
     int64_t count;
     if (!countArg(c, 2, &count) || !kindArg(c, 3, &kind)) return;
-    replyEntries(c, kind, count);
+    replyEntries(c, kind, count, with_user);
 }
+
+/* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
+void commandlogGetCommand(ctx *c) { replyWanted(c, false); }
+
+/* COMMANDLOG USERS count type. Reply: the same, each entry with the user. */
+void commandlogUsersCommand(ctx *c) { replyWanted(c, true); }
 
 /* COMMANDLOG LEN type. Reply: number of entries. */
 void commandlogLenCommand(ctx *c) {
@@ -88,6 +94,8 @@ void commandlogHelpCommand(ctx *c) {
         "    Return the length of the specified type of commandlog.",
         "RESET <type>",
         "    Reset the specified type of commandlog.",
+        "USERS <count> <type>",
+        "    Return entries like GET, each with the name of the user as a seventh item.",
         NULL,
     };
     replyHelp(c, lines);
@@ -102,7 +110,7 @@ void slowlogGetCommand(ctx *c) {
     if (c->argc > 3) {
         replyErrorSubcommand(c);
     } else if (c->argc < 3 || countArg(c, 2, &count)) {
-        replyEntries(c, COMMANDLOG_SLOW, count);
+        replyEntries(c, COMMANDLOG_SLOW, count, false);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "cmd/cmd_priv.h"
 #include "cmd/hash_priv.h"
 #include "cmd/hotkeys_priv.h"
+#include "ds/stream_producers.h"
 #include "format/rdb_settings.h"
 
 static const gate *const gates[] = {&debugGate, NULL};
@@ -17,6 +18,17 @@ static void printStats(str *out) {
     strAppendFormat(out, "dump_payload_sanitizations:%llu\r\n",
                     (unsigned long long)rdbPackedChecks());
 }
+
+/* Forgets ids of producers that have expired. */
+static void expireProduced(int64_t budget_us) {
+    (void)budget_us; /* it takes less */
+    streamProducersExpireSome(engineHot.now_ms);
+}
+
+static const tickJob ticks[] = {
+    {.name = "ids of producers", .period_ms = 100, .run = expireProduced},
+    {0},
+};
 
 static const infoSection sections[] = {
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
@@ -36,5 +48,6 @@ const feature cmdFeature = {.name = "cmd",
                             .gates = gates,
                             .command_observers = command_observers,
                             .on_session = hashImportSessionEvent,
+                            .ticks = ticks,
                             .on_stats_reset = rdbResetPackedChecks,
                             .init = init};

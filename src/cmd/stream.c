@@ -19,7 +19,7 @@ typedef struct addOptions {
     int64_t limit;
     int operator_arg, threshold_arg; /* 0: none */
     bool no_make;
-    int producer_arg, producer_words; /* IDMP or IDMPAUTO of Redis, in a replay */
+    streamProduced produced;
     streamRefs refs;
     bool refs_given;
     idForm id_form;
@@ -115,26 +115,33 @@ static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
 }
 
 /* False for `*`, and for most ids. */
-static bool mayBeRefs(slice text) {
-    return text.len >= sizeof("acked") - 1 && text.len <= sizeof("keepref") - 1;
+static bool mayBeWord(slice text) {
+    return text.len >= sizeof("idmp") - 1 && text.len <= sizeof("idmpauto") - 1;
 }
 
-/* Parses IDMP producer iid, or IDMPAUTO producer, by which Redis 8.6 detects that an entry is added
- * twice, at argument *i; *i is set to the last word. Its primaries and files have them. */
-static bool parseProducer(const ctx *c, int *i, addOptions *out) {
-    bool is_auto = ctxArgIs(c, *i, "idmpauto");
-    int words = is_auto ? 2 : 3;
-    if (!ctxIsReplay(c) || out->producer_words || *i + words > c->argc) return false;
-    if (!is_auto && !ctxArgIs(c, *i, "idmp")) return false;
-    out->producer_arg = *i;
-    out->producer_words = words;
-    *i += words - 1;
-    return true;
+/* Parses an option that Valkey does not have, at argument *i; *i is set to its last word. */
+static streamWord parseWord(ctx *c, int *i, bool is_add, addOptions *out) {
+    if (!out->refs_given && streamArgRefs(c, *i, &out->refs)) {
+        out->refs_given = true;
+        return STREAM_WORD_TAKEN;
+    }
+    return is_add ? streamArgProducer(c, i, &out->produced) : STREAM_WORD_OTHER;
+}
+
+/* Parses the id at argument `i`, with which the options end. Only a primary chooses ids for entries
+ * of producers. */
+static bool parseLastWord(ctx *c, int i, addOptions *out) {
+    if (!parseAddId(c, i, out)) return false;
+    if (likely(!out->produced.words) || out->id_form == ID_AUTO || ctxIsReplay(c)) return true;
+    replyError(c, SLICE("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated "
+                        "IDs"));
+    return false;
 }
 
 /* False: the error was replied. */
 static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
     *out = (addOptions){0};
+    streamWord word;
     for (int i = 2; i < c->argc && out->id_form == ID_MISSING; i++) {
         bool has_value = i + 1 < c->argc;
         if (has_value && ctxArgIs(c, i, "maxlen")) {
@@ -147,12 +154,11 @@ static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
                 return false;
         } else if (is_add && ctxArgIs(c, i, "nomkstream")) {
             out->no_make = true;
-        } else if (is_add && unlikely(ctxIsReplay(c)) && parseProducer(c, &i, out)) {
-            continue;
-        } else if (mayBeRefs(c->argv[i]) && !out->refs_given && streamArgRefs(c, i, &out->refs)) {
-            out->refs_given = true;
+        } else if (mayBeWord(c->argv[i]) &&
+                   (word = parseWord(c, &i, is_add, out)) != STREAM_WORD_OTHER) {
+            if (word == STREAM_WORD_WRONG) return false;
         } else if (is_add) {
-            if (!parseAddId(c, i, out)) return false;
+            if (!parseLastWord(c, i, out)) return false;
         } else {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
@@ -190,9 +196,9 @@ static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
         words[p->operator_arg] = SLICE("=");
         words[p->threshold_arg] = exactBound(p, s, bound);
     }
-    int count = c->argc - p->producer_words;
-    memmove(words + p->producer_arg, words + p->producer_arg + p->producer_words,
-            (size_t)(count - p->producer_arg) * sizeof(*words));
+    int count = c->argc - p->produced.words, option = p->produced.arg;
+    memmove(words + option, words + option + p->produced.words,
+            (size_t)(count - option) * sizeof(*words));
     ctxPropagateAs(c, count, words);
     memFree(words);
 }
@@ -259,9 +265,9 @@ static bool entryFits(ctx *c, const slice *fields, size_t count) {
     return false;
 }
 
-/* XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id
- * field value [field value ...]. Reply: the entry's id; null with NOMKSTREAM if there is no
- * stream. */
+/* XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [IDMP producer iid|IDMPAUTO producer]
+ * [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]. Reply: the
+ * entry's id, or that of the entry added before; null with NOMKSTREAM if there is no stream. */
 void xaddCommand(ctx *c) {
     hotCheck(c->argc >= 5);
     addOptions p;
@@ -277,12 +283,16 @@ void xaddCommand(ctx *c) {
     }
     stream *s;
     if (!streamFindWrite(c, 1, &s)) return;
-    if ((!s && p.no_make) || unlikely(p.producer_words && p.id_form == ID_AUTO)) {
-        /* With a producer a primary sends the id of what it has added: this is a duplicate. */
+    const slice *fields = c->argv + first_field;
+    if (!s && p.no_make) {
         replyNull(c);
         return;
     }
-    const slice *fields = c->argv + first_field;
+    if (unlikely(p.produced.words)) {
+        streamProducedHash(&p.produced, fields, count);
+        /* A primary sends the id of what it has added: `*` is that of a duplicate. */
+        if (p.id_form == ID_AUTO && streamIsDuplicate(c, s, &p.produced, ctxIsReplay(c))) return;
+    }
     if (!chooseId(c, &p, s ? streamLastId(s) : STREAM_ID_MIN)) return;
     if (!entryFits(c, fields, (size_t)count)) return;
     if (!s) {
@@ -297,9 +307,10 @@ void xaddCommand(ctx *c) {
         finishRefs(c, &p, s, &ids, count);
         streamIdsClear(&ids);
     } else if (engineHot.sinks &&
-               (p.id_form != ID_FULL || p.rule.whole_nodes || p.producer_words)) {
+               (p.id_form != ID_FULL || p.rule.whole_nodes || p.produced.words)) {
         propagateExact(c, &p, s);
     }
+    if (unlikely(p.produced.words)) streamRecordProduced(c, s, &p.produced, p.id);
     streamReplyId(c, p.id);
     ctxKeyChanged(c, c->argv[1], &eventXadd);
     if (removed) collectionNotify(c, c->argv[1], &eventXtrim);

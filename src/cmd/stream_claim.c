@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pending entries: XPENDING, XCLAIM, XAUTOCLAIM. Main thread only. */
+ * Pending entries: XPENDING, XCLAIM, XAUTOCLAIM, XNACK. Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
@@ -359,4 +359,112 @@ void xautoclaimCommand(ctx *c) {
     outbufMoveAll(c->out, &claimed);
     replyArray(c, gone_count);
     outbufMoveAll(c->out, &gone);
+}
+
+/* ------------------------------------------------------------------ XNACK */
+
+typedef struct release {
+    enum { RELEASE_SILENT, RELEASE_FAIL, RELEASE_FATAL } how;
+    int ids_begin, ids_end; /* arguments with ids; 0: not given */
+    int64_t deliveries;     /* RETRYCOUNT; -1: not given */
+    bool force;
+} release;
+
+/* Parses "IDS numids id..." at argument *i, which is set to the last id. */
+static bool parseReleasedIds(ctx *c, int *i, release *out) {
+    hotCheck(*i > 0);
+    int64_t count;
+    if (!ctxArgIntIn(c, *i + 1, 1, INT64_MAX, &count,
+                     "ERR Number of IDs must be a positive integer"))
+        return false;
+    out->ids_begin = *i + 2;
+    if (count > c->argc - out->ids_begin) {
+        replyError(c, SLICE("ERR The `numids` parameter must match the number of arguments"));
+        return false;
+    }
+    out->ids_end = out->ids_begin + (int)count;
+    *i = out->ids_end - 1;
+    streamId id;
+    for (int at = out->ids_begin; at < out->ids_end; at++) {
+        if (!streamArgId(c, at, 0, &id)) return false;
+    }
+    return true;
+}
+
+static bool parseRelease(ctx *c, release *out) {
+    hotCheck(c->argc >= 7);
+    static const char *const words[] = {"silent", "fail", "fatal"};
+    bool valid = false;
+    *out = (release){.deliveries = -1};
+    for (int how = RELEASE_SILENT; how <= RELEASE_FATAL; how++) {
+        if (!ctxArgIs(c, 3, words[how])) continue;
+        out->how = how;
+        valid = true;
+    }
+    for (int i = 4; valid && i < c->argc; i++) {
+        bool has_value = i + 1 < c->argc;
+        if (has_value && !out->ids_end && ctxArgIs(c, i, "ids")) {
+            if (!parseReleasedIds(c, &i, out)) return false;
+        } else if (has_value && out->deliveries < 0 && ctxArgIs(c, i, "retrycount")) {
+            if (!ctxArgIntIn(c, ++i, 0, INT64_MAX, &out->deliveries,
+                             "ERR Invalid RETRYCOUNT option argument for XNACK"))
+                return false;
+        } else if (!out->force && ctxArgIs(c, i, "force")) {
+            out->force = true;
+        } else {
+            valid = false;
+        }
+    }
+    if (valid && out->ids_end) return true;
+    replyError(c, ERR_SYNTAX_TEXT);
+    return false;
+}
+
+static uint64_t releasedDeliveries(const release *r, uint64_t before) {
+    if (r->deliveries >= 0) return (uint64_t)r->deliveries;
+    switch (r->how) {
+    case RELEASE_SILENT: return before ? before - 1 : 0;
+    case RELEASE_FATAL: return INT64_MAX;
+    default: return before;
+    }
+}
+
+/* Releases an entry. False: it is not pending, or not in the stream any more. */
+static bool releaseOne(ctx *c, claim *how, const release *r, streamId id) {
+    hotCheck(how->g);
+    streamPending p;
+    bool pending = streamPendingFind(how->g, id, &p);
+    if (!streamHas(how->s, id)) {
+        if (pending) dropPending(c, how, &p);
+        return false;
+    }
+    if (!pending && !r->force) return false;
+    if (!pending) p = (streamPending){.id = id};
+    if (!how->consumer)
+        how->consumer = streamConsumerFor(c, c->argv[1], how->g, SLICE(""), &how->created);
+    p.owner = how->consumer;
+    p.delivered_ms = 0;
+    p.deliveries = releasedDeliveries(r, p.deliveries);
+    streamPendingSet(how->g, &p);
+    if (engineHot.sinks) streamPropagateClaim(c, c->argv[1], how->g, &p);
+    ctxDatasetChanged(c, 1);
+    return true;
+}
+
+/* XNACK key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT count] [FORCE]. Reply:
+ * number of entries that were released. They remain pending in the group, for the consumer without
+ * a name and delivered at 0, so that XAUTOCLAIM and XREADGROUP with CLAIM give them first. */
+void xnackCommand(ctx *c) {
+    hotCheck(c->argc >= 7);
+    claim how = {0};
+    release r;
+    if (!parseRelease(c, &r) || !findGroup(c, true, &how.s, &how.g)) return;
+    ctxPropagateNothing(c); /* but for what is propagated instead */
+    int64_t released = 0;
+    for (int i = r.ids_begin; i < r.ids_end; i++) {
+        streamId id;
+        check(streamParseId(c->argv[i], 0, &id));
+        released += releaseOne(c, &how, &r, id);
+    }
+    replyInteger(c, released);
 }

@@ -193,6 +193,7 @@ void xackCommand(ctx *c) {
     streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
         if (!s) ctxKeyEvent(c, c->argv[1], &eventKeymiss); /* Valkey looks it up as a reader */
+        if (s && unlikely(streamApplyProducers(c, s))) return;
         replyInteger(c, 0);
         return;
     }

@@ -45,6 +45,7 @@ static void replyHead(ctx *c, const stream *s) {
     replyIdField(c, "max-deleted-entry-id", streamMaxDeletedId(s));
     replyIntField(c, "entries-added", (int64_t)streamEntriesAdded(s));
     replyIdField(c, "recorded-first-entry-id", streamFirstId(s));
+    streamReplyProducers(c, s);
 }
 
 static void replyEnd(ctx *c, const char *name, const stream *s, bool last) {
@@ -92,14 +93,28 @@ static void replyConsumerFull(ctx *c, const streamGroup *g, const streamConsumer
     replyPending(c, g, consumer, most);
 }
 
+/* Entries that XNACK has released: those of the consumer without a name, delivered at 0. */
+static int64_t countReleased(const streamGroup *g) {
+    const streamConsumer *nobody = streamConsumerFind(g, SLICE(""));
+    streamPendingCursor at;
+    streamPending p;
+    int64_t count = 0;
+    if (!nobody) return 0;
+    streamPendingSeek(&at, g, nobody, STREAM_ID_MIN);
+    while (streamPendingNext(&at, &p)) count += p.delivered_ms == 0;
+    return count;
+}
+
 static void replyGroupFull(ctx *c, const stream *s, const streamGroup *g, uint64_t most) {
     orderedCursor at;
-    replyMap(c, 7);
+    int64_t released = countReleased(g);
+    replyMap(c, released ? 8 : 7);
     replyBulkText(c, "name");
     replyBulk(c, streamGroupName(g));
     replyIdField(c, "last-delivered-id", streamGroupLastId(g));
     replyProgress(c, s, g);
     replyIntField(c, "pel-count", (int64_t)streamPendingCount(g));
+    if (released) replyIntField(c, "nacked-count", released);
     replyBulkText(c, "pending");
     replyPending(c, g, NULL, most);
     replyBulkText(c, "consumers");
@@ -111,7 +126,7 @@ static void replyGroupFull(ctx *c, const stream *s, const streamGroup *g, uint64
 
 static void replyFull(ctx *c, const stream *s, uint64_t most) {
     orderedCursor at;
-    replyMap(c, 9);
+    replyMap(c, 9 + streamProducersInfoFields(s));
     replyHead(c, s);
     replyBulkText(c, "entries");
     (void)streamReplyRange(c, s, STREAM_ID_MIN, STREAM_ID_MAX, false, most);
@@ -145,7 +160,7 @@ void xinfoStreamCommand(ctx *c) {
         if (parseFull(c, &count)) replyFull(c, s, (uint64_t)count);
         return;
     }
-    replyMap(c, 10);
+    replyMap(c, 10 + streamProducersInfoFields(s));
     replyHead(c, s);
     replyIntField(c, "groups", (int64_t)streamGroupCount(s));
     replyEnd(c, "first-entry", s, false);

@@ -63,6 +63,33 @@ uint64_t streamDropRefs(ctx *c, slice key, stream *s, const streamIds *ids);
 /* Propagates XDEL, or XACK of a group, with these ids; nothing if there are none. */
 void streamPropagateIds(ctx *c, slice key, const streamGroup *acked_by, const streamIds *ids);
 
+/* ---- ids of producers ---- */
+
+/* What a word of XADD is. */
+typedef enum streamWord { STREAM_WORD_OTHER, STREAM_WORD_TAKEN, STREAM_WORD_WRONG } streamWord;
+/* IDMP producer iid, or IDMPAUTO producer; all zero: not given. */
+typedef struct streamProduced {
+    int arg, words; /* in the request */
+    slice producer, iid;
+    char hash[16]; /* the iid of IDMPAUTO */
+} streamProduced;
+/* Parses this option at argument *i; *i is set to its last word. STREAM_WORD_WRONG: the error was
+ * replied. */
+streamWord streamArgProducer(ctx *c, int *i, streamProduced *out);
+/* Sets the iid of IDMPAUTO to a hash of the fields and values, whose order does not matter. */
+void streamProducedHash(streamProduced *p, const slice *fields, int count);
+/* True if the entry was added before: it is counted, and the reply is the id it has. `is_known`: a
+ * primary says that it is a duplicate. `s` NULL: there is no stream. */
+bool streamIsDuplicate(ctx *c, stream *s, const streamProduced *p, bool is_known);
+/* Records the id of an entry that was added, and propagates it. */
+void streamRecordProduced(ctx *c, stream *s, const streamProduced *p, streamId id);
+/* An XACK of a group that does not exist: applies it if it is a record of ids of producers
+ * (AOF_PRODUCERS) in a file or the stream of a primary; false: it is none. */
+bool streamApplyProducers(ctx *c, stream *s);
+/* Replies the fields of XINFO STREAM for a stream that has a table of producers: so many. */
+int streamProducersInfoFields(const stream *s);
+void streamReplyProducers(ctx *c, const stream *s);
+
 /* ---- replies ---- */
 
 void streamReplyId(ctx *c, streamId id);

@@ -30,6 +30,7 @@ void streamFree(stream *s, void *by) {
     }
     idTreeClear(&s->nodes);
     streamFreeGroups(s);
+    streamProducersFree(s->producers);
     memFree(s);
 }
 
@@ -51,11 +52,13 @@ stream *streamCopy(const stream *from) {
         s->tail = n;
     }
     streamCopyGroups(s, from);
+    s->producers = streamProducersCopy(from->producers, true);
     return s;
 }
 
 size_t streamBytes(const stream *s, size_t samples) {
-    return memSizeOf(s) + s->node_bytes + s->nodes.bytes + streamGroupsBytes(s, samples);
+    return memSizeOf(s) + s->node_bytes + s->nodes.bytes + streamGroupsBytes(s, samples) +
+           streamProducersBytes(s->producers);
 }
 
 size_t streamFreeEffort(const stream *s) { return s->nodes.count + streamGroupsEffort(s); }
@@ -490,6 +493,7 @@ bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, 
         (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the result is that of the nodes */
     if (seen >= entries) return true;
     if (heap) streamCompactGroups(s, moved, kept);
+    if (heap) streamProducersCompact(s->producers, moved, kept);
     return false;
 }
 
@@ -533,5 +537,6 @@ const char *streamVerify(const stream *s) {
     if (!streamIdEqual(v.first_live, s->first_id)) return "first id";
     if (streamIdLess(s->last_id, v.last)) return "last id";
     if ((s->tail == NULL) != (s->nodes.count == 0)) return "tail";
-    return streamVerifyGroups(s);
+    broken = streamProducersVerify(s->producers);
+    return broken ? broken : streamVerifyGroups(s);
 }

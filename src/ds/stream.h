@@ -36,7 +36,7 @@ stream *streamCopy(const stream *s);
 size_t streamBytes(const stream *s, size_t samples);
 /* Effort to free the stream: the number of nodes, pending entries and consumers. */
 size_t streamFreeEffort(const stream *s);
-/* Effort to copy its groups: groups, consumers, and blocks of pending entries. */
+/* Effort to copy its groups and producers: groups, consumers, blocks of pending entries, ids. */
 size_t streamGroupsEffort(const stream *s);
 
 /* ---- counters and ids ---- */

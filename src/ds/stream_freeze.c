@@ -28,6 +28,7 @@ streamFrozen *streamFreeze(stream *s) {
     f->rest.groups = (orderedIndex){0};
     f->rest.node_bytes = 0;
     streamCopyGroups(&f->rest, s);
+    f->rest.producers = streamProducersCopy(s->producers, false);
     f->kept.values = 1;
     f->last = s->tail_key;
     f->count = f->left = s->nodes.count;
@@ -129,5 +130,6 @@ void streamThaw(streamFrozen *f, stream *s) {
         freeKept((streamNode *)(uintptr_t)entry.value[0]);
     }
     streamFreeGroups(&f->rest);
+    streamProducersFree(f->rest.producers);
     memFree(f);
 }

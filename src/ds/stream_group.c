@@ -355,7 +355,8 @@ size_t streamGroupsEffort(const stream *s) {
     for (const streamGroup *g = streamGroupFirst(s, &at); g && seen < GROUPS_LOOKED_AT;
          g = streamGroupNext(&at), seen++)
         effort += 1 + g->consumers.count + g->pending.count / 64;
-    return scale(effort, s->groups.count, seen);
+    effort = scale(effort, s->groups.count, seen);
+    return s->producers ? effort + streamProducersIds(s->producers) : effort;
 }
 
 static void compactTree(idTree *t, uint64_t *moved, uint64_t *kept) {

@@ -8,6 +8,7 @@
 #include "ds/ordered.h"
 #include "ds/stream.h"
 #include "ds/stream_group.h"
+#include "ds/stream_producers.h"
 
 /* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming
  * may be without live entries; `tail` is the last one; first_id is that of the first live entry. */
@@ -18,9 +19,10 @@ struct stream {
     streamId last_id, first_id, max_deleted_id;
     streamNode *tail; /* NULL: no node */
     streamId tail_key;
-    orderedIndex groups;  /* by name */
-    streamId compact_at;  /* where streamCompact() continues */
-    streamFrozen *frozen; /* NULL: not being read as of an earlier moment */
+    orderedIndex groups;        /* by name */
+    streamId compact_at;        /* where streamCompact() continues */
+    streamFrozen *frozen;       /* NULL: not being read as of an earlier moment */
+    streamProducers *producers; /* NULL: none; accessed by stream_producers.c and owners alone */
 };
 
 struct streamConsumer {
@@ -74,6 +76,13 @@ void streamTimesFree(streamGroup *g);
 size_t streamTimesBytes(const streamGroup *g);
 void streamTimesCompact(streamGroup *g, uint64_t *moved, uint64_t *kept);
 const char *streamTimesVerify(const stream *s, const streamGroup *g);
+/* Copies, frees, measures and moves a table of producers (stream_producers.c); NULL is allowed.
+ * `of_stream`: the copy belongs to a stream, so its ids are to expire. */
+streamProducers *streamProducersCopy(const streamProducers *from, bool of_stream);
+void streamProducersFree(streamProducers *t);
+size_t streamProducersBytes(const streamProducers *t);
+void streamProducersCompact(streamProducers *t, uint64_t *moved, uint64_t *kept);
+const char *streamProducersVerify(const streamProducers *t);
 /* Moves the groups' blocks. */
 void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
 const char *streamVerifyGroups(const stream *s);

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/commandlog_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/user.h"
 
 static struct {
     list entries;
@@ -46,6 +47,7 @@ static void dropLast(list *l) {
     for (int i = 0; i < e->argc; i++) strFree(&e->argv[i]);
     strFree(&e->peer);
     strFree(&e->name);
+    strFree(&e->user);
     memFree(e);
 }
 
@@ -91,6 +93,7 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
                            .value = value,
                            .argc = argc,
                            .name = strNew(sessionName(c->who)),
+                           .user = strNew(userNameOf(ctxClient(c))),
                            .peer = STR_EMPTY};
     sessionPeer(c->who, &e->peer);
     copyArguments(e, c);

@@ -12,9 +12,6 @@ extern const feature engineFeature;
 extern const feature defragFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
-/* db-maxmemory, and how much the keys of a database take. */
-extern const feature quotaFeature;
-extern const feature accountFeature;
 /* Events and INFO sections of the keyspace. */
 extern const feature keyspaceFeature;
 #ifdef HOT_CHECKS

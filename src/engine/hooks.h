@@ -180,9 +180,8 @@ enum {
 };
 typedef status shutdownProc(uint32_t flags, reason *why);
 
-/* Authentication: called in order by AUTH and HELLO until one decides. */
-/* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the
- * default user needs none. */
+/* Authentication: called in order by AUTH and HELLO until one decides. `name.ptr` is NULL for
+ * AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the default user needs none. */
 /* AUTH_BLOCKED: the callback has called blockStart(), without `finish`; the command replies nothing
  * and runs again when the wait ends. The callback is asked again then: blockState() is what it
  * knows. */
@@ -235,6 +234,7 @@ typedef enum infoOrder {
     INFO_KEYSPACE,
     INFO_KEYSIZES,
     INFO_DEBUG,
+    INFO_USERS,
     INFO_ORDER_MAX,
 } infoOrder;
 typedef struct infoSection {

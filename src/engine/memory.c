@@ -7,16 +7,13 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "engine/account.h"
 #include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/latency.h"
-#include "engine/memory_priv.h"
 #include "engine/pause.h"
-#include "engine/quota.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/saving.h"
@@ -29,6 +26,7 @@ static struct {
     /* Memory of unfinished commands that has no keys evicted. */
     size_t spared;
     const memoryMeasures *measures;
+    const memoryParts *parts;
     int64_t measured_us, next_spared_us; /* monotonic */
     bool suspended;
     bool timed_out;     /* the last turn ended for lack of time */
@@ -76,6 +74,8 @@ void memorySetBeforeAuth(size_t bytes) { before_auth = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
 void memorySetMeasures(const memoryMeasures *measures) { limit.measures = measures; }
+
+void memorySetParts(const memoryParts *parts) { limit.parts = parts; }
 
 /* Used memory at which one of the limits is reached. */
 static size_t mostUsed(void) {
@@ -180,6 +180,8 @@ static void measureUnfinished(void) {
     limit.next_spared_us = now_us + (now_us - began_us) * PAUSES;
 }
 
+static bool partsExist(void) { return limit.parts && limit.parts->exist(); }
+
 static void keep(int64_t length_us) {
     limit.timed_out = false;
     if (unlikely(engineConf.maxmemory_dataset != 0) && !fits()) measureOverhead();
@@ -194,9 +196,8 @@ static void keep(int64_t length_us) {
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }
     recordResult(full || limit.timed_out, full);
-    if (likely(!accountsExist())) return;
-    accountsSettle();
-    if (pauseNow() == PAUSE_NONE && quotasKeep(length_us)) limit.timed_out = true;
+    if (likely(!partsExist())) return;
+    if (limit.parts->keep(length_us, pauseNow() == PAUSE_NONE)) limit.timed_out = true;
 }
 
 /* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested
@@ -233,7 +234,7 @@ const gate memoryGate = {.name = "memory",
 uint64_t memoryGateMask(void) { return gateMask(&memoryGate); }
 
 uint64_t memoryGatesOfStart(void) {
-    return gateMask(&memoryGate) | (quotaCount() ? gateMask(&quotaGate) : 0);
+    return gateMask(&memoryGate) | (limit.parts ? limit.parts->gates_of_start() : 0);
 }
 
 /* ---------------------------------------------------------------- directive, periodic job, INFO */
@@ -252,7 +253,7 @@ bool memoryIsOver(void) {
 }
 
 static void setLimited(void) {
-    bool limited = limit.bytes || engineConf.maxmemory_dataset || accountsExist();
+    bool limited = limit.bytes || engineConf.maxmemory_dataset || partsExist();
     engineHot.memory_limited = limited && !limit.suspended;
 }
 
@@ -276,7 +277,7 @@ void memorySetSuspended(bool on) {
     setLimited();
     if (on) {
         disarmGate();
-        quotasDisarm();
+        if (limit.parts) limit.parts->disarm();
     } else {
         limit.timed_out = true; /* check in the next tick */
     }

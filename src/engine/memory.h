@@ -11,13 +11,14 @@
 
 #include "base/error.h"
 #include "engine/hooks.h"
+#include "store/store.h"
 
 /* Refuses commands that may need memory, including those queued by MULTI, while no key can be
  * evicted. */
 extern const gate memoryGate;
 /* The bit of that gate, for commands that may exceed maxmemory. */
 uint64_t memoryGateMask(void);
-/* With that of quota.h, too: for scripts with allow-oom, whose commands are asked one by one. */
+/* With those of memoryParts: for scripts with allow-oom, whose commands are asked one by one. */
 uint64_t memoryGatesOfStart(void);
 
 /* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms
@@ -49,5 +50,20 @@ typedef struct memoryMeasures {
     size_t (*lasting)(void), (*passing)(void), (*unfinished)(void);
 } memoryMeasures;
 void memorySetMeasures(const memoryMeasures *measures);
+
+/* Limits of parts of the dataset, of databases and of the keys of users: kept when maxmemory is. */
+typedef struct memoryParts {
+    bool (*exist)(void);
+    /* Measures the parts, then evicts, if allowed, for at most `length_us`. Returns true if there
+     * was not enough time. */
+    bool (*keep)(int64_t length_us, bool may_evict);
+    void (*disarm)(void);             /* nothing is evicted or refused until the next keep() */
+    uint64_t (*gates_of_start)(void); /* see memoryGatesOfStart() */
+} memoryParts;
+void memorySetParts(const memoryParts *parts);
+/* Sets engineHot.memory_limited: a limit or a part has come or gone. */
+void memoryUpdateLimited(void);
+/* Chooses keys by maxmemory-policy; false: no key may be evicted now. */
+bool memoryEvictRule(evictRule *out);
 
 #endif

@@ -14,7 +14,6 @@
 #include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
-#include "engine/quota.h"
 #include "engine/reply.h"
 
 engineConfig engineConf;
@@ -146,8 +145,6 @@ const configOption engineOptions[] = {
     CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
     CONFIG_MEMORY("maxmemory-dataset", engineConf.maxmemory_dataset, 0, 0, INT64_MAX,
                   .apply = memoryApplyDatasetLimit),
-    CONFIG_SPECIAL("db-maxmemory", &quotaDirective, "", .flags = CONFIG_MULTI_WORD,
-                   .apply = quotaApply),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),

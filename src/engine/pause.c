@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pauses (pause.h). Invariant: a session is in the list of held sessions if and only if it has
- * SESSION_PAUSED; the gate is armed if and only if there is a pause. Held requests remain unparsed
- * with their carrier: nothing is counted, and admission is repeated later. No cost without a
- * pause. */
+ * Pauses (pause.h). Invariant: a session in the list of held sessions has SESSION_PAUSED, which
+ * account/share.c sets for others, too; the gate is armed if and only if there is a pause. Held
+ * requests remain unparsed with their carrier: nothing is counted, and admission is repeated later.
+ * No cost without a pause. */
 #include "engine/pause.h"
 
 #include "base/base.h"

@@ -31,7 +31,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_CLOSE_NOW SESSION_BIT(1)  /* close in the next stage FREE, discarding output */
 #define SESSION_BLOCKED SESSION_BIT(2)    /* waits for a key, timeout or acknowledgement */
 #define SESSION_REPARSE SESSION_BIT(3)    /* the rest of the batch must be parsed again (RESET) */
-#define SESSION_PAUSED SESSION_BIT(4)     /* held back by CLIENT PAUSE */
+#define SESSION_PAUSED SESSION_BIT(4)     /* held back: CLIENT PAUSE, a share of time */
 #define SESSION_STOPS \
     (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED)
 /* The reply mode. */
@@ -74,6 +74,8 @@ typedef struct blockWait blockWait;     /* defined in engine */
 /* Paused by a scope that holds writes, or by one that holds all requests: pause.c. */
 #define SESSION_HELD_WRITE SESSION_BIT(36)
 #define SESSION_HELD_READ SESSION_BIT(37)
+/* It has come to admin-port, and has no share of time (account/share.h). */
+#define SESSION_ADMIN_PORT SESSION_BIT(38)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells

@@ -90,6 +90,12 @@ static void visitIfOf(session *s, void *arg) {
     if (s->user == v->of) v->visit(s);
 }
 
+static void visitAny(session *s, void *arg) { (*(void (**)(session *))arg)(s); }
+
+void userEverySession(void (*visit)(session *s)) {
+    if (session_walk) session_walk(visitAny, &visit);
+}
+
 void userEachSession(const user *u, void (*visit)(session *s)) {
     userVisit v = {.of = u, .visit = visit};
     if (session_walk && u->session_count) session_walk(visitIfOf, &v);

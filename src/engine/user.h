@@ -14,7 +14,8 @@
 struct user {
     slice name;
     uint64_t session_count; /* sessions that are logged in */
-    struct quota *quota;    /* quota.h; NULL: no limit */
+    struct quota *quota;    /* account/quota.h; NULL: no limit */
+    struct share *share;    /* account/share.h; NULL: none */
 };
 
 /* What `acl` implements. */
@@ -40,6 +41,8 @@ typedef void sessionWalkProc(sessionVisitProc *visit, void *arg);
 void userSetSessionWalk(sessionWalkProc *walk);
 /* Visits the sessions of a user. O(all sessions). */
 void userEachSession(const user *u, void (*visit)(session *s));
+/* Visits the sessions of all clients. */
+void userEverySession(void (*visit)(session *s));
 
 /* The user of that name, NULL if there is none. */
 user *userFind(slice name);

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "format/aof_value.h"
 #include "format/aof_words.h"
 
 static void wordId(rdbWriter *w, streamId id) {
@@ -110,6 +111,66 @@ static void writeConsumer(rdbWriter *w, slice key, const streamGroup *g, const s
     aofWord(w, streamConsumerName(c));
 }
 
+/* ------------------------------------------------------------------ producers */
+
+static void producersBegin(rdbWriter *w, slice key, uint64_t words, slice what) {
+    aofCommandBegin(w, 4 + words);
+    aofWord(w, SLICE("XACK"));
+    aofWord(w, key);
+    aofWord(w, AOF_PRODUCERS);
+    aofWord(w, what);
+}
+
+static void writeLimits(rdbWriter *w, slice key, const streamProducers *t) {
+    streamProducersState state = streamProducersGet(t);
+    producersBegin(w, key, 2, SLICE("LIMITS"));
+    aofUnsigned(w, state.duration_s);
+    aofUnsigned(w, state.ids_max);
+}
+
+static void writeProducerCounters(rdbWriter *w, slice key, const streamProducers *t) {
+    streamProducersState state = streamProducersGet(t);
+    producersBegin(w, key, 2, SLICE("COUNTERS"));
+    aofUnsigned(w, state.added);
+    aofUnsigned(w, state.duplicates);
+}
+
+static void writeProduced(rdbWriter *w, slice key, const streamProducer *p, slice iid,
+                          streamId id) {
+    producersBegin(w, key, 3, SLICE("ID"));
+    aofWord(w, streamProducerName(p));
+    aofWord(w, iid);
+    wordId(w, id);
+}
+
+/* Begins with the producers of a stream that has some; false: it has none. */
+static bool beginProducers(rdbWriter *w, slice key, aofStreamRest *r) {
+    const streamProducers *t = streamProducersOf(r->from);
+    if (!t) return false;
+    writeLimits(w, key, t);
+    r->producer = streamProducerFirst(t, &r->consumers);
+    if (r->producer) streamProducedBegin(&r->ids, r->producer);
+    r->next = AOF_REST_IDS;
+    return true;
+}
+
+/* Writes an id, or the counters after the last one, and then returns false. */
+static bool writeNextId(rdbWriter *w, slice key, aofStreamRest *r) {
+    slice iid;
+    streamId id;
+    if (!r->producer) {
+        writeProducerCounters(w, key, streamProducersOf(r->from));
+        return false;
+    }
+    if (streamProducedNext(&r->ids, &iid, &id)) {
+        writeProduced(w, key, r->producer, iid, id);
+        return true;
+    }
+    r->producer = streamProducerNext(&r->consumers);
+    if (r->producer) streamProducedBegin(&r->ids, r->producer);
+    return true;
+}
+
 /* Writes one thing; false: all was written. */
 static bool writeNext(rdbWriter *w, slice key, aofStreamRest *r) {
     streamPending p;
@@ -120,7 +181,7 @@ static bool writeNext(rdbWriter *w, slice key, aofStreamRest *r) {
         r->next = AOF_REST_GROUP;
         return true;
     case AOF_REST_GROUP:
-        if (!r->group) return false;
+        if (!r->group) return beginProducers(w, key, r);
         writeGroup(w, key, r->group);
         streamPendingSeek(&r->pending, r->group, NULL, STREAM_ID_MIN);
         r->next = AOF_REST_PENDING;
@@ -133,6 +194,7 @@ static bool writeNext(rdbWriter *w, slice key, aofStreamRest *r) {
         r->consumer = streamConsumerFirst(r->group, &r->consumers);
         r->next = AOF_REST_CONSUMER;
         return true;
+    case AOF_REST_IDS: return writeNextId(w, key, r);
     default:
         if (r->consumer) {
             writeConsumer(w, key, r->group, r->consumer);

@@ -9,6 +9,7 @@
 
 #include "ds/stream.h"
 #include "ds/stream_group.h"
+#include "ds/stream_producers.h"
 #include "format/rdb_writer.h"
 
 /* What follows the nodes. `.from` is set and the rest 0 before the first call of
@@ -19,18 +20,21 @@ typedef struct aofStreamRest {
         AOF_REST_COUNTERS,
         AOF_REST_GROUP,
         AOF_REST_PENDING,
-        AOF_REST_CONSUMER
+        AOF_REST_CONSUMER,
+        AOF_REST_IDS
     } next; /* private, like what follows */
     streamGroup *group;
     streamConsumer *consumer;
     orderedCursor groups, consumers;
     streamPendingCursor pending;
+    const streamProducer *producer;
+    streamProducedCursor ids;
 } aofStreamRest;
 
 /* The entries of a node; `first` is its first id. */
 void aofWriteStreamNode(rdbWriter *w, slice key, streamId first, const streamNode *node);
-/* Writes about `count` groups, consumers and pending entries; false at the end. A stream without
- * entries is created by that. */
+/* Writes about `count` groups, consumers, pending entries and ids of producers; false at the end. A
+ * stream without entries is created by that. */
 bool aofWriteStreamRest(rdbWriter *w, slice key, aofStreamRest *r, uint64_t count);
 
 #endif

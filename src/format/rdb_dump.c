@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value.h"
@@ -28,6 +29,7 @@ static status writeObject(const robj *o, int db_id, rdbSink *sink) {
     w.db_id = db_id;
     rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
     rdbWriteValue(&w, o);
+    rdbWriteProducersOf(&w, o);
     status st = rdbWriterFlush(&w);
     rdbWriterClear(&w);
     return st;
@@ -115,6 +117,8 @@ status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *opt
     status st = readType(&r, type);
     if (st == OK) st = rdbReadValue(&r, *type, key, options, out, &dropped);
     if (st == OK && !*out) st = rdbReaderFail(&r, "Empty value");
+    if (st == OK && !r.redis && rdbReaderOffset(&r) != body.len)
+        st = rdbReadProducersAfter(&r, *out);
     if (st == OK && rdbReaderOffset(&r) != body.len)
         st = rdbReaderFail(&r, "%zu bytes after the value", body.len - (size_t)rdbReaderOffset(&r));
     if (st != OK) {

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
+#include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "store/store.h"
 
@@ -19,6 +20,7 @@ typedef struct fileReader {
     rdbFileResult *result;
     rdbKey key; /* attributes of the next key */
     str name;
+    str producers; /* of the next key, if it has a field of RDB_PRODUCERS_FIELD */
     char foreign[sizeof("metadata:") + RDB_MODULE_NAME_SIZE]; /* key.foreign, if set */
 } fileReader;
 
@@ -61,8 +63,13 @@ static status readAux(fileReader *f) {
     status st = doing(f, "read-aux");
     if (st == OK) st = rdbReadStringInto(f->r, &f->name);
     if (st == OK) st = rdbReadStringInto(f->r, &value);
-    if (st == OK && f->handler->aux)
+    if (st == OK && sliceEqual(strSlice(&f->name), RDB_PRODUCERS_FIELD)) {
+        str before = f->producers;
+        f->producers = value;
+        value = before;
+    } else if (st == OK && f->handler->aux) {
         st = f->handler->aux(f->arg, f->r, strSlice(&f->name), strSlice(&value));
+    }
     strFree(&value);
     return st;
 }
@@ -240,6 +247,9 @@ static status readKey(fileReader *f, int type) {
     f->key.name = strSlice(&f->name);
     st = doing(f, "read-object-value");
     if (st == OK) st = readValue(f, type);
+    if (st == OK && f->producers.len)
+        st = rdbReadProducersField(f->r, strSlice(&f->producers), f->key.o);
+    strClear(&f->producers);
     if (st == OK) st = f->handler->key(f->arg, f->r, &f->key);
     f->key = emptyKey();
     return st;
@@ -302,5 +312,6 @@ status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHan
     if (st == OK) st = readChecksum(&f);
     rdbTemplatesEnd(r);
     strFree(&f.name);
+    strFree(&f.producers);
     return st;
 }

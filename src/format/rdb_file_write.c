@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "format/rdb_file.h"
+#include "format/rdb_producers.h"
 #include "format/rdb_value.h"
 #include "store/store.h"
 
@@ -139,6 +140,7 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
         return reasonSet(&w->why, ERR_LIMIT,
                          "RDB version %d has no type for a hash whose fields expire", version);
     }
+    if (!is_string) rdbWriteProducersOf(w, o);
     writeAttributes(w, o, access);
     if (likely(is_string) && writeShortText(w, o)) return w->failed;
     rdbWriteByte(w, (uint8_t)type);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_stream.h"
@@ -351,36 +352,6 @@ static status readCounters(rdbReader *r, stream *s, int type) {
     return OK;
 }
 
-/* Reads an id that a producer gave an entry (XADD IDMP): its text and the entry. */
-static status readProduced(rdbReader *r) {
-    slice iid;
-    streamId id;
-    status st = rdbReadString(r, &iid);
-    return st == OK ? readId(r, &id) : st;
-}
-
-/* Reads the ids of producers, by which Redis 8.6 detects entries that are added twice. */
-static status readProducers(rdbReader *r) {
-    enum { DURATION_MAX_S = 86400, ENTRIES_MAX = 10000 };
-    uint64_t duration_s, entries_max, producers, added, duplicates;
-    status st = rdbReadLength(r, &duration_s);
-    if (st == OK) st = rdbReadLength(r, &entries_max);
-    if (st != OK) return st;
-    if (duration_s < 1 || duration_s > DURATION_MAX_S || entries_max < 1 ||
-        entries_max > ENTRIES_MAX)
-        return rdbReaderFail(r, "Invalid limits of the ids of a stream's producers");
-    st = rdbReadLength(r, &producers);
-    for (uint64_t i = 0; st == OK && i < producers; i++) {
-        slice name;
-        uint64_t ids = 0;
-        st = rdbReadString(r, &name);
-        if (st == OK) st = rdbReadLength(r, &ids);
-        for (uint64_t j = 0; st == OK && j < ids; j++) st = readProduced(r);
-    }
-    if (st == OK) st = rdbReadLength(r, &added);
-    return st == OK ? rdbReadLength(r, &duplicates) : st;
-}
-
 status rdbReadStream(valueReader *v, int type) {
     uint64_t nodes = 0, groups = 0;
     v->o = streamObjectNew(v->key);
@@ -391,5 +362,5 @@ status rdbReadStream(valueReader *v, int type) {
     if (st == OK) st = rdbReadLength(v->r, &groups);
     for (uint64_t i = 0; st == OK && i < groups; i++) st = readGroup(v->r, s, type);
     bool has_producers = type == RDB_REDIS_STREAM_4 || type == RDB_REDIS_STREAM_5;
-    return st == OK && has_producers ? readProducers(v->r) : st;
+    return st == OK && has_producers ? rdbReadProducers(v->r, s) : st;
 }

@@ -52,6 +52,11 @@ typedef struct rdbStreamRest {
 } rdbStreamRest;
 void rdbWriteStreamNode(rdbWriter *w, streamId key, const streamNode *node);
 bool rdbWriteStreamRest(rdbWriter *w, rdbStreamRest *r, uint64_t count);
+/* True if the stream has ids of producers, or settings or counts of them. */
+bool rdbHasProducers(const stream *s);
+/* Writes the aux field with them (rdb_producers.h), which precedes the record of the stream in a
+ * file; nothing if there are none. */
+void rdbWriteProducers(rdbWriter *w, const stream *s);
 /* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG
  * OBJECT. */
 size_t rdbValueSize(const robj *o);

@@ -179,6 +179,8 @@ static const metricName names[] = {
     {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
     {"master_link_status", "master_link_up", GAUGE},
     {"master_link_refused", NULL, GAUGE},
+    {"master_stream_errors", NULL, GAUGE},
+    {"aof_load_errors", NULL, GAUGE},
     {"replicas_keep_lost_data", NULL, GAUGE},
     {"repl_throttle_rate", NULL, GAUGE},
     {"repl_throttle_activation_events", "repl_throttle_activation_events_total", COUNTER},
@@ -318,24 +320,28 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
     }
 }
 
-/* "user_maxmemory_0:used=1,limit=2,...,name=alice". The name is the rest of the value: it may have
- * commas. */
-static void printUsers(printer *p, const char *name, metricKind kind, const char *key) {
-    static const char prefix[] = "user_maxmemory_", before[] = ",name=";
+/* "user_maxmemory_0:used=1,limit=2,...,name=alice", with prefix "user_maxmemory_". The name is the
+ * rest of the value: it may have commas. */
+static void printUsers(printer *p, const char *name, metricKind kind, const char *prefix,
+                       const char *key, double factor) {
+    static const char before[] = ",name=";
     hotCheck(p->out);
+    size_t prefix_len = strlen(prefix);
     slice text = p->fields, field, value;
     bool has_type = false;
     while (infoFieldsNext(&text, &field, &value)) {
-        if (field.len < sizeof(prefix) || memcmp(field.ptr, prefix, sizeof(prefix) - 1)) continue;
-        slice number = infoPart(value, key);
+        if (field.len <= prefix_len || memcmp(field.ptr, prefix, prefix_len) != 0) continue;
+        double number;
         const char *at = memmem(value.ptr, value.len, before, sizeof(before) - 1);
-        if (!at || !isNumber(number)) continue;
+        if (!at || !numberParseDouble(infoPart(value, key), &number)) continue;
         at += sizeof(before) - 1;
         if (!has_type) printType(p, name, kind);
         has_type = true;
         strAppendFormat(p->out, "redis_%s{", name);
         appendLabel(p->out, "user", sliceMake(at, (size_t)(value.ptr + value.len - at)));
-        strAppendFormat(p->out, "} %.*s\n", (int)number.len, number.ptr);
+        char digits[NUMBER_TEXT_MAX];
+        numberPrintDouble(digits, number * factor);
+        strAppendFormat(p->out, "} %s\n", digits);
     }
 }
 
@@ -566,9 +572,12 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "db_memory_max_bytes", GAUGE, "maxmemory_", "db", "limit", 1);
     printFamily(&p, "db_evicted_keys_total", COUNTER, "maxmemory_", "db", "evicted", 1);
     printFamily(&p, "db_refused_requests_total", COUNTER, "maxmemory_", "db", "refused", 1);
-    printUsers(&p, "user_memory_used_bytes", GAUGE, "used");
-    printUsers(&p, "user_memory_max_bytes", GAUGE, "limit");
-    printUsers(&p, "user_refused_requests_total", COUNTER, "refused");
+    printUsers(&p, "user_memory_used_bytes", GAUGE, "user_maxmemory_", "used", 1);
+    printUsers(&p, "user_memory_max_bytes", GAUGE, "user_maxmemory_", "limit", 1);
+    printUsers(&p, "user_refused_requests_total", COUNTER, "user_maxmemory_", "refused", 1);
+    printUsers(&p, "user_cpu_seconds_total", COUNTER, "user_cpu_", "used_usec", 1e-6);
+    printUsers(&p, "user_cpu_share_ratio", GAUGE, "user_cpu_", "share", 0.01);
+    printUsers(&p, "user_held_requests_total", COUNTER, "user_cpu_", "held", 1);
     printFamily(&p, "commands_total", COUNTER, "cmdstat_", "cmd", "calls", 1);
     printFamily(&p, "commands_duration_seconds_total", COUNTER, "cmdstat_", "cmd", "usec", 1e-6);
     printFamily(&p, "commands_rejected_calls_total", COUNTER, "cmdstat_", "cmd", "rejected_calls",

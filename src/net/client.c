@@ -70,6 +70,7 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
         return NULL;
     }
     uint64_t flags = local ? SESSION_LOCAL : 0;
+    if (priority) flags |= SESSION_ADMIN_PORT;
     if (type == &connUnix) flags |= SESSION_UNIX_SOCKET | SESSION_LOCAL;
     sessionInit(&cl->session, &clientCarrier, flags);
     listAppend(all, &cl->all);

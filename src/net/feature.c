@@ -4,6 +4,7 @@
  * only. */
 #include <stdio.h>
 
+#include "account/share.h"
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/defrag.h"
@@ -28,6 +29,12 @@ static bool resumeReleased(void) {
     bool any = false;
     for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
     for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    /* Comes last: who has used up a share runs after the others. */
+    uint64_t turn = loopTurnNumber(netLoop());
+    for (session *s; (s = shareNextReleased(turn)) != NULL; any = true) {
+        s->carrier->resume(s);
+        if (!(s->flags & (SESSION_IN_BATCH | SESSION_STOPS))) s->carrier->pause_reading(s, false);
+    }
     return any;
 }
 
@@ -40,7 +47,7 @@ static void execute(void) {
         if (unlikely(ioThreadsInUse())) ioThreadsExecute();
         timersTurn(&timer_ms);
     } while (resumeReleased());
-    const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs()};
+    const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs(), shareNextMs()};
     for (size_t i = 0; i < COUNT_OF(next_ms); i++) {
         if (next_ms[i] >= 0) loopLimitSleep(netLoop(), next_ms[i]);
     }

@@ -14,6 +14,7 @@
 #include "engine/command.h"
 #include "engine/execute.h"
 #include "engine/reply.h"
+#include "engine/stream_fault.h"
 #include "format/rdb_source.h"
 #include "io/append_file.h"
 #include "persist/aof_files.h"
@@ -35,18 +36,32 @@ typedef struct loadedFile {
 /* ------------------------------------------------------------------ running commands */
 
 /* An error means that the data differ from those of the server that wrote the file. */
-static void logError(slice text, const request *r) {
+static void noteError(aofReplay *p, slice text) {
+    const request *r = p->current;
     hotCheck(r->argc > 0);
     str behavior = STR_EMPTY;
-    slice name = r->argv[0];
-    logWarning(
-        "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
-        "processing the command '%.*s'",
-        (int)text.len, text.ptr, (int)sizeMin(name.len, 128), name.ptr);
+    slice name = sliceMake(r->argv[0].ptr, sizeMin(r->argv[0].len, 128));
+    uint64_t unlogged;
+    bool logs = streamFaultNote(FAULT_OF_FILE, name, text, &unlogged);
+    if (logs)
+        logWarning(
+            "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
+            "processing the command '%.*s'",
+            (int)text.len, text.ptr, (int)name.len, name.ptr);
+    if (logs && unlogged)
+        logWarning("%llu further commands of the append only file have failed since the last such "
+                   "line",
+                   (unsigned long long)unlogged);
     configGet(configFind(SLICE("propagation-error-behavior")), &behavior);
-    bool stops = !strcmp(strText(&behavior), "panic");
+    bool panics = !strcmp(strText(&behavior), "panic"), stops = !strcmp(strText(&behavior), "stop");
     strFree(&behavior);
-    if (stops)
+    if (stops) {
+        p->refused = p->why;
+        (void)reasonSet(p->why, ERR_SYNTAX,
+                        "'%.*s' failed: %.*s. 'propagation-error-behavior ignore' loads the rest",
+                        (int)name.len, name.ptr, (int)text.len, text.ptr);
+    }
+    if (panics)
         panic("This server is configured to panic on an error of the append only file: %.*s",
               (int)text.len, text.ptr);
 }
@@ -64,7 +79,7 @@ static void takeReply(void *state, const replyEvent *event) {
         return;
     }
     if (!p->refused) {
-        logError(event->text, p->current);
+        noteError(p, event->text);
         return;
     }
     size_t skip = sizeof("ERR ") - 1;
@@ -284,6 +299,15 @@ static status loadListed(const aofManifest *m, int index, aofPosition *position)
     return st;
 }
 
+void aofLoadPrintInfo(str *out) {
+    hotCheck(threadIsMain());
+    uint64_t count = streamFaultCount(FAULT_OF_FILE);
+    if (!count) return;
+    strAppendFormat(out, "aof_load_errors:%llu\r\naof_load_last_error:", (unsigned long long)count);
+    strAppendSlice(out, streamFaultLast(FAULT_OF_FILE));
+    strAppendText(out, "\r\n");
+}
+
 status aofLoad(void) {
     hotCheck(threadIsMain());
     const aofManifest *m = aofFilesManifest();
@@ -291,6 +315,7 @@ status aofLoad(void) {
     int64_t total;
     status st = totalSize(m, &total);
     if (st != OK) return ERR_IO;
+    streamFaultForget(FAULT_OF_FILE);
     loadingBegin(DATASET_AOF, persistConf.appendfilename, total);
     aofPosition position;
     aofPositionInit(&position);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "engine/session.h"
 #include "format/aof_reader.h"
 #include "persist/aof_position.h"
@@ -17,6 +18,8 @@
 /* Loads all files of the manifest into the databases. A truncated end of the last file is cut off
  * if the configuration allows it. Failures are logged. ERR_NOT_FOUND: there are no files. */
 status aofLoad(void) MUST_USE;
+/* Fields of INFO about commands of the last load that have failed; none if all have succeeded. */
+void aofLoadPrintInfo(str *out);
 
 /* Running records; used by aofLoad(). Not to be moved. `position` may be NULL. */
 typedef struct aofReplay {

@@ -32,6 +32,7 @@ static void printPersistence(str *out) {
                     loadingIsBeside());
     snapshotPrintInfo(out);
     rdbLoadPrintInfo(out);
+    aofLoadPrintInfo(out);
     aofRewritePrintInfo(out);
     loadingPrintInfo(out);
 }

@@ -87,15 +87,7 @@ static bool foreignIsCommand(slice name) {
     return false;
 }
 
-/* Settings and ids of producers of streams, by which Redis detects entries that are added twice:
- * there is no table of them here, as the documentation says, and nothing else is lost. */
-static bool isOfProducers(slice name) {
-    return sliceIs(name, "xcfgset") || sliceIs(name, "xidmprecord");
-}
-
-bool foreignSkipsCommand(slice name) {
-    return isOfProducers(name) || (foreignSkips() && foreignIsCommand(name));
-}
+bool foreignSkipsCommand(slice name) { return foreignSkips() && foreignIsCommand(name); }
 
 /* Called by the engine for each unknown command of a file or stream. */
 static bool skipsCommand(slice name) {

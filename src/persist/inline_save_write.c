@@ -132,6 +132,7 @@ static void beginValue(void *arg, const savedValue *value) {
     rdbWriter *w = snapshotStreamWriter(job->stream);
     job->value_type = rdbTypeInParts(objectType(value->head), value->is_timed);
     if (unlikely(w->released_types)) job->value_type = rdbTypeReleased(job->value_type);
+    if (value->rest) rdbWriteProducers(w, value->rest);
     rdbFileKeyInParts(w, value->head, job->value_type, value->count, job->records.access);
     job->records.writer = snapshotStreamSide(job->stream);
     job->records.writer->released_types = w->released_types;

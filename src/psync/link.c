@@ -280,7 +280,7 @@ static bool stepIsWanted(linkState step, const linkSettings *s) {
 static void sendPsync(replLink *link, int64_t now_ms) {
     hotCheck(link->state != LINK_NONE);
     char digits[NUMBER_TEXT_MAX];
-    slice words[4] = {SLICE("PSYNC"), SLICE("?"), SLICE("-1"), SLICE("FAILOVER")};
+    slice words[5] = {SLICE("PSYNC"), SLICE("?"), SLICE("-1"), SLICE("FAILOVER"), SLICE("FORCE")};
     if (link->can_continue) {
         words[1] = sliceMake(historyKnownId(link->history), REPL_ID_LEN);
         words[2] = sliceMake(digits, numberPrintInt(digits, link->history->offset + 1));
@@ -289,7 +289,9 @@ static void sendPsync(replLink *link, int64_t now_ms) {
     } else {
         logNotice("Partial resynchronization not possible (no cached primary)");
     }
-    linkSendWords(link, link->failover ? 4 : 3, words);
+    /* Only servers of this kind know their birth, and the last word. */
+    int count = !link->failover ? 3 : link->forces && link->knows_birth ? 5 : 4;
+    linkSendWords(link, count, words);
     linkEnter(link, LINK_PSYNC, now_ms);
 }
 
@@ -416,6 +418,7 @@ static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms)
         if (was_done) retryAtOnce(link, false, now_ms);
         if (was_done) return;
         if (!continues && !full && !dual) {
+            logWarning("The replica does not take over: %.*s", (int)line.len, line.ptr);
             if (link->state == LINK_PSYNC) retryIn(link, RETRY_MS, now_ms);
             return;
         }
@@ -569,9 +572,9 @@ void linkRestart(replLink *link, bool continues, int64_t now_ms) {
     retryAtOnce(link, false, now_ms);
 }
 
-void linkHalt(replLink *link) {
+void linkHalt(replLink *link, bool keeps_position) {
     check(link->state != LINK_NONE);
-    link->can_continue = false;
+    if (!keeps_position) link->can_continue = false;
     link->halted = true;
 }
 

@@ -134,6 +134,7 @@ typedef struct replLink {
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
     bool halted;     /* no further attempts until linkStart() or linkRestart(): they would fail */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
+    bool forces;     /* ... although its data are known to differ from ours */
     bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
     bool sync_only;  /* the stream came by SYNC: no offsets are known, nothing is acknowledged */
     linkTransfer dataset;
@@ -184,8 +185,9 @@ void linkStop(replLink *link);
  * if possible. */
 void linkRestart(replLink *link, bool continues, int64_t now_ms);
 /* When the connection is lost or the transfer has failed next, it is not tried again: this server
- * has too few databases for the primary. */
-void linkHalt(replLink *link);
+ * has too few databases for the primary, or a command of the stream has failed. `keeps_position`:
+ * the dataset remains that of its position. */
+void linkHalt(replLink *link, bool keeps_position);
 /* Whether the dataset is at history->offset of a stream. */
 void linkSetContinuable(replLink *link, bool yes);
 

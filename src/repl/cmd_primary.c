@@ -322,6 +322,14 @@ static bool takeOver(ctx *c) {
         replyError(c, SLICE("ERR PSYNC FAILOVER replid must match my replid."));
         return false;
     }
+    str why = STR_EMPTY;
+    bool forced = c->argc > 4 && ctxArgIs(c, 4, "force");
+    if (!forced && replRefusesPromotion(&why)) {
+        replyErrorFormat(c, "DIVERGED %s", strText(&why));
+        logWarning("A failover to this replica was refused. %s", strText(&why));
+        strFree(&why);
+        return false;
+    }
     logNotice("Failover request received for replid %s.", h->id);
     replPromote();
     str client = STR_EMPTY;
@@ -331,7 +339,7 @@ static bool takeOver(ctx *c) {
     return true;
 }
 
-/* PSYNC id offset [FAILOVER]: the replica has the stream `id` up to before `offset`. */
+/* PSYNC id offset [FAILOVER [FORCE]]: the replica has the stream `id` up to before `offset`. */
 void psyncCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     if (c->who->flags & (SESSION_REPLICA | SESSION_MONITOR)) return;

@@ -36,18 +36,36 @@ static void follow(ctx *c, slice host, int port) {
     replyOk(c);
 }
 
-/* REPLICAOF (NO ONE | host port). Reply: OK. */
+/* False: the error was replied. A Sentinel that was elected sends the command in a transaction, and
+ * is not asked whether it wants to. */
+static bool mayPromote(ctx *c) {
+    bool by_sentinel = c->flags & CTX_IN_MULTI, forced = ctxArgIs(c, 2, "force");
+    str why = STR_EMPTY;
+    if (by_sentinel || forced || !replRefusesPromotion(&why)) return true;
+    replyErrorFormat(c, "DIVERGED %s. REPLICAOF NO-ONE FORCE promotes this replica nevertheless",
+                     strText(&why));
+    strFree(&why);
+    return false;
+}
+
+static bool isPromotion(const ctx *c) {
+    if (ctxArgIs(c, 1, "no") && ctxArgIs(c, 2, "one")) return true;
+    return ctxHasExtensions(c) && ctxArgIs(c, 1, "no-one") && ctxArgIs(c, 2, "force");
+}
+
+/* REPLICAOF (NO ONE | NO-ONE FORCE | host port). Reply: OK. */
 void replicaofCommand(ctx *c) {
     hotCheck(c->argc == 3);
     if (storeIsSlotted()) {
         replyError(c, SLICE("ERR REPLICAOF not allowed in cluster mode."));
         return;
     }
-    if (ctxArgIs(c, 1, "no") && ctxArgIs(c, 2, "one")) {
+    if (isPromotion(c)) {
         if (replIsReplica() && !ackHoldAllowsPromotion(c->who)) {
             replyError(c, sliceOf(hold_has_passed));
             return;
         }
+        if (replIsReplica() && !mayPromote(c)) return;
         if (replIsReplica()) {
             replPromote();
             logRequest(c, "PRIMARY MODE");

@@ -45,7 +45,7 @@ bool failoverHoldsWrites(void) {
 
 static void envFollow(void *arg, slice host, int64_t port) {
     (void)arg;
-    replicaFollowSuccessor(host, (int)port, answered);
+    replicaFollowSuccessor(host, (int)port, failover.force, answered);
 }
 
 static void envPromote(void *arg) {

@@ -9,6 +9,7 @@
 #include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
+#include "repl/replica.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
 #include "repl/throttle.h"
@@ -26,11 +27,19 @@ static const configWord durability_words[] = {
 static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
                                          {"panic", PROPAGATION_ERROR_PANIC},
                                          {"panic-on-replicas", PROPAGATION_ERROR_PANIC_ON_REPLICAS},
+                                         {"stop", PROPAGATION_ERROR_STOP},
                                          {NULL, 0}};
 
 static status applyImportMode(reason *why) {
     (void)why; /* cannot fail */
     keyspaceSetImportMode(replConf.import_mode);
+    return OK;
+}
+
+/* Another word than `stop` is the order to go on after a link was stopped. */
+static status applyErrorBehavior(reason *why) {
+    (void)why; /* cannot fail */
+    if (replConf.propagation_error_behavior != PROPAGATION_ERROR_STOP) replicaGoOn();
     return OK;
 }
 
@@ -116,7 +125,7 @@ const configOption replOptions[] = {
     CONFIG_ENUM("repl-diskless-load", replConf.repl_diskless_load, load_words,
                 DISKLESS_LOAD_DISABLED, .flags = CONFIG_NOT_WHILE_LOADING | CONFIG_IN_CRASH_REPORT),
     CONFIG_ENUM("propagation-error-behavior", replConf.propagation_error_behavior, error_words,
-                PROPAGATION_ERROR_IGNORE),
+                PROPAGATION_ERROR_IGNORE, .apply = applyErrorBehavior),
     CONFIG_BOOL("import-mode", replConf.import_mode, false,
                 .flags = CONFIG_IN_CRASH_REPORT | CONFIG_APPLY_AT_START, .apply = applyImportMode),
     /* For primaries. */

@@ -26,6 +26,7 @@
 #include "persist/sync_load.h"
 #include "repl/ack_hold.h"
 #include "repl/ack_hold_file.h"
+#include "repl/divergence.h"
 #include "repl/durable_offset.h"
 #include "repl/followed.h"
 #include "repl/local_expiry.h"
@@ -486,12 +487,14 @@ static void commandFailed(ctx *c, slice error) {
         replicaHalt();
         return;
     }
-    rulesStreamError(c->cmd ? c->cmd->name : SLICE(""), error);
+    if (!divergenceNote(c->cmd && c->cmd->name.len ? c->cmd->name : c->argv[0], error)) return;
+    linkHalt(&replica.link, true);
+    sessionCloseNow(replica.stream);
 }
 
 static void streamBroken(session *s, slice error) {
     if (s != replica.stream) return;
-    rulesStreamError(SLICE(""), error);
+    (void)divergenceNote(SLICE(""), error); /* the data do not differ: the rest is missing */
     linkSetContinuable(&replica.link, false);
 }
 
@@ -502,6 +505,7 @@ static const streamOwner stream_owner = {
 static void noteFollowed(bool from_start) {
     const replBirth *birth = replica.link.knows_birth ? &replica.link.primary_birth : NULL;
     if (from_start) {
+        divergenceForget();
         birthAdopt(&replThis()->birth, birth, replica.had_keys,
                    keyspaceKeyCount(keyspaceMain()) > 0);
     } else if (birth) {
@@ -593,7 +597,14 @@ static void haltLink(void *arg) {
                "stopped. Set 'databases' to the primary's and restart, or use REPLICAOF to try "
                "again",
                storeDbCount());
-    linkHalt(&replica.link);
+    linkHalt(&replica.link, false);
+}
+
+void replicaGoOn(void) {
+    if (!divergenceStops()) return;
+    divergenceGoOn();
+    logNotice("The link to the primary is opened again, as the order is to go on");
+    linkRestart(&replica.link, true, clockMonoMs());
 }
 
 void replicaHalt(void) {
@@ -631,6 +642,10 @@ static void follow(slice host, int port, bool related) {
     setAddress(host, port);
     ackHoldForget();
     replica.has_caught_up = false;
+    if (divergenceStops()) {
+        divergenceGoOn();
+        related = false; /* the order is to replace what differs */
+    }
     if (!related) {
         linkSetContinuable(&replica.link, false);
     } else if (was_primary) {
@@ -658,19 +673,31 @@ void replicaRetryRefused(void) {
         linkRestart(&replica.link, true, clockMonoMs());
 }
 
-void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) {
+void replicaFollowSuccessor(slice host, int port, bool force, void (*ended)(bool accepted)) {
     followedForget();
     follow(host, port, true); /* stops the link, which ends an earlier attempt */
+    replica.link.forces = force;
     replica.failover_ended = ended;
     replica.link.failover = true;
 }
 
 void replicaStop(void) { linkStop(&replica.link); }
 
+/* An election is never refused: all replicas may have failed at the same command. */
+static void logDifferences(void) {
+    if (!divergenceIsKnown()) return;
+    str text = STR_EMPTY;
+    divergenceAppendReason(&text);
+    logWarning("%s. This server becomes a primary with them", strText(&text));
+    strFree(&text);
+    divergenceForget();
+}
+
 void replicaPromote(void) {
     hotCheck(threadIsMain());
     if (!replicaIsOn()) return;
     replHistory *history = &replThis()->history;
+    logDifferences();
     linkStop(&replica.link);
     setAddress(SLICE(""), 0);
     ackHoldForget();
@@ -736,6 +763,7 @@ void replicaFollowAtStart(slice host, int port) {
 void replicaAfterStart(void) {
     hotCheck(threadIsMain());
     if (!storeIsSlotted()) ackHoldResume();
+    if (divergenceAfterStart()) linkHalt(&replica.link, true);
     persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
     persistOrigin origin = persistLoadedOrigin();
     replHistory *history = &replThis()->history;
@@ -807,7 +835,12 @@ void replicaPrintInfo(str *out) {
     if (link->refuses)
         strAppendText(out, "master_link_refused:1\r\n"
                            "master_link_refused_reason:primary was started without the data\r\n");
-    if (link->halted) strAppendText(out, "master_link_stopped:too few databases\r\n");
+    if (divergenceStops()) {
+        strAppendText(out, "master_link_stopped:a command failed\r\n");
+    } else if (link->halted) {
+        strAppendText(out, "master_link_stopped:too few databases\r\n");
+    }
+    divergencePrintInfo(out);
     if (!up) persistPrintRefusal(out);
     strAppendFormat(out, "slave_priority:%d\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
                     replConf.replica_priority, replConf.replica_read_only,

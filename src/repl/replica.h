@@ -25,8 +25,8 @@ void replicaFollowAtStart(slice host, int port);
 /* Becomes a primary. */
 void replicaPromote(void);
 /* Follows a replica of this server, which is asked to take over; `ended` is called with its
- * reply. */
-void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
+ * reply. `force`: also if it knows that its data differ. */
+void replicaFollowSuccessor(slice host, int port, bool force, void (*ended)(bool accepted));
 
 /* Asks a primary that is refused (followed.h) again, at once. */
 void replicaRetryRefused(void);
@@ -34,6 +34,9 @@ void replicaRetryRefused(void);
 bool replicaRefusesPrimary(void);
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
 void replicaGiveUpStream(void);
+/* A user has ordered to go on after a command of the stream has failed: no effect unless the link
+ * was stopped for that. */
+void replicaGoOn(void);
 /* The primary uses a database that this server does not have: the link ends, and is not tried again
  * until the server is told to follow, or started, again. */
 void replicaHalt(void);

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/hot.h"
+#include "repl/divergence.h"
 #include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
@@ -35,9 +36,10 @@ static bool isFollowed(slice host, int port) {
 
 bool replFollow(slice host, int port) {
     bool same = isFollowed(host, port);
-    if (same && !replicaRefusesPrimary()) return false;
+    bool differs = divergenceIsKnown();
+    if (same && !replicaRefusesPrimary() && !differs) return false;
     followedForget();
-    replicaFollow(host, port, true);
+    replicaFollow(host, port, !(same && differs));
     return true;
 }
 
@@ -53,6 +55,13 @@ void replFollowStranger(slice host, int port) {
 void replFollowAtStart(slice host, int port) { replicaFollowAtStart(host, port); }
 
 void replPromote(void) { replicaPromote(); }
+
+bool replRefusesPromotion(str *why) {
+    hotCheck(threadIsMain());
+    if (!divergenceIsKnown() || !(replicaIsConnected() || divergenceStops())) return false;
+    divergenceAppendReason(why);
+    return true;
+}
 
 /* ------------------------------------------------------------------ the stream */
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "base/str.h"
 #include "engine/command.h"
 #include "engine/session.h"
 
@@ -34,6 +35,10 @@ void replFollowAtStart(slice host, int port);
 /* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can
  * continue with this server. */
 void replPromote(void);
+
+/* True if a promotion by hand is to be refused: the primary is there, and the data here are known to
+ * differ from its own. Appends the reason. Elections are never asked. */
+bool replRefusesPromotion(str *why);
 
 /* ------------------------------------------------------------------ the stream */
 

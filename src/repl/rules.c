@@ -165,42 +165,6 @@ const gate replicaStreamGate = {.name = "stream",
                                 .again = true,
                                 .origins = 1u << ORIGIN_PRIMARY};
 
-static void logBacklog(void) {
-    enum { SHOWN = 256 };
-    replServer *server = replThis();
-    if (!server->has_backlog || backlogLength(&server->backlog) == 0) return;
-    if (engineHidesUserData()) {
-        logNotice("hide-user-data-from-log is on, skip logging backlog content to avoid spilling "
-                  "user data.");
-        return;
-    }
-    char tail[SHOWN];
-    str shown = STR_EMPTY;
-    strAppendQuoted(&shown, sliceMake(tail, backlogTail(&server->backlog, tail, SHOWN)));
-    logNotice("Latest backlog is: '%.*s'", (int)shown.len - 2, strText(&shown) + 1);
-    strFree(&shown);
-}
-
-void rulesStreamError(slice command, slice error) {
-    hotCheck(threadIsMain());
-    const char *dash = "-";
-    if (error.len > 4 && !memcmp(error.ptr, "ERR ", 4)) {
-        error = sliceMake(error.ptr + 4, error.len - 4);
-        dash = "";
-    }
-    if (!command.len) command = SLICE("<unknown>");
-    logWarning("== CRITICAL == This replica is sending an error to its primary: '%s%.*s' after "
-               "processing the command '%.*s'",
-               dash, (int)error.len, error.ptr, (int)command.len, command.ptr);
-    logBacklog();
-    /* Clients of a writable replica can cause such errors. */
-    if (replConf.replica_read_only &&
-        replConf.propagation_error_behavior != PROPAGATION_ERROR_IGNORE)
-        panic("This replica panicked sending an error to its primary after processing the command "
-              "'%.*s'",
-              (int)command.len, command.ptr);
-}
-
 /* ------------------------------------------------------------------ change of role */
 
 static void endWait(session *s, void *arg) {

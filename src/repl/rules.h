@@ -27,10 +27,6 @@ void rulesTick(void);
 status rulesApply(reason *why);
 /* This server has become a replica: ends the waits of blocked clients. */
 void rulesEndBlocked(void);
-/* A command of the primary's stream has failed, or (name empty) its protocol is wrong: logs it, and
- * ends the process if propagation-error-behavior says so. */
-void rulesStreamError(slice command, slice error);
-
 /* For gates of commands that write, or run a queue of commands that may. */
 bool replSelectsWrites(const commandSpec *spec);
 

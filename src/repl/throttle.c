@@ -146,7 +146,7 @@ void throttlePrintInfo(str *out) {
 /* CLIENT LIST. */
 static void report(const session *s, sessionReport *out) {
     out->is_throttled =
-        throttle.has_stage && s->flags & SESSION_PAUSED && pauseIsFor(PAUSE_FOR_LAG);
+        throttle.has_stage && s->flags & SESSION_HELD_WRITE && pauseIsFor(PAUSE_FOR_LAG);
 }
 
 void throttleInit(void) { sessionReportAddProc(report); }

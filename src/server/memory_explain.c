@@ -6,10 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "account/quota.h"
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/memory.h"
-#include "engine/quota.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"

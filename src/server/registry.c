@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The list of all features, in the order of their start; shutdown uses the reverse order. */
+#include "account/account.h"
+#include "account/quota.h"
+#include "account/share.h"
 #include "acl/acl.h"
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
-#include "engine/quota.h"
 #include "engine/transaction.h"
 #include "metrics/metrics.h"
 #include "module/module.h"
@@ -29,6 +31,7 @@ const feature *const serverFeatures[] = {
     &memoryFeature,
     &accountFeature,
     &quotaFeature,
+    &shareFeature,
     &defragFeature,
     &cmdFeature,
     &netFeature,
@@ -57,6 +60,7 @@ const feature *const sentinelFeatures[] = {
     &memoryFeature,
     &accountFeature,
     &quotaFeature,
+    &shareFeature,
     &cmdFeature,
     &netFeature,
     &aclFeature,
@@ -67,10 +71,12 @@ const feature *const sentinelFeatures[] = {
 // clang-format on
 const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatures[0]);
 
-/* Precedence of gates that would refuse the same request. The gate that queues commands comes last:
- * queued commands have passed all others. */
+/* Precedence of gates that would refuse the same request. The gate for shares of time comes first:
+ * what it holds back is asked about when it runs. The gate that queues commands comes last: queued
+ * commands have passed all others. */
 // clang-format off
 const gate *const serverGateOrder[] = {
+    &shareGate,
     &debugGate,
     &moduleGate,
     &noMultiGate,

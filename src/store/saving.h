@@ -24,9 +24,10 @@
 /* The key of a value that is passed on in parts. */
 typedef struct savedValue {
     int db_id;
-    const robj *head; /* type, key, expiry time and access; it has no value */
-    uint64_t count;   /* of elements, or nodes of a list or stream */
-    bool is_timed;    /* some fields of the hash have a TTL */
+    const robj *head;   /* type, key, expiry time and access; it has no value */
+    uint64_t count;     /* of elements, or nodes of a list or stream */
+    bool is_timed;      /* some fields of the hash have a TTL */
+    const stream *rest; /* of a stream: as for stream_rest(); else NULL */
 } savedValue;
 
 /* True if the value is so large that a saver should take it in parts: by the number of its elements

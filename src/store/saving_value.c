@@ -300,6 +300,7 @@ static void beginNext(void) {
     v->has_begun = true;
     savedValue head = {
         .db_id = v->db_id, .head = v->head, .count = v->count, .is_timed = v->is_timed};
+    if (v->stream) head.rest = streamFrozenRest(v->stream);
     values.to->begin(values.to->arg, &head);
 }
 

@@ -28,6 +28,7 @@ typedef struct rdbChecker {
     uint64_t db;
     int64_t now_ms;
     uint64_t keys, expires, expired, functions;
+    uint64_t with_producers; /* streams with a field of RDB_PRODUCERS_FIELD, or those of Redis */
 } rdbChecker;
 
 #define offsetNow(c) ((unsigned long long)rdbReaderOffset(&(c)->reader))
@@ -135,7 +136,9 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
     if (c->stats)
         rdbStatsAdd(c->stats, c->db, key,
                     key->expire_ms != OBJECT_NO_EXPIRE && key->expire_ms < c->now_ms);
-    if (key->o) objectFree(key->o);
+    if (!key->o) return OK;
+    if (objectType(key->o) == TYPE_STREAM) c->with_producers += rdbHasProducers(streamOf(key->o));
+    objectFree(key->o);
     return OK;
 }
 
@@ -156,6 +159,9 @@ static void printTotals(const rdbChecker *c) {
     printf("[info] %llu expires\n", (unsigned long long)c->expires);
     printf("[info] %llu already expired\n", (unsigned long long)c->expired);
     printf("[info] %llu functions\n", (unsigned long long)c->functions);
+    if (c->with_producers)
+        printf("[info] %llu streams with ids of producers (XADD IDMP)\n",
+               (unsigned long long)c->with_producers);
 }
 
 static void printStats(const rdbChecker *c, const rdbCheckOptions *options) {

@@ -54,6 +54,12 @@ proc refuses {file} {
     return "$said[file_text [srv stdout]]"
 }
 
+# The fields of producers in XINFO STREAM.
+proc producers_of {key} {
+    set info [r xinfo stream $key]
+    return [lmap field {idmp-duration idmp-maxsize pids-tracked iids-tracked iids-added iids-duplicates} {dict get $info $field}]
+}
+
 start_server {tags {redis-files external:skip} overrides {save {} hide-user-data-from-log no}} {
     set template f2070203616765046e616d65
     test {A file of Redis with every type that its versions have added} {
@@ -99,6 +105,7 @@ start_server {tags {redis-files external:skip} overrides {save {} hide-user-data
         assert_equal {{1-1 u} {2-0 {}}} [lmap p [r xpending s8 g - + 9] {lrange $p 0 1}]
         assert_equal {{2-0 {a c}}} [lindex [r xautoclaim s8 g other 1000000000000 0] 1]
         assert_equal 2 [r xlen produced]
+        assert_equal {300 50 0 0 1 1} [producers_of produced]
     }
 
     test {Malformed values of Redis are refused, and nothing is loaded} {
@@ -238,12 +245,14 @@ start_server {tags {repl redis-files tls:skip external:skip} overrides {save {}}
 
     test {Entries that Redis adds with ids of producers are added, its duplicates are not} {
         set c [primary_attach $::id 50 {}]
-        foreach words {{xcfgset s IDMP-DURATION 300 IDMP-MAXSIZE 50} {xadd s IDMP p i1 5-0 a b} {xadd s IDMP p i1 * a b} {multi}
+        foreach words {{xadd s IDMP p i1 5-0 a b} {xcfgset s IDMP-DURATION 300 IDMP-MAXSIZE 50} {xadd s IDMP p i1 * a b} {multi}
             {xadd s IDMPAUTO p MAXLEN 9 6-0 c d} {xadd s idmpauto p * c d} {exec} {xidmprecord s p i2 6-0} {set end 1}} {
             primary_send $c {*}$words
         }
         wait_for_condition 400 25 {[r get end] eq 1}
         assert_equal {{5-0 {a b}} {6-0 {c d}}} [r xrange s - +]
+        # Ids of entries of 1970 have expired.
+        assert_equal {300 50 0 0 3 2} [producers_of s]
         assert {![string match "*== CRITICAL ==*" [server_log]]}
         # The append only file has what each server knows.
         r config set appendonly yes
@@ -254,10 +263,31 @@ start_server {tags {repl redis-files tls:skip external:skip} overrides {save {}}
         r config set appendonly no
         set file [read_bytes [lindex [glob [srv dir]/appendonlydir/*.incr.aof] 0]]
         assert_match "*xadd*7-0*" $file
-        assert {![string match -nocase "*IDMP*" $file]}
+        assert_match "*XACK*\x00idmp*p\r\n*i3*7-0*" $file
+        assert {![string match -nocase "*idmp p*" [string map {\r\n " "} $file]]}
+    }
+
+    test {A replica of Redis refuses duplicates after its promotion, by the stream and by the dataset} {
+        # 30 and 20 minutes from now, so that ids do not expire.
+        set first [expr {[clock milliseconds] + 1800000}]-0
+        set second [expr {[clock milliseconds] + 1200000}]-0
+        set c [primary_attach $::id 50 {}]
+        primary_send $c del s t
+        primary_send $c xadd s IDMP p i1 $first a b
+        primary_send $c xadd s IDMP p i1 * a b
+        primary_send $c xadd t IDMPAUTO p $second a b c d
+        primary_send $c xcfgset t IDMP-DURATION 100
+        primary_send $c set end 2
+        wait_for_condition 400 25 {[r get end] eq 2}
         r replicaof no one
-        assert_error "ERR Invalid stream ID specified as stream command argument" {r xadd s IDMP p i4 * a b}
-        assert_error "ERR unknown command*" {r xcfgset s IDMP-DURATION 300}
+        assert_equal $first [r xadd s IDMP p i1 * a b]
+        assert_equal $second [r xadd t IDMPAUTO p * c d a b]
+        assert_equal {1 1} [list [r xlen s] [r xlen t]]
+        assert_equal {100 100 1 1 1 2} [producers_of s]
+        # The form of Redis in a payload, and what comes back.
+        assert_match "*stream-idmp*" [r dump s]
+        assert_equal OK [r restore u 0 [r dump s]]
+        assert_equal $first [r xadd u IDMP p i1 * a b]
     }
 
     test {With foreign-values skip commands of types that are not here are skipped, also in transactions} {
@@ -266,7 +296,7 @@ start_server {tags {repl redis-files tls:skip external:skip} overrides {save {}}
             primary_send $c {*}$words
         }
         wait_for_condition 400 25 {[r mget a b] eq {1 2}}
-        assert_equal 5 [info_field foreign_commands_skipped]
+        assert_equal 3 [info_field foreign_commands_skipped]
         assert {![string match "*== CRITICAL ==*" [server_log]]}
         assert_error "ERR unknown command*" {r vadd v values 2 1 2 e}
     }

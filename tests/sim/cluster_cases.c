@@ -97,7 +97,7 @@ static void oldReport(void) {
 static void setValidity(int factor, int64_t repl_ping_ms) {
     for (int i = 0; i < sim_node_count; i++) {
         sim_nodes[i].bus.rules.validity_factor = factor;
-        sim_nodes[i].bus.rules.repl_ping_ms = repl_ping_ms;
+        sim_nodes[i].bus.server.repl_ping_ms = repl_ping_ms;
     }
 }
 
@@ -106,7 +106,8 @@ static void setValidity(int factor, int64_t repl_ping_ms) {
 static void oldData(void) {
     simNode *primary = anyWithReplica();
     if (!primary || !hasMajorityWithout(primary)) return;
-    const busRules before = primary->bus.rules;
+    const int factor = primary->bus.rules.validity_factor;
+    const int64_t repl_ping_ms = primary->bus.server.repl_ping_ms;
     const clusterNode *p = primary->map.myself;
     bool has_lost[SIM_NODES_MAX] = {false};
     setValidity(1, 1000);
@@ -123,7 +124,7 @@ static void oldData(void) {
     simNodeStart(primary, SIM_FILE);
     networkHeal();
     pass(2 * T_MS);
-    setValidity(before.validity_factor, before.repl_ping_ms);
+    setValidity(factor, repl_ping_ms);
     finish();
 }
 

@@ -227,9 +227,9 @@ static void startNode(int host, char ids[][NODE_ID_LEN]) {
                               .replica_migration = true,
                               .migration_barrier = 1,
                               .validity_factor = 10,
-                              .repl_ping_ms = 10000,
                               .manual_timeout_ms = 5000,
-                              .forget_ms = 60000};
+                              .forget_seconds = 60};
+    n->bus.server = (busServer){.repl_ping_ms = 10000};
 }
 
 static void stopNode(int host) {

@@ -288,12 +288,12 @@ static void startBus(simNode *n) {
                               .replica_migration = sim_replica_migration,
                               .migration_barrier = 1,
                               .validity_factor = 10,
-                              .repl_ping_ms = 10000,
-                              .quorum = sim_quorum,
-                              .read_lease_ms = sim_read_lease_ms,
                               .manual_timeout_ms = SIM_MANUAL_TIMEOUT_MS,
-                              .forget_ms = SIM_FORGET_MS,
-                              .seeds = sim_has_seeds ? &n->seeds : NULL};
+                              .forget_seconds = SIM_FORGET_MS / 1000};
+    n->bus.server = (busServer){.repl_ping_ms = 10000,
+                                .quorum = sim_quorum,
+                                .read_lease_ms = sim_read_lease_ms,
+                                .seeds = sim_has_seeds ? &n->seeds : NULL};
     simNodeChooseVote(n);
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);

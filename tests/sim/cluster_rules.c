@@ -79,7 +79,7 @@ static void checkRange(uint64_t epoch) {
 /* A replica that was without its primary for too long does not ask, unless it has an order. */
 static void checkAge(const simNode *n) {
     const busRules *r = &n->bus.rules;
-    int64_t most_ms = r->repl_ping_ms + r->timeout_ms * (r->validity_factor + 1);
+    int64_t most_ms = n->bus.server.repl_ping_ms + r->timeout_ms * (r->validity_factor + 1);
     if (!r->validity_factor || n->bus.manual.step == MANUAL_READY) return;
     int64_t age_ms = dataAge(n);
     if (age_ms < 0) simFail("node %d, which never had data, asks for votes", n->host);

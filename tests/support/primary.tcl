@@ -96,6 +96,7 @@ proc primary_full_sync {c id offset rdb} {
 }
 
 proc primary_detach {} {
+    catch {r replicaof no-one force} ;# also if the data are known to differ; a real server has only the other form
     r replicaof no one
     primary_drop
     r flushall

@@ -28,7 +28,7 @@
 #           error     the reply, if it is an error; waiting_error that to the waiting client
 #           waits     yes: the waiting client has not been served
 #
-# EVAL and FUNCTION are not allowed in scripts and functions. A field that is not there is empty or 0. A line that
+# In streams, %idmp is the name of the group whose XACKs have ids of producers. EVAL and FUNCTION are not allowed in scripts and functions. A field that is not there is empty or 0. A line that
 # begins with "ours/" is a documented difference (docs/compatibility.md). The others are recorded from Valkey 9.1.2, and
 # verified, with
 #   WRITE_MATRIX_RECORD=1 tests/runtest --single unit/write_matrix --resp 2 --binary VALKEY
@@ -362,7 +362,7 @@ proc matrix_text {text} {
         set at [expr {$last + 1}]
         append out [matrix_number $number]
     }
-    return [string map {\n \\n \r \\r} $out[string range $text $at end]]
+    return [string map [list \n \\n \r \\r "\0idmp" %idmp] $out[string range $text $at end]]
 }
 
 # Times are rounded to ten seconds.

@@ -44,9 +44,10 @@ start_server {tags {metrics tls:skip needs:config}} {
 
     test {/status.json has the keys that are asked for most} {
         wait_for_condition 300 10 {
-            [for {set i 0} {$i < 1000} {incr i} {r get hot}; lindex [json [status] {{any(k["key"]=="hot" for k in d["hot_keys"]["list"])}}] 0]
+            [for {set i 0} {$i < 1000} {incr i} {r get hot}; lindex [json [set text [status]] {{any(k["key"]=="hot" for k in d["hot_keys"]["list"])}}] 0]
         }
-        assert_json [status] {d["hot_keys"]["hidden"] False d["hot_keys"]["list"][0]["key"] hot
+        # What is hot in one report may not be in the next one.
+        assert_json $text {d["hot_keys"]["hidden"] False d["hot_keys"]["list"][0]["key"] hot
             d["hot_keys"]["list"][0]["per_second"]<=d["hot_keys"]["per_second"]+1e-6 True d["hot_keys"]["list"][0]["db"] 0}
     }
 

@@ -5,13 +5,37 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TESTS)
+import phase_times
 GOOD = "good() { echo 'ok line'; echo '3 passed, 0 failed'; }\n"
 # A failure is followed by much output, as of other tests.
 BAD = "bad() { echo 'FAILED  test of parsing'; echo '    expected 1'; seq 500; echo '4 passed, 2 failed'; false; }\n"
+
+
+class Times(unittest.TestCase):
+    def test_times_are_written_into_the_rows_of_their_phases(self):
+        page = "# text\n| phase | finds | list | s | CPU |\n| two | a | rest | | |\n| one | b | belongs | 1 | 2 |\n"
+        times = phase_times.read_times("one|3|0|0|40|log|0|70\ntwo|1|0|0|5|log|0|6\ntwo|1|0|0|5|log|0|6\nnew|1|0|0|1|log|0|1\n")
+        filled, without_row = phase_times.fill(page, times)
+        self.assertEqual(filled, "# text\n| phase | finds | list | s | CPU |\n| two | a | rest | 10 | 12 |\n| one | b | belongs | 40 | 70 |\n")
+        self.assertEqual(without_row, ["new"])
+
+    def test_every_phase_has_a_row(self):
+        with open(f"{TESTS}/README.md", encoding="utf-8") as file:
+            rows = {line.split("|")[1].strip() for line in file if line.count("|") == 6}
+        with open(f"{TESTS}/parts.sh", encoding="utf-8") as file:
+            text = file.read()
+        phases = re.findall(r'^ +(?:possible \w+ )?(?:fits \S+ (?:\S+ [^"\n]*?\)\) )?)?phase ("[^"]+"|\S+)', text, re.MULTILINE)
+        phases = {name.strip('"') for name in phases} - {"arm64"}
+        suites = {f"suite {build} {resp}" for build, resp in re.findall(r"suite (\w+) (RESP\d)", text)}
+        self.assertGreater(len(phases), 30)
+        not_in_ci = {"durability, long", "snapshots, hostile", "snapshots, asan"}
+        self.assertEqual((phases | suites) - not_in_ci - rows, set())
 
 
 class Phases(unittest.TestCase):
@@ -67,6 +91,19 @@ summary
         for n in range(12):
             self.assertIn(f"--- many{n}", tail)
         self.assertEqual(tail.count("FAILED  test of parsing"), 12)
+
+    def test_phase_that_would_end_too_late_is_left_out_and_named(self):
+        script = "deadline=$(($(date +%s) + 100))\n{}fits 90 phase short good\nfits 200 phase long bad\nfits 200 suite tsan RESP3\nsummary\n"
+        done = self.run_phases(script.format(""))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "3 passed, 0 failed"))
+        self.assertIn("left out: long (no time); suite tsan RESP3 (no time)\n", done.stdout)
+        done = self.run_phases(script.format("pace=150\n"))
+        self.assertIn("left out: short (no time); long (no time); suite tsan RESP3 (no time)\n", done.stdout)
+
+    def test_without_a_deadline_nothing_is_left_out(self):
+        done = self.run_phases("fits 99999 phase one good\nsummary\n")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
+        self.assertNotIn("left out", done.stdout)
 
     def test_phase_that_ends_without_a_count_is_a_failure_with_its_last_lines(self):
         done = self.run_phases("dies() { echo 'cannot open it'; exit 3; }\nphase dies dies\nsummary\n")

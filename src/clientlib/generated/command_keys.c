@@ -185,6 +185,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"xackdel", NULL, 1, 0},
     {"xadd", NULL, 1, 0},
     {"xautoclaim", NULL, 1, 0},
+    {"xcfgset", NULL, 1, 0},
     {"xclaim", NULL, 1, 0},
     {"xdel", NULL, 1, 0},
     {"xdelex", NULL, 1, 0},
@@ -193,10 +194,12 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"xgroup|delconsumer", NULL, 2, 0},
     {"xgroup|destroy", NULL, 2, 0},
     {"xgroup|setid", NULL, 2, 0},
+    {"xidmprecord", NULL, 1, 0},
     {"xinfo|consumers", NULL, 2, 0},
     {"xinfo|groups", NULL, 2, 0},
     {"xinfo|stream", NULL, 2, 0},
     {"xlen", NULL, 1, 0},
+    {"xnack", NULL, 1, 0},
     {"xpending", NULL, 1, 0},
     {"xrange", NULL, 1, 0},
     {"xread", "STREAMS", 1, 0},
@@ -248,4 +251,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 241;
+const int vkCommandKeysCount = 244;

@@ -8,6 +8,7 @@
 commandProc aclCatCommand;
 commandProc aclDeluserCommand;
 commandProc aclDryrunCommand;
+commandProc aclExportCommand;
 commandProc aclGenpassCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;
@@ -108,6 +109,7 @@ commandProc commandlogGetCommand;
 commandProc commandlogHelpCommand;
 commandProc commandlogLenCommand;
 commandProc commandlogResetCommand;
+commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
 commandProc configResetstatCommand;
@@ -398,6 +400,7 @@ commandProc xackCommand;
 commandProc xackdelCommand;
 commandProc xaddCommand;
 commandProc xautoclaimCommand;
+commandProc xcfgsetCommand;
 commandProc xclaimCommand;
 commandProc xdelCommand;
 commandProc xdelexCommand;
@@ -407,11 +410,13 @@ commandProc xgroupDelconsumerCommand;
 commandProc xgroupDestroyCommand;
 commandProc xgroupHelpCommand;
 commandProc xgroupSetidCommand;
+commandProc xidmprecordCommand;
 commandProc xinfoConsumersCommand;
 commandProc xinfoGroupsCommand;
 commandProc xinfoHelpCommand;
 commandProc xinfoStreamCommand;
 commandProc xlenCommand;
+commandProc xnackCommand;
 commandProc xpendingCommand;
 commandProc xrangeCommand;
 commandProc xreadCommand;
@@ -671,6 +676,16 @@ static const commandSpec subs_acl[] = {
      .summary = "Returns the authenticated username of the current connection.",
      .complexity = "O(1)",
      .since = "6.0.0"},
+    {.name = "export",
+     .proc = aclExportCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Dumps the effective rules in ACL file format, as Valkey loads them: without the rules that only this server has.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "9.1.0"},
 };
 
 static const keySpec keys_append[] = {
@@ -2131,6 +2146,18 @@ static const commandSpec subs_commandlog[] = {
      .since = "8.1.0",
      .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
+    {.name = "users",
+     .proc = commandlogUsersCommand,
+     .arity = 4,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the specified command log's entries, each with the user as a seventh item.",
+     .complexity = "O(N) where N is the number of entries returned",
+     .since = "9.1.0",
+     .tips = tips_commandlog_get, .tip_count = 2,
+     .args = args_commandlog_get, .arg_count = 2},
 };
 
 static const commandHistory history_config_get[] = {
@@ -4705,6 +4732,16 @@ static const commandHistory history_xadd[] = {
     {"7.0.0", "Added support for the `<ms>-*` explicit ID form."},
 };
 
+static const commandArg args_xadd_idmp_idmp_ids[] = {
+    {.name = "producer-id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "idempotent-id", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_xadd_idmp[] = {
+    {.name = "auto-producer-id", .token = "IDMPAUTO", .type = ARG_STRING, .key_spec = -1},
+    {.name = "idmp-ids", .token = "IDMP", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xadd_idmp_idmp_ids},
+};
+
 static const commandArg args_xadd_trim_strategy[] = {
     {.name = "maxlen", .token = "MAXLEN", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "minid", .token = "MINID", .since = "6.2.0", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -4731,6 +4768,7 @@ static const commandArg args_xadd[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "nomkstream", .token = "NOMKSTREAM", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "condition", .summary = "What is done with references of consumer groups to entries that are trimmed.", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1, .count = 3, .args = args_xackdel_condition},
+    {.name = "idmp", .summary = "The entry is added once if the producer sends it again with the same id, or, with IDMPAUTO, the same fields and values.", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1, .count = 2, .args = args_xadd_idmp},
     {.name = "trim", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_xadd_trim},
     {.name = "id-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xadd_id_selector},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
@@ -4748,6 +4786,12 @@ static const commandArg args_xautoclaim[] = {
     {.name = "start", .type = ARG_STRING, .key_spec = -1},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "justid", .token = "JUSTID", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xcfgset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "duration", .token = "IDMP-DURATION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "maxsize", .token = "IDMP-MAXSIZE", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_xclaim[] = {
@@ -4906,6 +4950,13 @@ static const commandSpec subs_xgroup[] = {
      .args = args_xgroup_setid, .arg_count = 4},
 };
 
+static const commandArg args_xidmprecord[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "producer-id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "idempotent-id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "stream-id", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const keySpec keys_xinfo_consumers[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -4988,6 +5039,21 @@ static const commandSpec subs_xinfo[] = {
      .key_specs = keys_xinfo_consumers, .key_spec_count = 1,
      .history = history_xinfo_stream, .history_count = 3,
      .args = args_xinfo_stream, .arg_count = 2},
+};
+
+static const commandArg args_xnack_how[] = {
+    {.name = "silent", .token = "SILENT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fail", .token = "FAIL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fatal", .token = "FATAL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_xnack[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "how", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_xnack_how},
+    {.name = "ids", .token = "IDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xackdel_ids},
+    {.name = "retrycount", .token = "RETRYCOUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "force", .token = "FORCE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_xpending[] = {
@@ -5318,7 +5384,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Access List Control commands.",
      .complexity = "Depends on subcommand.",
      .since = "6.0.0",
-     .subs = subs_acl, .sub_count = 13},
+     .subs = subs_acl, .sub_count = 14},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -5640,7 +5706,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for command log commands.",
      .complexity = "Depends on subcommand.",
      .since = "8.1.0",
-     .subs = subs_commandlog, .sub_count = 4},
+     .subs = subs_commandlog, .sub_count = 5},
     {.name = "config",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -8319,7 +8385,7 @@ const commandSpec serverCommands[] = {
      .tips = tips_client_info, .tip_count = 1,
      .key_specs = keys_xadd, .key_spec_count = 1,
      .history = history_xadd, .history_count = 2,
-     .args = args_xadd, .arg_count = 6},
+     .args = args_xadd, .arg_count = 7},
     {.name = "xautoclaim",
      .proc = xautoclaimCommand,
      .arity = -6,
@@ -8335,6 +8401,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_hdel, .key_spec_count = 1,
      .history = history_xautoclaim, .history_count = 1,
      .args = args_xautoclaim, .arg_count = 7},
+    {.name = "xcfgset",
+     .proc = xcfgsetCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_STATUS,
+     .group = "stream",
+     .summary = "Sets for how long, and how many, ids of producers a stream remembers.",
+     .complexity = "O(1), O(N) with N being the number of remembered ids if a setting changes.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_xcfgset, .arg_count = 3},
     {.name = "xclaim",
      .proc = xclaimCommand,
      .arity = -6,
@@ -8384,6 +8463,19 @@ const commandSpec serverCommands[] = {
      .complexity = "Depends on subcommand.",
      .since = "5.0.0",
      .subs = subs_xgroup, .sub_count = 6},
+    {.name = "xidmprecord",
+     .proc = xidmprecordCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_STATUS,
+     .group = "stream",
+     .summary = "Records the id that a producer has given to an entry of a stream.",
+     .complexity = "O(log(N)) with N being the number of remembered ids.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_xidmprecord, .arg_count = 4},
     {.name = "xinfo",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -8406,6 +8498,19 @@ const commandSpec serverCommands[] = {
      .since = "5.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "xnack",
+     .proc = xnackCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Releases pending entries of a consumer group, so that other consumers can claim them at once.",
+     .complexity = "O(1) for each message ID.",
+     .since = "9.1.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_xnack, .arg_count = 6},
     {.name = "xpending",
      .proc = xpendingCommand,
      .arity = -3,
@@ -9054,4 +9159,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 295;
+const int serverCommandCount = 298;

@@ -54,7 +54,7 @@ static const busProcs procs = {.holdAcks = holdAcks,
 
 static void begin(void) {
     busInit(&bus, &map, &map_state, &procs, NULL, NOW_MS);
-    bus.rules.quorum = 1;
+    bus.server.quorum = 1;
     bus.rules.timeout_ms = 2000;
 }
 
@@ -190,7 +190,7 @@ static void winner_that_follows_another_one_acknowledges(void **state) {
 }
 
 static void without_a_quorum_a_winner_is_free(void **state) {
-    bus.rules.quorum = 0;
+    bus.server.quorum = 0;
     win();
     assert_false(held);
 }
@@ -344,7 +344,7 @@ static void pause_is_told_to_the_replica_for_which_it_is(void **state) {
     assert_int_equal(sent_flags & MESSAGE_PAUSED, MESSAGE_PAUSED);
     busPong(&bus, &link, primary);
     assert_int_equal(sent_flags & MESSAGE_PAUSED, 0);
-    bus.rules.quorum = 0; /* as in Valkey */
+    bus.server.quorum = 0; /* as in Valkey */
     busPong(&bus, &link, primary);
     assert_int_equal(sent_flags & MESSAGE_PAUSED, MESSAGE_PAUSED);
 }

@@ -7,14 +7,14 @@
 
 static clusterMap map;
 static clusterState now_state;
-static clusterStateRules rules;
+static busRules rules;
 
-static void update(int64_t now_ms) { clusterStateUpdate(&now_state, &map, &rules, now_ms); }
+static void update(int64_t now_ms) { clusterStateUpdate(&now_state, &map, &rules, false, now_ms); }
 
 /* This node and two others with slots; the state is ok at 3000. */
 static int setup(void **state) {
     memset(&now_state, 0, sizeof(now_state));
-    rules = (clusterStateRules){.full_coverage = true, .node_timeout_ms = 1000};
+    rules = (busRules){.full_coverage = true, .timeout_ms = 1000};
     clusterMapInit(&map, 1000);
     clusterNode *owners[] = {map.myself, addNode(&map, 1), addNode(&map, 2)};
     for (int slot = 0; slot < SLOT_COUNT; slot++)
@@ -68,7 +68,7 @@ static void primary_that_was_in_a_minority_waits(void **state) {
 static void the_wait_is_at_least_half_a_second_and_at_most_five(void **state) {
     for (int i = 0; i < 2; i++) {
         int64_t wait_ms = i ? 5000 : 500, start_ms = 10000 * (i + 1);
-        rules.node_timeout_ms = i ? 60000 : 1;
+        rules.timeout_ms = i ? 60000 : 1;
         for (int k = 1; k < 3; k++) clusterMapSetFlags(&map, map.nodes[k], NODE_MAYBE_FAILED, 0);
         update(start_ms);
         assert_false(now_state.ok);

@@ -18,7 +18,8 @@ static void failed(void *arg, clusterNode *n) {
     last_told = n;
 }
 
-static const failureRules rules = {.timeout_ms = T, .failover_timeout_ms = T, .failed = failed};
+static const busRules directives = {.timeout_ms = T};
+static const failureRules rules = {.directives = &directives, .failed = failed};
 
 static int setup(void **state) {
     clusterMapInit(&map, 0);
@@ -46,8 +47,8 @@ static void gossip(const clusterNode *from, clusterNode *about, uint32_t flags, 
 }
 
 static void refused_connections_count_as_silence(void **state) {
-    failureRules refused = rules;
-    refused.refused_timeout_ms = 300;
+    const busRules with_refused = {.timeout_ms = T, .refused_timeout_ms = 300};
+    const failureRules refused = {.directives = &with_refused, .failed = failed};
     failureRefused(a, 1000);
     failureRefused(a, 1299);
     assert_false(failureTick(&map, &refused, 1400)); /* it may have been started since */

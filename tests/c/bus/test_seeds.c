@@ -69,7 +69,8 @@ static int moves;
 static bool mayMove(void *arg, const clusterNode *n, bool is_lost) { return is_lost || allowed; }
 static void moved(void *arg, clusterNode *n) { moves++; }
 
-static const failureRules failure = {.timeout_ms = 1000};
+static const busRules directives = {.timeout_ms = 1000};
+static const failureRules failure = {.directives = &directives};
 static const gossipRules rules = {.percent = 100, .mayMove = mayMove, .moved = moved};
 
 /* What `from` tells about `about`, at the address 10.0.0.2:7001. */

@@ -10,7 +10,7 @@
 static clusterMap map;
 static clusterNode *a, *b, *replica_of_a;
 static uint8_t claim[SLOT_BYTES];
-static topologyRules rules;
+static busRules rules;
 static bool tells;
 
 /* This node and a with slots 0-9 and 10-19 and epochs 1 and 2, b without slots, a replica of a. */

@@ -152,7 +152,7 @@ static slotJob *getGrant(bool given) {
 
 static void receive(clusterNode *from, uint64_t epoch, int first, int last) {
     uint8_t claim[SLOT_BYTES] = {0};
-    const topologyRules rules = {.replica_migration = true};
+    const busRules rules = {.replica_migration = true};
     for (int slot = first; slot <= last; slot++) claim[slot / 8] |= (uint8_t)(1 << slot % 8);
     const messageHeader h = {
         .sender = from->id, .epoch = epoch, .current_epoch = epoch, .slots = claim};

@@ -8,7 +8,7 @@
 static clusterMap map;
 static clusterNode *a, *b;
 static uint8_t claim[SLOT_BYTES];
-static topologyRules rules;
+static busRules rules;
 
 /* This node, a and b with slots 0-9, 10-19 and 20-29 and epochs 1, 2, 3. */
 static int setup(void **state) {

@@ -16,7 +16,7 @@ enum { T = 2000 };
 static clusterMap map;
 static clusterNode *myself, *a, *b;
 static votersChange change;
-static votersRules rules;
+static busRules rules;
 
 /* This node owns all slots; `a` and `b` are its replicas. */
 static int setup(void **state) {
@@ -31,7 +31,7 @@ static int setup(void **state) {
     clusterMapSetPrimary(&map, b, myself);
     clusterMapSetEpochs(&map, 6, 1);
     memset(&change, 0, sizeof(change));
-    rules = (votersRules){.replicas_vote = true, .timeout_ms = T};
+    rules = (busRules){.replicas_vote = true, .timeout_ms = T};
     return 0;
 }
 
@@ -358,7 +358,7 @@ static int told;
 static void failed(void *arg, clusterNode *n) { told++; }
 
 static void members_report_failures(void **state) {
-    const failureRules f = {.timeout_ms = T, .failover_timeout_ms = T, .failed = failed};
+    const failureRules f = {.directives = &rules, .failed = failed};
     gossipEntry entry = {.id = b->id, .node_flags = NODE_MAYBE_FAILED};
     told = 0;
     install(6, 2, VOTERS_ALL, "1256");

@@ -19,6 +19,7 @@ int test_ordered(void);
 int test_quicklist(void);
 int test_size_sample(void);
 int test_stream(void);
+int test_stream_producers(void);
 
 int main(void) {
     int failed = 0;
@@ -38,6 +39,7 @@ int main(void) {
     failed += test_quicklist();
     failed += test_size_sample();
     failed += test_stream();
+    failed += test_stream_producers();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;
 }

@@ -40,6 +40,7 @@ const knownDirective knownDirectives[] = {
     {"bio-cpulist", "", NULL},
     {"bio_cpulist", "", NULL},
     {"busy-reply-threshold", "5000", NULL},
+    {"client-cpu-share", "0", NULL},
     {"client-memory-before-auth", "16777216", NULL},
     {"client-output-buffer-limit", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", NULL},
     {"client-query-buffer-limit", "1073741824", NULL},
@@ -303,4 +304,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 297;
+const int knownDirectiveCount = 298;

@@ -4,11 +4,11 @@
  * maxmemory= of ACL SETUSER). A database over its limit has its own keys evicted, as
  * maxmemory-policy says, or commands refused that would use more; those of a user over the limit
  * are refused. Checked when maxmemory is, before each batch of requests. Main thread only. */
-#ifndef ENGINE_QUOTA_H
-#define ENGINE_QUOTA_H
+#ifndef ACCOUNT_QUOTA_H
+#define ACCOUNT_QUOTA_H
 
+#include "account/account.h"
 #include "config/config.h"
-#include "engine/account.h"
 #include "engine/hooks.h"
 
 typedef struct quota quota;
@@ -25,10 +25,8 @@ typedef struct quotaReport {
 /* Refuses commands that may need memory in a database that is over its limit and has no key to
  * evict, or of a user whose keys exceed the limit. */
 extern const gate quotaGate;
-extern const configSpecial quotaDirective;
+extern const feature quotaFeature;
 
-/* Called after db-maxmemory has changed. */
-status quotaApply(reason *why);
 /* A limit for the keys that `select` chooses, for `user`, whose field `quota` is the caller's to
  * set. `limit` is not 0. */
 quota *quotaNew(const user *u, accountSelectProc *select, void *arg, uint64_t limit);
@@ -37,11 +35,6 @@ void quotaFree(quota *q);
 void quotaSetLimit(quota *q, uint64_t limit);
 /* What `select` chooses has changed: measures anew. */
 void quotaRestart(quota *q);
-/* Evicts until each database is within its limit, for at most `length_us` in all, and arms the gate
- * if one cannot be. Returns true if there was not enough time. After accountsSettle(). */
-bool quotasKeep(int64_t length_us);
-/* Nothing is evicted or refused any more, until quotasKeep() is called. */
-void quotasDisarm(void);
 /* Number of limits: first those of databases in their order, then those of users. */
 int quotaCount(void);
 void quotaRead(int index, quotaReport *out);

@@ -7,13 +7,14 @@
  * Keys that exist already are measured by a walk over the databases in the cron. Another walk, over
  * the sampled keys, finds what no observer hears of: a collection whose table is resized later, the
  * keys of a slot that was dropped. Main thread only. */
-#include "engine/account.h"
+#include "account/account.h"
 
+#include "account/account_priv.h"
 #include "base/base.h"
 #include "ds/size_sample.h"
 #include "engine/engine.h"
 #include "engine/hot.h"
-#include "engine/memory_priv.h"
+#include "engine/memory.h"
 #include "store/store.h"
 
 /* A key's share of the table, whose fill hardly varies. */
@@ -252,5 +253,8 @@ static void onDb(const dbEvent *e) {
 static const tickJob ticks[] = {{"accounts", 100, tick, isBusy}, {0}};
 static const keyObserver *const observers[] = {&observer, NULL};
 
-const feature accountFeature = {
-    .name = "accounts", .ticks = ticks, .observers = observers, .on_db = onDb};
+const feature accountFeature = {.name = "accounts",
+                                .options = accountOptions,
+                                .ticks = ticks,
+                                .observers = observers,
+                                .on_db = onDb};

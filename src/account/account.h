@@ -4,14 +4,16 @@
  * time. While there is no account, keys cost nothing; else a key that was changed is measured once
  * before the next requests, like MEMORY USAGE with its few samples of a collection. The sums are
  * those of ds/size_sample.h: exact up to some 32,000 keys, then estimates. Main thread only. */
-#ifndef ENGINE_ACCOUNT_H
-#define ENGINE_ACCOUNT_H
+#ifndef ACCOUNT_ACCOUNT_H
+#define ACCOUNT_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
 #include "engine/hooks.h"
+
+extern const feature accountFeature;
 
 typedef struct account account;
 /* True if a key belongs to the account. Must be constant until accountRestart(). */

@@ -2,17 +2,16 @@
  *
  * Limits of databases and users. Each has an account (account.h) that is made with the limit. Main
  * thread only. */
-#include "engine/quota.h"
+#include "account/quota.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
+#include "account/account_priv.h"
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/account.h"
-#include "engine/engine.h"
 #include "engine/lifecycle.h"
-#include "engine/memory_priv.h"
+#include "engine/memory.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "engine/user.h"
@@ -66,8 +65,12 @@ static void arm(bool on) {
     quotas.armed = on;
 }
 
-bool quotasKeep(int64_t length_us) {
+/* Evicts until each database is within its limit, for at most `length_us` in all, and arms the gate
+ * if one cannot be. Returns true if there was not enough time. */
+static bool keepAll(int64_t length_us, bool may_evict) {
     hotCheck(threadIsMain());
+    accountsSettle();
+    if (!may_evict) return false;
     bool timed_out = false;
     int64_t deadline_us = -1;
     for (int i = 0; i < quotas.count; i++) {
@@ -85,7 +88,7 @@ bool quotasKeep(int64_t length_us) {
     return timed_out;
 }
 
-void quotasDisarm(void) {
+static void disarm(void) {
     for (int i = 0; i < quotas.count; i++) quotas.list[i]->full = false;
     arm(false);
 }
@@ -338,12 +341,18 @@ status quotaApply(reason *why) {
                        q->db_id, (unsigned long long)accountBytes(q->account),
                        (unsigned long long)q->limit);
     }
-    quotasDisarm(); /* checked before the next requests, and in the next tick */
+    disarm(); /* checked before the next requests, and in the next tick */
     memoryUpdateLimited();
     return OK;
 }
 
+static uint64_t gatesOfStart(void) { return quotas.count ? gateMask(&quotaGate) : 0; }
+
+static const memoryParts parts = {
+    .exist = accountsExist, .keep = keepAll, .disarm = disarm, .gates_of_start = gatesOfStart};
+
 static status init(reason *why) {
+    memorySetParts(&parts);
     for (int i = 0; i < quotas.db_count; i++) {
         if (quotas.list[i]->db_id < engineDatabaseCount()) continue;
         return reasonSet(why, ERR_RANGE,
