@@ -235,7 +235,9 @@ static void addRestore(migration *m, migrateKey *k, const robj *o) {
         if (ttl_ms < 1) ttl_ms = 1;
     }
     str payload = STR_EMPTY;
-    rdbDump(o, m->source_db, &payload);
+    /* Older targets read all but hashes with expiring fields, which are the same in version 80. */
+    rdbForm form = rdbOutgoingForm() == RDB_FORM_REDIS ? RDB_FORM_REDIS : RDB_FORM_LOWEST;
+    rdbDump(o, m->source_db, form, &payload);
     slice argv[RESTORE_ARGS] = {
         clusterIsEnabled() ? SLICE("RESTORE-ASKING") : SLICE("RESTORE"), strSlice(&k->name),
         sliceMake(digits, numberPrintInt(digits, ttl_ms)), strSlice(&payload), SLICE("REPLACE")};

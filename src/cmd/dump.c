@@ -20,7 +20,7 @@ void dumpCommand(ctx *c) {
         replyNull(c);
         return;
     }
-    blob *payload = rdbDumpBlob(o, dbId(c->db));
+    blob *payload = rdbDumpBlob(o, dbId(c->db), rdbOutgoingForm());
     if (!payload) {
         replyError(c, SLICE("OOM not enough memory for the payload of this value"));
         return;

@@ -245,7 +245,8 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
                       .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
-    w->released_types = content->released_types;
+    w->redis_types = r->version == RDB_VERSION_REDIS_TIMES;
+    w->released_types = content->released_types || w->redis_types;
     writeHeader(r);
     bool is_rdb = !job->as_commands;
     if (is_rdb && !content->no_keys) rdbWriteModuleAux(w, RDB_AUX_BEFORE);
