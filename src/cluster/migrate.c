@@ -24,6 +24,7 @@
 #include "format/rdb_dump.h"
 #include "io/resolve.h"
 #include "resp/resp.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
 enum { READ_STEP = 16 * 1024, RESTORE_ARGS = 5 };
@@ -256,7 +257,7 @@ static void addKey(migration *m, migrateKey *k) {
     const robj *o = dbFindQuiet(storeDb(m->source_db), strSlice(&k->name), k->hash,
                                 lookWithoutTouch(lookAt(engineHot.now_ms)));
     k->changed = false;
-    if (o) {
+    if (o && !objectIsPlaceholder(o)) {
         addRestore(m, k, o);
         k->replies = 1;
         k->there = true; /* once it is replied to */

@@ -140,3 +140,17 @@ status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *opt
     rdbReaderClear(&r);
     return st;
 }
+
+bool rdbDumpForeignModule(slice body, char name[RDB_MODULE_NAME_SIZE]) {
+    rdbSliceSource source;
+    rdbReader r;
+    uint8_t type;
+    uint64_t id;
+    rdbSliceSourceInit(&source, body);
+    rdbReaderInit(&r, &source.source, false);
+    bool is_module = rdbReadByte(&r, &type) == OK && type == RDB_TYPE_MODULE_2 &&
+                     rdbReadLength(&r, &id) == OK && !rdbModuleIsLoaded(id);
+    rdbReaderClear(&r);
+    if (is_module) rdbModuleName(id, name);
+    return is_module;
+}

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
+#include "format/rdb_module.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value.h"
 #include "store/object.h"
@@ -32,5 +33,9 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
  * with ERR_NOT_FOUND for a type of another server, in *type. */
 status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *options, robj **out,
                    uint8_t *type, reason *why) MUST_USE;
+
+/* The name of the module's type of a value of RDB_TYPE_MODULE_2 without footer; false if it is
+ * none, or the module is loaded. */
+bool rdbDumpForeignModule(slice body, char name[RDB_MODULE_NAME_SIZE]);
 
 #endif

@@ -14,6 +14,7 @@
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/snapshot.h"
+#include "store/placeholder.h"
 
 persistConfig persistConf;
 
@@ -123,6 +124,12 @@ static status applyVersionCheck(reason *why) {
     return OK;
 }
 
+static status applyForeignValues(reason *why) {
+    (void)why; /* cannot fail */
+    placeholdersAllow(persistConf.foreign_values == FOREIGN_SKIP);
+    return OK;
+}
+
 static status applyOutgoingFormat(reason *why) {
     (void)why; /* cannot fail */
     rdbSetOutgoingForm((rdbForm)persistConf.outgoing_format);
@@ -163,7 +170,8 @@ const configOption persistOptions[] = {
                 RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),
     CONFIG_ENUM("outgoing-format", persistConf.outgoing_format, form_words, RDB_FORM_VALKEY,
                 .apply = applyOutgoingFormat, .flags = CONFIG_APPLY_AT_START),
-    CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE),
+    CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE,
+                .apply = applyForeignValues, .flags = CONFIG_APPLY_AT_START),
     CONFIG_BOOL("rdb-del-sync-files", persistConf.rdb_del_sync_files, false),
     CONFIG_BOOL("rdb-save-incremental-fsync", persistConf.rdb_save_incremental_fsync, true),
     CONFIG_BOOL("stop-writes-on-bgsave-error", persistConf.stop_writes_on_bgsave_error, true,

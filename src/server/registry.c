@@ -81,6 +81,7 @@ const gate *const serverGateOrder[] = {
     &slotImportGate,
     &replicaStreamGate,
     &replicaDiskGate,
+    &skippedKeysGate,
     &replicaRedirectGate,
     &loadingGate,
     &asyncLoadingGate,
