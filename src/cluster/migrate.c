@@ -24,6 +24,7 @@
 #include "format/rdb_dump.h"
 #include "io/resolve.h"
 #include "resp/resp.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
 enum { READ_STEP = 16 * 1024, RESTORE_ARGS = 5 };
@@ -235,7 +236,9 @@ static void addRestore(migration *m, migrateKey *k, const robj *o) {
         if (ttl_ms < 1) ttl_ms = 1;
     }
     str payload = STR_EMPTY;
-    rdbDump(o, m->source_db, &payload);
+    /* Older targets read all but hashes with expiring fields, which are the same in version 80. */
+    rdbForm form = rdbOutgoingForm() == RDB_FORM_REDIS ? RDB_FORM_REDIS : RDB_FORM_LOWEST;
+    rdbDump(o, m->source_db, form, &payload);
     slice argv[RESTORE_ARGS] = {
         clusterIsEnabled() ? SLICE("RESTORE-ASKING") : SLICE("RESTORE"), strSlice(&k->name),
         sliceMake(digits, numberPrintInt(digits, ttl_ms)), strSlice(&payload), SLICE("REPLACE")};
@@ -254,7 +257,7 @@ static void addKey(migration *m, migrateKey *k) {
     const robj *o = dbFindQuiet(storeDb(m->source_db), strSlice(&k->name), k->hash,
                                 lookWithoutTouch(lookAt(engineHot.now_ms)));
     k->changed = false;
-    if (o) {
+    if (o && !objectIsPlaceholder(o)) {
         addRestore(m, k, o);
         k->replies = 1;
         k->there = true; /* once it is replied to */

@@ -22,6 +22,7 @@
 #include "persist/rdb_damage.h"
 #include "persist/rdb_load.h"
 #include "persist/rdb_save.h"
+#include "persist/skipped_keys.h"
 #include "persist/snapshot.h"
 #include "persist/sync_load.h"
 #include "store/keyspace.h"
@@ -115,6 +116,7 @@ status persistLoadAtStart(bool is_replica, reason *why) {
     if (aofFilesReadManifest() != OK)
         return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
     status st = persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
+    if (st == OK && !is_replica) skippedKeysDrop(); /* nothing that comes later is about them */
     if (st == OK) leftoversRemove();
     return st;
 }
@@ -185,6 +187,7 @@ static status init(reason *why) {
     (void)why; /* cannot fail */
     snapshotInit();
     foreignBeginReplays();
+    skippedKeysInit();
     engineSetReloadProc(reload);
     return OK;
 }
@@ -212,8 +215,8 @@ static const tickJob ticks[] = {{"snapshot", 100, snapshotTick, snapshotIsNear},
                                 {"aof", 100, aofTick, aofIsBehind},
                                 {"aof-rewrite", 100, aofRewriteTick, aofRewriteIsWanted},
                                 {0}};
-static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate,
-                                    &asyncLoadingGate, NULL};
+static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate,    &loadingGate,
+                                    &asyncLoadingGate,  &skippedKeysGate, NULL};
 static const sink *const sinks[] = {&aofSink, NULL};
 
 const feature persistFeature = {.name = "persist",

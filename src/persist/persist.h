@@ -10,7 +10,7 @@
 #include "engine/hooks.h"
 
 extern const feature persistFeature;
-extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate;
+extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate, skippedKeysGate;
 
 /* Memory of changes not yet written to the append only file, in bytes; time spent in writing them,
  * in us. */

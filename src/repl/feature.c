@@ -21,6 +21,7 @@
 #include "repl/rules.h"
 #include "repl/server_state.h"
 #include "repl/shutdown_wait.h"
+#include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/wait.h"
 
@@ -74,6 +75,7 @@ static void printReplication(str *out) {
     if (replicaIsOn()) replicaPrintInfo(out);
     infoPrintReplicas(out);
     infoPrintStream(out);
+    streamFormPrintInfo(out);
     lostDataPrintInfo(out);
     quorumPrintInfo(out);
 }

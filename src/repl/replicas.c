@@ -20,6 +20,7 @@
 #include "engine/server_event.h"
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
+#include "format/rdb_settings.h"
 #include "net/net.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
@@ -28,6 +29,7 @@
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
+#include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/role.h"
 
@@ -354,8 +356,16 @@ static void noteBesideAof(const propagated *p) {
 int64_t replicasTake(const propagated *p) {
     hotCheck(p->span_count > 0);
     if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
-    primarySelect(&replicas.primary, p->db_id);
-    primaryAppend(&replicas.primary, p->spans, p->span_count);
+    str other = STR_EMPTY;
+    if (likely(rdbOutgoingForm() != RDB_FORM_REDIS) || !streamFormReplaces(p, &other)) {
+        primarySelect(&replicas.primary, p->db_id);
+        primaryAppend(&replicas.primary, p->spans, p->span_count);
+    } else if (other.len) {
+        slice span = strSlice(&other);
+        primarySelect(&replicas.primary, p->db_id);
+        primaryAppend(&replicas.primary, &span, 1);
+        strFree(&other);
+    }
     if (engineHot.current) replNoteOffset(engineHot.current->who);
     return replicas.primary.stream->history.offset;
 }
@@ -452,6 +462,7 @@ void replicasTick(int64_t budget_us) {
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
     p->settings.member_ttls = engineHot.member_ttls;
+    p->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
     primaryTick(p, engineHot.now_ms);
     checkLimits(p); /* soft limits are reached without writes */
     fullSyncTick(p);

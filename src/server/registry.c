@@ -87,6 +87,7 @@ const gate *const serverGateOrder[] = {
     &slotImportGate,
     &replicaStreamGate,
     &replicaDiskGate,
+    &skippedKeysGate,
     &replicaRedirectGate,
     &loadingGate,
     &asyncLoadingGate,

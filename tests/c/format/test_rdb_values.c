@@ -182,7 +182,7 @@ static void random_values_survive_a_round_trip(void **state) {
         options.limits.list.depth = i % 3;
         robj *o = randomObject(&options.limits), *back;
         str payload = STR_EMPTY;
-        rdbDump(o, 0, &payload);
+        rdbDump(o, 0, RDB_FORM_VALKEY, &payload);
         int version;
         assert_true(rdbDumpHasFooter(strSlice(&payload), false, false, &version));
         assert_int_equal(version, 80);
@@ -207,7 +207,7 @@ static void every_cut_is_refused_and_no_change_of_a_byte_crashes(void **state) {
     for (int i = 0; i < ROUNDS / 10; i++) {
         robj *o = randomObject(&options.limits), *back;
         str payload = STR_EMPTY;
-        rdbDump(o, 0, &payload);
+        rdbDump(o, 0, RDB_FORM_VALKEY, &payload);
         size_t len = payload.len - RDB_DUMP_FOOTER;
         size_t step = 1 + len / 50;
         for (size_t cut = 0; cut < len; cut += step) {
