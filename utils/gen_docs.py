@@ -23,6 +23,8 @@ SWITCHES = [
     ("--check-config", None, "[FILE]", "Checks the file and the directives after it, reports all errors and exits "
      "with 0 if there are none, else with 2."),
     ("--strict", None, "", "After --check-config: directives without effect are errors, too."),
+    ("--migrate-config", None, "FILE", "Writes the file of another server as one for this server to standard output, or to "
+     "the file after -o, says what was changed and exits, with 2 if lines have to be looked at."),
     ("--print-config", None, "[FILE]", "Prints the value of every directive and its origin, and exits."),
     ("--check-system", None, "", "Checks for unfavourable system settings and exits, with 1 if there are "
      "any."),

@@ -438,7 +438,7 @@ int configEachWithoutEffect(void (*proc)(const char *sentence, void *arg), void 
         strFree(&sentence);
         count++;
     }
-    return count;
+    return count + configEachNote(proc, arg);
 }
 
 void configReport(str *out) {

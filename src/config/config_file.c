@@ -14,6 +14,9 @@
 #include "config/config_priv.h"
 #include "io/file.h"
 
+/* Valkey's words for both; what follows says which it is. */
+#define BAD_DIRECTIVE "Bad directive or wrong number of arguments"
+
 enum {
     FILE_BYTES_MAX = 64 * 1024 * 1024,
     INCLUDE_DEPTH_MAX = 16,
@@ -26,6 +29,8 @@ static struct {
     int name_count;
     configIncluded *included; /* lines of files that the main file includes */
     int included_count;
+    str *notes; /* sentences on accepted lines */
+    int note_count;
 } files;
 
 /* A line that is taken after others: see configFileOnly.rank. */
@@ -48,7 +53,11 @@ typedef struct loader {
     rankedLine *ranked;
     int ranked_count;
     bool takes_ranked;
+    bool tries;   /* configTryLine(): lines are taken where they are, includes are not followed */
     str proposal; /* instead of a line with an error */
+    str hint;     /* what else is to say about it */
+    rankedLine *foreign; /* harmless lines of others: refused or noted at the end */
+    int foreign_count;
 } loader;
 
 static status ignoreWords(const slice *words, int count, reason *why) {
@@ -79,6 +88,8 @@ void configFileForget(void) {
     memFree(files.path);
     for (int i = 0; i < files.included_count; i++) strFree(&files.included[i].text);
     memFree(files.included);
+    for (int i = 0; i < files.note_count; i++) strFree(&files.notes[i]);
+    memFree(files.notes);
     memset(&files, 0, sizeof(files));
 }
 
@@ -162,8 +173,30 @@ static void reportLine(loader *l, slice line, int number, const char *words,
     } else {
         strAppendText(l->report, "    on the command line");
     }
+    if (l->hint.len) strAppendFormat(l->report, "; %s", strText(&l->hint));
     if (suggestion) strAppendFormat(l->report, "; did you mean '%s'?", suggestion);
     strAppendByte(l->report, '\n');
+    strClear(&l->hint);
+}
+
+int configEachNote(void (*proc)(const char *sentence, void *arg), void *arg) {
+    hotCheck(threadIsMain());
+    for (int i = 0; i < files.note_count; i++) proc(strText(&files.notes[i]), arg);
+    return files.note_count;
+}
+
+/* Begins a note with the directive and its place. */
+static str *newNote(const loader *l, slice name, int number) {
+    files.notes = memRealloc(files.notes, sizeof(str) * (size_t)(files.note_count + 1));
+    str *note = &files.notes[files.note_count++];
+    *note = STR_EMPTY;
+    strAppendFormat(note, "Directive '%.*s' (", (int)name.len, name.ptr);
+    if (l->file) {
+        strAppendFormat(note, "%s:%d) ", l->file, number);
+    } else {
+        strAppendText(note, "command line) ");
+    }
+    return note;
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -203,7 +236,8 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
     const configOption *o = entry->option;
     if (o->kind == CONFIG_KIND_FILE_ONLY) {
         bool fits = count >= o->file_only->words_min && count <= o->file_only->words_max;
-        if (!fits) return reasonSet(why, ERR_SYNTAX, "Bad directive or wrong number of arguments");
+        if (!fits) strAppendText(&l->hint, "wrong number of arguments");
+        if (!fits) return reasonSet(why, ERR_SYNTAX, BAD_DIRECTIVE);
         if (o->no_effect) setOrigin(l, entry, number);
         return o->file_only->take(words, count, why);
     }
@@ -288,20 +322,33 @@ static const char *joinUnit(loader *l, const configOption *o, const str *words, 
     return NULL;
 }
 
+/* An unknown name. */
+static status takeUnknown(loader *l, slice name, const char **suggestion, reason *why) {
+    const configForeign *foreign = configForeignFind(name);
+    bool is_include = sliceIs(name, "include"); /* has no row */
+    strAppendText(&l->hint, is_include ? "wrong number of arguments"
+                            : foreign  ? "unknown directive "
+                                       : "unknown directive");
+    if (foreign) {
+        configForeignHint(foreign, &l->hint);
+    } else if (!is_include) {
+        *suggestion = suggestName(name);
+    }
+    return reasonSet(why, ERR_NOT_FOUND, BAD_DIRECTIVE);
+}
+
 static status takeWords(loader *l, const str *words, int count, int number, const char **suggestion,
                         reason *why) {
     hotCheck(count > 0);
     slice name = strSlice(&words[0]);
     if (sliceIs(name, "include") && count == 2) {
+        if (l->tries) return OK;
         l->includes += l->source == CONFIG_IN_MAIN_FILE;
         return takeInclude(l, strText(&words[1]), why);
     }
     configEntry *entry = configEntryFind(name);
     if (!entry && memchr(name.ptr, '.', name.len)) return keepValue(l, words, count, number, why);
-    if (!entry) {
-        *suggestion = suggestName(name);
-        return reasonSet(why, ERR_NOT_FOUND, "Bad directive or wrong number of arguments");
-    }
+    if (!entry) return takeUnknown(l, name, suggestion, why);
     slice *values = memNewArray(slice, (size_t)count);
     for (int i = 1; i < count; i++) values[i - 1] = strSlice(&words[i]);
     status st = takeOption(l, entry, values, count - 1, number, why);
@@ -334,6 +381,31 @@ static bool putAside(loader *l, slice line, int number, const str *words, int co
     return true;
 }
 
+/* The same for a line that may be ignored, until all lines have been read. */
+static bool putForeignAside(loader *l, slice line, int number, const str *words) {
+    slice name = strSlice(&words[0]);
+    bool known = configEntryFind(name) != NULL;
+    const configForeign *foreign = known ? NULL : configForeignFind(name);
+    if (l->tries || !foreign || !foreign->harmless) return false;
+    l->foreign = memRealloc(l->foreign, sizeof(rankedLine) * (size_t)(l->foreign_count + 1));
+    l->foreign[l->foreign_count++] =
+        (rankedLine){.number = number, .source = l->source, .file = l->file, .line = strNew(line)};
+    return true;
+}
+
+/* Notes a value that is nothing but a placeholder; passwords may look like one. */
+static void notePlaceholder(const loader *l, const str *words, int count, int number) {
+    slice name = strSlice(&words[0]);
+    if (configIsSensitive(name) || sliceIs(name, "user")) return;
+    for (int i = 1; i < count; i++) {
+        slice word = strSlice(&words[i]), found = configPlaceholder(word);
+        if (!found.len || found.len != word.len) continue;
+        strAppendFormat(newNote(l, name, number),
+                        "has the value '%.*s', a placeholder that nothing has replaced",
+                        (int)word.len, word.ptr);
+    }
+}
+
 /* CONFIG REWRITE compares these lines with the values of then. */
 static void noteIncluded(const loader *l, slice line, const str *words) {
     hotCheck(line.len > 0);
@@ -344,6 +416,18 @@ static void noteIncluded(const loader *l, slice line, const str *words) {
         memRealloc(files.included, sizeof(configIncluded) * (size_t)(files.included_count + 1));
     files.included[files.included_count++] =
         (configIncluded){entry->option, strNew(line), l->includes - 1};
+}
+
+/* Adds to the hint that a value of a line with an error has a placeholder. */
+static void hintPlaceholder(loader *l, const str *words, int count) {
+    for (int i = 0; i < count; i++) {
+        slice found = configPlaceholder(strSlice(&words[i]));
+        if (!found.len || configIsSensitive(strSlice(&words[0]))) continue;
+        if (l->hint.len) strAppendText(&l->hint, "; ");
+        strAppendFormat(&l->hint, "'%.*s' is a placeholder that nothing has replaced",
+                        (int)found.len, found.ptr);
+        return;
+    }
 }
 
 static void takeLine(loader *l, slice line, int number) {
@@ -359,9 +443,15 @@ static void takeLine(loader *l, slice line, int number) {
     const char *suggestion = NULL;
     line_source = l->source;
     if (count) noteIncluded(l, line, words);
-    bool aside = count && putAside(l, line, number, words, count);
-    if (count && !aside && takeWords(l, words, count, number, &suggestion, &why) != OK) {
-        reportLine(l, line, number, why.text, suggestion);
+    bool aside = count && (putAside(l, line, number, words, count) ||
+                           putForeignAside(l, line, number, words));
+    if (count && !aside) {
+        if (takeWords(l, words, count, number, &suggestion, &why) == OK) {
+            notePlaceholder(l, words, count, number);
+        } else {
+            hintPlaceholder(l, words, count);
+            reportLine(l, line, number, why.text, suggestion);
+        }
     }
     strFreeWords(words, count);
 }
@@ -389,6 +479,32 @@ static void takeRanked(loader *l) {
     l->file = NULL;
     l->source = CONFIG_ON_COMMAND_LINE;
     memFree(l->ranked);
+}
+
+/* Refuses or notes the lines of other servers that were put aside. */
+static void endForeign(loader *l) {
+    bool refuses = configConf.unknown_directives == UNKNOWN_REFUSE;
+    reason why;
+    for (int i = 0; i < l->foreign_count; i++) {
+        rankedLine *line = &l->foreign[i];
+        slice text = strSlice(&line->line);
+        size_t len = 0;
+        const char *suggestion = NULL;
+        while (len < text.len && !memchr(" \t", text.ptr[len], 2)) len++;
+        slice name = sliceMake(text.ptr, len);
+        l->file = line->file;
+        if (refuses) {
+            (void)takeUnknown(l, name, &suggestion, &why); /* fails always */
+            reportLine(l, text, line->number, why.text, suggestion);
+        } else {
+            str *note = newNote(l, name, line->number);
+            strAppendText(note, "is unknown and ignored; it is ");
+            configForeignHint(configForeignFind(name), note);
+        }
+        strFree(&line->line);
+    }
+    l->file = NULL;
+    memFree(l->foreign);
 }
 
 static int takeLines(loader *l, slice content) {
@@ -521,8 +637,19 @@ status configLoad(int argc, const char *const *argv, str *report) {
     }
     if (argc > first) takeArguments(&l, argc - first, argv + first, newlines);
     takeRanked(&l);
+    endForeign(&l);
     if (l.errors == 0) configApplyAtStart(reportApply, &l);
     strFree(&l.proposal);
+    strFree(&l.hint);
     if (l.errors > 1) strAppendFormat(report, "%d errors in the configuration\n", l.errors);
     return l.errors ? ERR_SYNTAX : OK;
+}
+
+bool configTryLine(slice line, str *report) {
+    hotCheck(threadIsMain());
+    loader l = {.report = report, .takes_ranked = true, .tries = true};
+    takeLine(&l, line, 0);
+    strFree(&l.proposal);
+    strFree(&l.hint);
+    return l.errors == 0;
 }

@@ -65,6 +65,37 @@ typedef struct configNewLine {
     bool is_placed;
 } configNewLine;
 
+/* ---- other servers' directives ---- */
+
+typedef struct configConfig {
+    int unknown_directives;
+} configConfig;
+extern configConfig configConf;
+/* UNKNOWN_WARN: harmless directives of others are ignored with a warning. */
+enum { UNKNOWN_REFUSE, UNKNOWN_WARN };
+
+/* A directive that another server has. One of `here` and `advice` is set. */
+typedef struct configForeign {
+    const char *name;
+    const char *from;   /* the server */
+    const char *here;   /* the directive here with the same meaning */
+    const char *advice; /* what to do instead */
+    bool harmless;      /* ignoring it changes nothing that this server does */
+} configForeign;
+/* NULL: the table does not have it. */
+const configForeign *configForeignFind(slice name);
+/* Appends what to do about it, for a message that has named the directive. */
+void configForeignHint(const configForeign *f, str *out);
+/* The first placeholder of a template in a text, like ${PORT}; length 0: there is none. */
+slice configPlaceholder(slice text);
+
+/* Calls `proc` with a sentence for each line that was accepted and deserves a look. Returns their
+ * number. */
+int configEachNote(void (*proc)(const char *sentence, void *arg), void *arg);
+/* Takes one line without a number as configLoad() does; an include is not followed. False: `report`
+ * has the reason. For programs that end after it. */
+bool configTryLine(slice line, str *report);
+
 struct configLines {
     const char *name;
     configNewLine *lines;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Options that print information and exit: --version, --help, --check-system, --test-memory,
- * --check-config, --print-config. They start nothing, listen on no port and write no files. Main
- * thread only. */
+ * --check-config, --print-config, --migrate-config. They start nothing, listen on no port and write
+ * no files but that of -o. Main thread only. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 #include "base/build_info.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "io/file.h"
 #include "server/kernel.h"
 #include "server/memcheck.h"
 #include "server/server.h"
@@ -30,6 +31,7 @@ static const char help_text[] =
     "       % -h or --help\n"
     "       % --check-config [--strict] [/path/to/valkey.conf] [options] (report all errors and exit)\n"
     "       % --print-config [/path/to/valkey.conf] [options] (print each value and its origin, and exit)\n"
+    "       % --migrate-config FILE [-o OUT] (write the file of another server as one for this server)\n"
     "       % --test-memory <megabytes>\n"
     "       % --check-system\n\n"
     "Each directive of the configuration file can be given as an option with a leading --.\n\n"
@@ -118,8 +120,37 @@ static void printLine(const char *line, void *arg) {
     fprintf(to, "%s\n", line);
 }
 
+/* --migrate-config FILE [-o OUT]. Returns the exit code: 0 if all lines were taken or are not
+ * needed here. */
+static int migrateConfig(int argc, char **argv) {
+    bool has_out = argc == 5 && is(argv[3], "-o", NULL);
+    if (argc != 3 && !has_out) {
+        fprintf(stderr, "Usage: %s --migrate-config FILE [-o OUT]\n", argv[0]);
+        return EXIT_BAD_CONFIG;
+    }
+    /* Before a line with `dir` changes the current directory. */
+    char *to = has_out ? fileAbsolute(argv[4]) : NULL;
+    str out = STR_EMPTY, notes = STR_EMPTY;
+    reason why = {""};
+    int open = configMigrate(argv[2], &out, &notes);
+    fputs(strText(&notes), stderr);
+    bool written = open >= 0;
+    if (written && to) {
+        written = fileReplace(to, strSlice(&out), 0600, &why) == OK;
+        if (!written) fprintf(stderr, "%s\n", why.text);
+    } else if (written) {
+        fputs(strText(&out), stdout);
+    }
+    if (open > 0) fprintf(stderr, "%d line%s to look at\n", open, open == 1 ? "" : "s");
+    strFree(&out);
+    strFree(&notes);
+    memFree(to);
+    return written && open == 0 ? 0 : EXIT_BAD_CONFIG;
+}
+
 void commandLineRunConfig(int argc, char **argv) {
     hotCheck(threadIsMain());
+    if (argc > 1 && is(argv[1], "--migrate-config", NULL)) exit(migrateConfig(argc, argv));
     bool check_only = argc > 1 && is(argv[1], "--check-config", NULL);
     bool print = argc > 1 && is(argv[1], "--print-config", NULL);
     if (!check_only && !print) return;

@@ -199,6 +199,7 @@ static void installOptions(void) {
     const configOption *tables[64];
     int count = 0;
     tables[count++] = serverModeNow()->options;
+    tables[count++] = configOptions;
     for (int i = 0; i < serverFeatureCount; i++) {
         if (!serverFeatures[i]->options) continue;
         check(count < (int)COUNT_OF(tables));

@@ -44,7 +44,7 @@ start_server {tags {config tls:skip}} {
                 databases dbfilename dir disable-thp enable-debug-command enable-module-command enable-protected-configs hash-seed
                 logfile mptcp pidfile rdbchecksum rdma-bind rdma-completion-vector rdma-rx-size repl-mptcp replicaof server-cpulist
                 server_cpulist set-proc-title slaveof socket-mark-id supervised syslog-enabled syslog-facility syslog-ident
-                tcp-backlog unixsocket unixsocketgroup unixsocketperm
+                tcp-backlog unixsocket unixsocketgroup unixsocketperm unknown-directives
             }} continue
             set name
         }]

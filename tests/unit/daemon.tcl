@@ -47,7 +47,7 @@ tags {daemon tls:skip needs:config} {
     test {a start with errors reports the same and ends with exit code 1} {
         lassign [run_server [config_file "prot 0\nhz x"] --maxmemory-polic x] code out errors
         assert_equal 1 $code
-        assert_match "\n\\*\\*\\* FATAL CONFIG FILE ERROR (Version 9.1.2) \\*\\*\\*\nReading the configuration file, at line 1\n>>> 'prot 0'\n*>>> 'hz x'\n**maxmemory-polic*on the command line; did you mean 'maxmemory-policy'?\n3 errors*" $errors
+        assert_match "\n\\*\\*\\* FATAL CONFIG FILE ERROR (Version 9.1.2) \\*\\*\\*\nReading the configuration file, at line 1\n>>> 'prot 0'\n*>>> 'hz x'\n**maxmemory-polic*on the command line; unknown directive; did you mean 'maxmemory-policy'?\n3 errors*" $errors
     }
 
     test {errors do not show secrets} {
@@ -116,7 +116,7 @@ tags {daemon tls:skip needs:config} {
     test {what is in the wrong place is named: options of valkey-cli, directives of Sentinel} {
         foreach {option words} {-p --port -a --requirepass} {
             lassign [run_server $option 7000] code out errors
-            assert_match "*Bad directive or wrong number of arguments\n    on the command line; did you mean '$words'?\n" $errors
+            assert_match "*Bad directive or wrong number of arguments\n    on the command line; unknown directive; did you mean '$words'?\n" $errors
         }
         lassign [run_server [config_file "sentinel monitor m 127.0.0.1 1 2"]] code out errors
         assert_match "*sentinel directive while not in sentinel mode: start it as valkey-sentinel, or with --sentinel\n*" $errors

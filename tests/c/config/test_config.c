@@ -581,12 +581,12 @@ static void testAllErrorsAreToldAtOnce(void **state) {
     snprintf(
         report, sizeof(report),
         "Reading the configuration file, at line 1\n>>> 'smal 7'\n"
-        "Bad directive or wrong number of arguments\n    in %s; did you mean 'small'?\n"
+        "Bad directive or wrong number of arguments\n    in %s; unknown directive; did you mean 'small'?\n"
         "Reading the configuration file, at line 2\n>>> 'name a b'\nwrong number of arguments\n    in %s\n"
         "Reading the configuration file, at line 4\n>>> 'name \"a'\n"
         "Unbalanced quotes in configuration line\n    in %s\n"
         "Reading the configuration file, at line 5\n>>> 'thing'\n"
-        "Bad directive or wrong number of arguments\n    in %s\n"
+        "Bad directive or wrong number of arguments\n    in %s; wrong number of arguments\n"
         "Reading the configuration file, at line 6\n>>> 'thing bad'\nbad thing\n    in %s\n"
         "Reading the configuration file, at line 8\n>>> 'small \"x\"'\n"
         "argument couldn't be parsed into an integer\n    on the command line\n"

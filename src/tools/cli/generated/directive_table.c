@@ -295,6 +295,7 @@ const knownDirective knownDirectives[] = {
     {"unixsocket", "", NULL},
     {"unixsocketgroup", "", NULL},
     {"unixsocketperm", "0", NULL},
+    {"unknown-directives", "refuse", NULL},
     {"use-exit-on-panic", "no", NULL},
     {"user", NULL, NULL},
     {"watchdog-period", "0", NULL},
@@ -304,4 +305,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 297;
+const int knownDirectiveCount = 299;
