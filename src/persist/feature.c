@@ -92,8 +92,10 @@ static status startAof(reason *why) {
             "snapshot %s. To keep its data, start with appendonly no, and then run CONFIG SET appendonly yes.",
             persistConf.dbfilename);
     aofFilesSweep();
-    st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
+    bool is_new = st == ERR_NOT_FOUND;
+    st = is_new ? aofFilesCreateBase(why) : OK;
     if (st == OK) st = aofFilesOpenLast(&file, why);
+    if (st == OK && is_new) aofFilesSweep(); /* what a first rewrite has left */
     /* The end of the file may be in the kernel only. From here on it counts as being on disk. */
     int error = st == OK && loaded_aof ? appendFileSync(file.fd) : 0;
     if (error) {

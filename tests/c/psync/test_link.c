@@ -381,6 +381,29 @@ static void silence_ends_every_state(void **state) {
     assert_true(l.can_continue);
 }
 
+/* The time during which the server itself stood still counts, whatever ends the link. */
+static void the_data_are_as_old_as_the_last_byte_that_was_heard(void **state) {
+    (void)state;
+    linkSetContinuable(&l, true);
+    for (int silent = 0; silent < 2; silent++) {
+        toPsync();
+        receive("+CONTINUE\r\n");
+        linkHeard(&l, now_ms += 500);
+        int64_t heard_ms = now_ms;
+        now_ms += 70000;
+        if (silent) {
+            linkTick(&l, now_ms);
+        } else {
+            linkLost(&l, NULL, now_ms);
+        }
+        assert_int_not_equal(l.state, LINK_CONNECTED);
+        assert_int_equal(l.down_ms, heard_ms);
+        linkTick(&l, now_ms);
+        linkLost(&l, NULL, now_ms += 1000); /* an attempt that fails is no news from the primary */
+        assert_int_equal(l.down_ms, heard_ms);
+    }
+}
+
 static void a_failover_asks_the_primary_to_take_over(void **state) {
     (void)state;
     linkSetContinuable(&l, true);
@@ -599,6 +622,8 @@ int test_link(void) {
         cmocka_unit_test_setup_teardown(a_cut_connection_is_opened_again_within_a_second, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(silence_ends_every_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_data_are_as_old_as_the_last_byte_that_was_heard, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_failover_asks_the_primary_to_take_over, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_primary_that_has_lost_the_data_is_asked_again_later_and_later, setup, teardown),
