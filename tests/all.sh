@@ -28,6 +28,7 @@ snapshots() { made hostile build && tests/durability/snapshots.py --server build
 soak() { made hostile build && tests/soak/io_threads.py --server build/hostile/valkey-server --operations 1500; }
 bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
 peers() { made hostile build && tests/fuzz/hostile_peers.py --server build/hostile/valkey-server --seconds 4; }
+held_memory() { made release build && tests/fuzz/held_memory.py; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
@@ -77,6 +78,7 @@ others() {
     phase "snapshots without a fork" snapshots
     phase "hostile messages of the bus" bus
     phase "hostile peers" peers
+    phase "memory that peers hold" held_memory
     phase "C tests asan" c_tests asan
 }
 phase "programs in src/" made release all
