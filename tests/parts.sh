@@ -50,6 +50,7 @@ snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$
 soak() { made "$1" build && tests/soak/io_threads.py --server "build/$1/valkey-server" "$2" "$3"; }
 bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
 peers() { made hostile build && tests/fuzz/hostile_peers.py --server build/hostile/valkey-server --seconds 4; }
+held_memory() { made release build && tests/fuzz/held_memory.py; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
@@ -100,6 +101,7 @@ belongs_waits() {
     phase "clients of changing I/O threads" soak hostile --operations 1500
     phase "hostile messages of the bus" bus
     phase "hostile peers" peers
+    phase "memory that peers hold" held_memory
 }
 belongs() {
     phase "programs in src/" made release all
