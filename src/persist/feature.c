@@ -204,6 +204,10 @@ static status onShutdown(uint32_t flags, reason *why) {
     return st == OK ? snapshotAtShutdown(flags, why) : st;
 }
 
+bool persistKeepsDataset(uint32_t flags) {
+    return aofStateNow() != AOF_IS_OFF || snapshotIsSavedAtShutdown(flags);
+}
+
 static void onDb(const dbEvent *e) {
     if (e->kind == DB_FLUSHED && e->db_id < 0) snapshotFlushed();
 }

@@ -192,7 +192,7 @@ struct replPrimary {
     bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
     /* The last requests for acknowledgements, without data; the end of the last two together. */
     int64_t asks_begin, asks_end, asked_twice_end;
-    /* How often they acknowledge is to be told in this turn; they know that it is each turn. */
+    /* How often replicas acknowledge is to be added in this turn; they know it is each turn. */
     bool tells_ack_mode, told_turn_acks;
     uint64_t full_syncs, partial_syncs, refused_partial_syncs;
 };
@@ -216,8 +216,7 @@ void primaryFreeBacklog(replPrimary *p);
 void primaryOpenStream(replPrimary *p);
 /* Adds a PING now. False: nothing may be added. */
 bool primaryPing(replPrimary *p);
-/* Somebody who is no replica reads the stream: a primary has a backlog from now on, whose time to
- * live begins again. */
+/* Somebody who is no replica reads the stream: a primary has a backlog, whose TTL begins again. */
 void primaryNoteReader(replPrimary *p);
 /* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
 void primaryAppend(replPrimary *p, const slice *spans, int count);
@@ -230,6 +229,8 @@ void primaryWantAcks(replPrimary *p);
 /* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
  * replicas reply with the offset before each: who replies to the second one has read both. */
 void primaryAskTwice(replPrimary *p);
+/* Tells replicas that this process ends by order and saves nothing (birth.h). */
+void primaryTellDiscard(replPrimary *p);
 /* True if the online replica has applied the whole stream. */
 bool primaryHasRead(const replPrimary *p, const replPeer *peer);
 /* The end of the stream without the requests for acknowledgements at its end: a replica that has

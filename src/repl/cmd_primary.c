@@ -243,7 +243,7 @@ static void replyDone(ctx *c) {
     }
     char text[BIRTH_TEXT_MAX];
     peer->capabilities &= ~(uint32_t)PEER_ASKS_BIRTH;
-    replyStatus(c, sliceMake(text, birthPrint(&replThis()->birth, text)));
+    replyStatus(c, sliceMake(text, birthPrint(&replThis()->birth, replThis()->process, text)));
 }
 
 /* REPLCONF [option value]... Reply: OK, except for ACK and GETACK. */
@@ -263,7 +263,7 @@ void replconfCommand(ctx *c) {
             } else if (ctxArgIs(c, i + 1, "tick")) {
                 replicaAcknowledgeTurns(c, false);
             }
-            replicaAcknowledge(c);
+            replicaAcknowledge(c, c->argv[i + 1]);
             return;
         }
         if (!setOption(c, replicasPeer(c->who), c->argv[i], c->argv[i + 1])) return;

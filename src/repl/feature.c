@@ -2,6 +2,7 @@
  *
  * Replication: what the folder registers. Main thread only. */
 #include "base/base.h"
+#include "base/random.h"
 #include "config/config.h"
 #include "engine/stream.h"
 #include "persist/sync.h"
@@ -51,6 +52,7 @@ static const char *findBirth(void) { return this_server.birth.id; }
 static status init(reason *why) {
     historyInit(&this_server.history);
     birthBegin(&this_server.birth);
+    randomHex(this_server.process, REPL_ID_LEN);
     syncSetBirthProc(findBirth);
     replicasInit();
     waitInit();

@@ -22,6 +22,8 @@ static const configWord load_words[] = {{"disabled", DISKLESS_LOAD_DISABLED},
                                         {"swapdb", DISKLESS_LOAD_SWAPDB},
                                         {"flush-before-load", DISKLESS_LOAD_FLUSH_BEFORE_LOAD},
                                         {NULL, 0}};
+static const configWord refuse_words[] = {
+    {"no", REFUSE_EMPTY_NO}, {"yes", REFUSE_EMPTY_YES}, {"always", REFUSE_EMPTY_ALWAYS}, {NULL, 0}};
 static const configWord durability_words[] = {
     {"memory", QUORUM_IN_MEMORY}, {"disk", QUORUM_ON_DISK}, {NULL, 0}};
 static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
@@ -111,8 +113,8 @@ const configOption replOptions[] = {
                 .alias = "slave-ignore-maxmemory", .apply = rulesApply),
     CONFIG_BOOL("replica-lazy-flush", replConf.replica_lazy_flush, true,
                 .alias = "slave-lazy-flush"),
-    CONFIG_BOOL("replica-refuse-empty-primary", replConf.replica_refuse_empty_primary, true,
-                .apply = followedApply),
+    CONFIG_ENUM("replica-refuse-empty-primary", replConf.replica_refuse_empty_primary, refuse_words,
+                REFUSE_EMPTY_YES, .apply = followedApply),
     CONFIG_INT("replica-priority", replConf.replica_priority, 100, 0, INT_MAX,
                .alias = "slave-priority"),
     CONFIG_BOOL("replica-announced", replConf.replica_announced, true),

@@ -410,8 +410,9 @@ static void applied(session *s, int db_id, const slice *spans, int count) {
     if (unlikely(!replica.quiet.index)) awaitQuiet(QUIET_MS);
 }
 
-void replicaAcknowledge(const ctx *c) {
+void replicaAcknowledge(const ctx *c, slice value) {
     if (c->who != replica.stream) return;
+    linkNoteGetack(&replica.link, value);
     replica.owes_ack = true;
     replica.told_offset = -1;
 }

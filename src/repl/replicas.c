@@ -411,10 +411,11 @@ void replicasFeed(void) {
     if (has_more || memoryExcluded()) excludeFromLimit();
 }
 
-void replSendLast(void) {
+void replSendLast(bool discards) {
     enum { MOST_MS = 100, STEP_MS = 10 };
     replPrimary *p = &replicas.primary;
     if (!p->stream->has_backlog || !p->peers.count) return;
+    if (discards) primaryTellDiscard(p);
     netThreadsPark(); /* the process ends */
     int64_t end_ms = clockMonoMs() + MOST_MS;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
