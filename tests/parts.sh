@@ -21,13 +21,14 @@
 #              release   RESP3, TLS         rest     a transport that delivers and accepts other pieces; without $data
 #              asan      RESP3              rest     wrong accesses at the sizes of buffers that are in use
 #              tsan      RESP2 and RESP3    long     races; with four I/O threads, too
-#   C tests    debug, hostile               belongs  debug has the allocator of release, and the checks
-#              asan                         rest
+#   C tests    debug                        belongs  debug has the allocator of release, and the checks
+#              hostile, asan                rest     the same at small limits; with sanitizers
 #              release, tsan                long
 #
 #   FUZZ_SMOKE=10       seconds per fuzzer in rest_*
 #   FUZZ_SECONDS=300    the same in long_*
 #   SOAK_SECONDS=600    clients of changing I/O threads
+#   TSAN_TIMEOUT=1800   seconds that a file of the suite may take with ThreadSanitizer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
 #   QUORUM_SEEDS=100000 the same with replication-quorum
 #   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
@@ -91,7 +92,6 @@ belongs_work() {
     phase "budgets of a request" gate
     phase "C tests debug" c_tests debug
     phase "simulation" sims
-    phase "C tests hostile" c_tests hostile
     phase "snapshots without a fork" snapshots hostile 1300
 }
 belongs_waits() {
@@ -117,6 +117,7 @@ rest_suites() {
     fits 300 suite asan RESP3 --resp 3 --scale 0.2 --timeout 900
 }
 rest_work() {
+    fits 180 phase "C tests hostile" c_tests hostile
     fits 300 phase fuzz fuzz "${FUZZ_SMOKE:-10}"
     fits 190 phase "simulation of faults" sim_faults
     fits 200 phase "C tests asan" c_tests asan
@@ -149,10 +150,11 @@ quorum_runs=${QUORUM_RUNS:-100}
 quorum_kind_runs=${QUORUM_KIND_RUNS:-10}
 fuzz_seconds=${FUZZ_SECONDS:-300}
 soak_seconds=${SOAK_SECONDS:-600}
+tsan_timeout=${TSAN_TIMEOUT:-1800}
 long_suites() {
-    possible threads_checked fits 420 suite tsan RESP3 --resp 3 --scale 0.1 --timeout 1800
-    possible threads_checked fits 420 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
-    possible threads_checked fits 420 suite tsan RESP2 --resp 2 --scale 0.1 --timeout 1800
+    possible threads_checked fits 700 suite tsan RESP3 --resp 3 --scale 0.1 --timeout "$tsan_timeout"
+    possible threads_checked fits 600 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout "$tsan_timeout"
+    possible threads_checked fits 600 suite tsan RESP2 --resp 2 --scale 0.1 --timeout "$tsan_timeout"
 }
 long_work() {
     fits $((sim_seeds / 50 + 60)) phase "simulation of a cluster, long" sim cluster "$sim_seeds"

@@ -147,15 +147,11 @@ static conn *openConnection(const char *addr, connProc *ended, reason *why) {
     return NULL;
 }
 
-static void rememberAddress(const char *addr) {
-    snprintf(replica.address, sizeof(replica.address), "%s", addr);
-}
-
 static void resolved(void *arg, const char *addr) {
     if ((uintptr_t)arg != replica.attempt || replica.link.state != LINK_CONNECTING) return;
     reason why;
     if (addr) {
-        rememberAddress(addr);
+        snprintf(replica.address, sizeof(replica.address), "%s", addr);
         replica.connection = openConnection(addr, connectEnded, &why);
     } else {
         (void)reasonSet(&why, ERR_NOT_FOUND, "unknown host");
