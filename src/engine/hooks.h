@@ -78,8 +78,7 @@ typedef struct keyObserver {
     const char *name;
     /* `event` is NULL for a change without a name. */
     void (*changed)(db *d, slice key, const keyEvent *event);
-    /* Events that leave the value as clients read it: of consumer groups, of counters. NULL:
-     * unwanted. */
+    /* Events of consumer groups and counters leave values as clients read them. NULL: unwanted. */
     void (*event)(db *d, slice key, const keyEvent *event);
     /* Which of NOTIFY_NEW, NOTIFY_KEY_MISS and NOTIFY_LOADED event() shall be called for, which
      * cost something where they arise; asked whenever an observer is armed or disarmed. NULL:

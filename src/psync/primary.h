@@ -152,8 +152,7 @@ typedef struct primaryEnv {
     void (*changed)(replPrimary *p);
     /* The backlog was created (the stream has to be fed from now on) or freed. */
     void (*backlog_changed)(replPrimary *p);
-    /* The database that is selected in the stream of this server, which is a replica; -1:
-     * unknown. */
+    /* The database selected in the stream of this server, a replica; -1: unknown. */
     int (*stream_db)(const replPrimary *p);
     /* Whether a link to this replica is encrypted: only then checksums may be omitted. */
     bool (*is_secure)(const replPeer *peer);
