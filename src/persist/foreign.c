@@ -116,8 +116,7 @@ static bool skipsCommand(ctx *c) {
     if (!foreignSkipsCommand(name)) return false;
     foreign.commands_skipped++;
     bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
-    const char *type =
-        is_stream && c->argc > 1 && !isOfProducers(name) ? typeOfCommand(name) : NULL;
+    const char *type = is_stream && c->argc > 1 ? typeOfCommand(name) : NULL;
     bool deletes = c->argc == 2 && (sliceIs(name, "json.del") || sliceIs(name, "json.forget"));
     if (type) skippedKeysChanged(c, type, deletes);
     return true;
