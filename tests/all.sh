@@ -35,7 +35,7 @@ sim() {
     sim=build/release/tests/sim/sim
     made release $sim && $sim --scenario replication --seeds 1000 && $sim --scenario quorum --seeds 700 --jobs 2 &&
         $sim --scenario voters --seeds 1000 --jobs 2 &&
-        $sim --scenario slots --seeds 2000 --jobs 2 &&
+        $sim --scenario slots --seeds 2000 --jobs 2 && $sim --scenario claims --seeds 500 --jobs 2 &&
         $sim --scenario sentinel --seeds 2000 --jobs 2 && $sim --scenario cluster --seeds 2000 --jobs 2
 }
 sim_faults() {

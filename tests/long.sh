@@ -7,6 +7,7 @@
 #
 #   FUZZ_SECONDS=300    per fuzzer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
+#   CLAIM_SEEDS=100000  the same with two claims of the same slots
 #   QUORUM_SEEDS=100000 the same with replication-quorum
 #   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
 #   QUORUM_KIND_RUNS=10 the same of each of: TLS, the disk, Sentinels, ...
@@ -43,6 +44,7 @@ phase "clients of changing I/O threads, tsan" soak tsan 600
 phase arm64 arm64
 phase "simulation of a cluster" sim cluster "${SIM_SEEDS:-1000000}"
 phase "simulation of slot migration" sim slots "${SIM_SEEDS:-1000000}"
+phase "simulation of claims" sim claims "${CLAIM_SEEDS:-100000}"
 phase "simulation of replication-quorum" sim quorum "${QUORUM_SEEDS:-100000}"
 phase "replication-quorum in real clusters" quorum_proof
 phase "replication-quorum over TLS, on disk, with Sentinels" quorum_kinds
