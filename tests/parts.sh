@@ -30,6 +30,7 @@
 #   SOAK_SECONDS=600    clients of changing I/O threads
 #   TSAN_TIMEOUT=1800   seconds that a file of the suite may take with ThreadSanitizer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
+#   CLAIM_SEEDS=100000  the same with two claims of the same slots
 #   QUORUM_SEEDS=100000 the same with replication-quorum
 #   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
 #   QUORUM_KIND_RUNS=10 the same of each of: TLS, the disk, Sentinels, ...
@@ -59,7 +60,7 @@ sim() {
     made release build/release/tests/sim/sim && build/release/tests/sim/sim --scenario "$1" --seeds "$2" --jobs "$(nproc)"
 }
 sims() {
-    sim replication 1000 && sim quorum 700 && sim voters 1000 && sim slots 2000 && sim sentinel 2000 && sim cluster 2000
+    sim replication 1000 && sim quorum 700 && sim voters 1000 && sim slots 2000 && sim claims 500 && sim sentinel 2000 && sim cluster 2000
 }
 sim_faults() {
     faulty=build/release/tests/sim/faulty
@@ -145,6 +146,7 @@ threads_checked() {
 }
 
 sim_seeds=${SIM_SEEDS:-1000000}
+claim_seeds=${CLAIM_SEEDS:-100000}
 quorum_seeds=${QUORUM_SEEDS:-100000}
 quorum_runs=${QUORUM_RUNS:-100}
 quorum_kind_runs=${QUORUM_KIND_RUNS:-10}
@@ -160,6 +162,7 @@ long_work() {
     fits $((sim_seeds / 50 + 60)) phase "simulation of a cluster, long" sim cluster "$sim_seeds"
     fits $((quorum_seeds / 25 + 60)) phase "simulation of replication-quorum, long" sim quorum "$quorum_seeds"
     fits $((sim_seeds / 50 + 60)) phase "simulation of slot migration, long" sim slots "$sim_seeds"
+    fits $((claim_seeds / 25 + 60)) phase "simulation of claims, long" sim claims "$claim_seeds"
     possible threads_checked fits $((soak_seconds + 120)) phase "clients of changing I/O threads, tsan" soak tsan --seconds "$soak_seconds"
     possible isolated fits $((quorum_runs * 35 + 60)) phase "replication-quorum in real clusters" quorum_proof
     fits 300 phase "C tests release" c_tests release
