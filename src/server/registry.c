@@ -83,6 +83,7 @@ const gate *const serverGateOrder[] = {
     &aclGate,
     &aclKeyGate,
     &aclChannelGate,
+    &trialGate, /* after these, so that only who may replicate ends a trial */
     &clusterRedirectGate,
     &slotImportGate,
     &replicaStreamGate,
