@@ -46,7 +46,8 @@ uint64_t persistAofUs(void) { return aofWriteUs(); }
 
 /* The primary of a replica decides what expires. */
 static unsigned loadFlags(bool is_replica) {
-    return is_replica || keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
+    if (is_replica) return RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES;
+    return keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
 }
 
 /* What the start has found. */

@@ -20,8 +20,6 @@ persistConfig persistConf;
 
 static const configWord version_words[] = {
     {"strict", RDB_VERSION_STRICT}, {"relaxed", RDB_VERSION_RELAXED}, {NULL, 0}};
-static const configWord form_words[] = {
-    {"valkey", RDB_FORM_VALKEY}, {"redis", RDB_FORM_REDIS}, {NULL, 0}};
 static const configWord foreign_words[] = {
     {"refuse", FOREIGN_REFUSE}, {"skip", FOREIGN_SKIP}, {NULL, 0}};
 static const configWord fsync_words[] = {
@@ -130,12 +128,6 @@ static status applyForeignValues(reason *why) {
     return OK;
 }
 
-static status applyOutgoingFormat(reason *why) {
-    (void)why; /* cannot fail */
-    rdbSetOutgoingForm((rdbForm)persistConf.outgoing_format);
-    return OK;
-}
-
 static status applyAppendonly(reason *why) {
     bool on = aofStateNow() != AOF_IS_OFF;
     if (on == persistConf.appendonly) return OK;
@@ -168,8 +160,6 @@ const configOption persistOptions[] = {
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
                 RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),
-    CONFIG_ENUM("outgoing-format", persistConf.outgoing_format, form_words, RDB_FORM_VALKEY,
-                .apply = applyOutgoingFormat, .flags = CONFIG_APPLY_AT_START),
     CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE,
                 .apply = applyForeignValues, .flags = CONFIG_APPLY_AT_START),
     CONFIG_BOOL("rdb-del-sync-files", persistConf.rdb_del_sync_files, false),

@@ -31,7 +31,6 @@ typedef struct persistConfig {
     bool rdbcompression, rdbchecksum;
     int rdb_version_check; /* enum rdbVersionCheck */
     int foreign_values;    /* enum foreignValues */
-    int outgoing_format;   /* rdbForm */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
     int snapshot_mode; /* enum snapshotMode */

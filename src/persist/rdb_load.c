@@ -274,7 +274,7 @@ static bool isLeftOut(const loading *l, rdbKey *key) {
     if (likely(!foreignRefuses())) {
         if (likely(!key->foreign) || key->o) return false;
         /* Commands that follow may move the key, or replace it. */
-        if (l->flags & RDB_LOAD_KEEP_EXPIRED) key->o = skippedKeysNew(key->name, key->foreign);
+        if (l->flags & RDB_LOAD_CONTINUES) key->o = skippedKeysNew(key->name, key->foreign);
         return !key->o;
     }
     if (key->o) objectFree(key->o);
@@ -542,7 +542,7 @@ status rdbLoadSync(syncLoad *sync, reason *why) {
     }
     loadingSetObserver(sync->progress, sync->arg);
     keyspace *before = sync->into ? keyspaceUse(sync->into) : NULL;
-    status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED, sync, &end, why);
+    status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES, sync, &end, why);
     if (before) (void)keyspaceUse(before); /* was sync->into */
     if (st == OK && sync->loaded) sync->loaded(sync);
     loadingEnd(sync->path, st == OK);
@@ -589,7 +589,7 @@ status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
-    st = load(&from.source, RDB_LOAD_KEEP_EXPIRED, NULL, end, why);
+    st = load(&from.source, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES, NULL, end, why);
     last_load.origin = (persistOrigin){.db = -1}; /* the commands that follow change the dataset */
     fileReaderClose(&from.file);
     return st;

@@ -34,6 +34,8 @@ static struct {
     uint64_t unknown;  /* keys beyond PLACEHOLDERS_MAX */
 } counts;
 
+static bool armed; /* skippedKeysGate */
+
 /* ------------------------------------------------------------------ single keys */
 
 static bool isPlaceholder(db *d, slice key) {
@@ -185,7 +187,9 @@ static void dropFrom(db *d) {
 
 void skippedKeysDrop(void) {
     hotCheck(threadIsMain());
-    if (gateIsArmed(&skippedKeysGate)) gateArm(&skippedKeysGate, false);
+    if (!armed) return; /* there was none */
+    gateArm(&skippedKeysGate, false);
+    armed = false;
     if (placeholderCount() == 0) return;
     uint64_t before = counts.dropped;
     for (int i = 0; i < storeDbCount(); i++) dropFrom(keyspaceDb(keyspaceMain(), i));
@@ -198,7 +202,9 @@ static void onRole(const serverEvent *e) {
 }
 
 static void armGate(void) {
-    if (!gateIsArmed(&skippedKeysGate)) gateArm(&skippedKeysGate, true);
+    if (armed) return;
+    gateArm(&skippedKeysGate, true);
+    armed = true;
 }
 
 void skippedKeysInit(void) {

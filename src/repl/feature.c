@@ -119,7 +119,8 @@ static const gate *const gates[] = {&replicaKeyspaceGate,
                                     &quorumGate,
                                     &aofOutputGate,
                                     NULL};
-static const sink *const sinks[] = {&replicasSink, &heldOutputSink, &aofOutputSink, NULL};
+static const sink *const sinks[] = {&replicasSink, &replicasRedisSink, &heldOutputSink,
+                                    &aofOutputSink, NULL};
 static const keyObserver *const observers[] = {&localExpiryObserver, NULL};
 static const commandObserver *const command_observers[] = {&replicaReplyObserver, NULL};
 

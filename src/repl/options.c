@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/keyspace.h"
+#include "format/rdb_settings.h"
 #include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
@@ -31,6 +32,16 @@ static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
                                          {"panic-on-replicas", PROPAGATION_ERROR_PANIC_ON_REPLICAS},
                                          {"stop", PROPAGATION_ERROR_STOP},
                                          {NULL, 0}};
+
+static const configWord form_words[] = {
+    {"valkey", RDB_FORM_VALKEY}, {"redis", RDB_FORM_REDIS}, {NULL, 0}};
+
+static status applyOutgoingFormat(reason *why) {
+    (void)why; /* cannot fail */
+    rdbSetOutgoingForm((rdbForm)replConf.outgoing_format);
+    if (replicasThis()->stream) replicasArmSink(); /* not while the server starts */
+    return OK;
+}
 
 static status applyImportMode(reason *why) {
     (void)why; /* cannot fail */
@@ -151,6 +162,8 @@ const configOption replOptions[] = {
                .alias = "min-slaves-to-write", .apply = replicasApplySettings),
     CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
                .alias = "min-slaves-max-lag", .apply = replicasApplySettings),
+    CONFIG_ENUM("outgoing-format", replConf.outgoing_format, form_words, RDB_FORM_VALKEY,
+                .flags = CONFIG_APPLY_AT_START, .apply = applyOutgoingFormat),
     CONFIG_INT("replication-quorum", replConf.replication_quorum, 0, 0, 32, .apply = quorumApply),
     CONFIG_ENUM("replication-quorum-durability", replConf.replication_quorum_durability,
                 durability_words, QUORUM_IN_MEMORY, .apply = quorumApply),

@@ -59,6 +59,7 @@ typedef struct replConfig {
     int replication_quorum_durability;                      /* enum quorumDurability */
     int replication_quorum_timeout, replication_read_lease; /* ms */
     int64_t replication_quorum_output_limit;                /* bytes */
+    int outgoing_format;                                    /* rdbForm */
     /* For both. */
     int repl_timeout; /* seconds */
     bool repl_throttling_enabled;

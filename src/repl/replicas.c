@@ -301,7 +301,9 @@ static void envBacklogChanged(replPrimary *p) {
 void replicasArmSink(void) {
     const replPrimary *p = &replicas.primary;
     bool streams = p->stream->has_backlog && !p->is_replica, holds = quorumIsBusy();
-    sinkArm(&replicasSink, streams && !holds);
+    bool redis = rdbOutgoingForm() == RDB_FORM_REDIS;
+    sinkArm(&replicasSink, streams && !holds && !redis);
+    sinkArm(&replicasRedisSink, streams && !holds && redis);
     sinkArm(&heldOutputSink, streams && holds);
 }
 
@@ -353,24 +355,40 @@ static void noteBesideAof(const propagated *p) {
     if (cmd && cmd->flags & CMD_WRITE) syncForbidAofPosition();
 }
 
-int64_t replicasTake(const propagated *p) {
-    hotCheck(p->span_count > 0);
-    if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
-    str other = STR_EMPTY;
-    if (likely(rdbOutgoingForm() != RDB_FORM_REDIS) || !streamFormReplaces(p, &other)) {
-        primarySelect(&replicas.primary, p->db_id);
-        primaryAppend(&replicas.primary, p->spans, p->span_count);
-    } else if (other.len) {
-        slice span = strSlice(&other);
-        primarySelect(&replicas.primary, p->db_id);
-        primaryAppend(&replicas.primary, &span, 1);
-        strFree(&other);
-    }
+static void append(const propagated *p, const slice *spans, int count) {
+    primarySelect(&replicas.primary, p->db_id);
+    primaryAppend(&replicas.primary, spans, count);
+}
+
+static int64_t noteTaken(void) {
     if (engineHot.current) replNoteOffset(engineHot.current->who);
     return replicas.primary.stream->history.offset;
 }
 
-static void take(const propagated *p) { (void)replicasTake(p); /* the end is not needed */ }
+static int64_t takeAsIs(const propagated *p) {
+    hotCheck(p->span_count > 0);
+    if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
+    append(p, p->spans, p->span_count);
+    return noteTaken();
+}
+
+/* outgoing-format redis */
+static int64_t takeForRedis(const propagated *p) {
+    str other = STR_EMPTY;
+    if (!streamFormReplaces(p, &other)) return takeAsIs(p);
+    if (!(p->targets & PROPAGATE_AOF)) noteBesideAof(p);
+    slice span = strSlice(&other);
+    if (span.len) append(p, &span, 1);
+    strFree(&other);
+    return noteTaken();
+}
+
+int64_t replicasTake(const propagated *p) {
+    return rdbOutgoingForm() == RDB_FORM_REDIS ? takeForRedis(p) : takeAsIs(p);
+}
+
+static void take(const propagated *p) { (void)takeAsIs(p); /* the end is not needed */ }
+static void takeRedis(const propagated *p) { (void)takeForRedis(p); /* the same */ }
 
 void replNoteOffset(session *s) {
     if (!replicas.primary.stream) return;
@@ -384,6 +402,8 @@ void replNoteOffset(session *s) {
 }
 
 const sink replicasSink = {.name = "replicas", .take = take, .targets = PROPAGATE_REPLICAS};
+const sink replicasRedisSink = {
+    .name = "redis replicas", .take = takeRedis, .targets = PROPAGATE_REPLICAS};
 
 /* Closes replicas for which too much of the stream is kept. */
 static void checkLimits(replPrimary *p) {
