@@ -199,28 +199,57 @@ Gained
     test {cli: --migrate-check of another server} {
         set info "# Server\nredis_version:8.0.1\nredis_mode:standalone\nrole:master\nused_memory_dataset:1000\nconnected_slaves:2\nlatest_fork_usec:2500
 rdb_last_cow_size:1048576
-cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:calls=7,usec=3\ndb0:keys=2,expires=0,avg_ttl=0,subexpiry=0\ndb3:keys=1,expires=0,avg_ttl=0,subexpiry=1"
+cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:calls=7,usec=3\ndb0_distrib_strings_sizes:1=1\ndb0:keys=2,expires=0,avg_ttl=0,subexpiry=0\ndb3:keys=1,expires=0,avg_ttl=0,subexpiry=1"
         set module [array_of [bulk name] [bulk vectorset] [bulk ver] :1 [bulk path] [bulk ""] [bulk args] *0]
         set own [array_of [bulk name] [bulk mine] [bulk ver] :1 [bulk path] [bulk /lib/mine.so] [bulk args] *0]
         lassign [check_fake [list "INFO everything" [bulk $info] "MODULE LIST" [array_of $module $own] \
             "FUNCTION LIST" [array_of [array_of [bulk library_name] [bulk lib] [bulk engine] [bulk JS]]] \
             "CONFIG GET" [array_of [bulk strange-directive] [bulk 1] [bulk rdma-port] [bulk 0] [bulk maxmemory] [bulk 5]] \
             "ACL USERS" [array_of [bulk default]] "SCAN 0" [array_of [bulk 7] [array_of [bulk v1]]] \
-            "SCAN 7" [array_of [bulk 0] [array_of [bulk v2]]] SELECT +OK RANDOMKEY [bulk k] TYPE +string "MEMORY USAGE" :90 STRLEN :20]] status output
+            "SCAN 7" [array_of [bulk 0] [array_of [bulk v2]]] SELECT +OK RANDOMKEY [bulk k] \
+            "TYPE v" +vectorset TYPE +string "ACL LIST" [array_of [bulk "user default on ~* +@all"] [bulk "user x on ~a -@all +@json +get (-ft.search)"]] "MEMORY USAGE" :90 STRLEN :20]] status output
         assert_equal 1 $status
         foreach pattern {
             "Redis 8.0.1 at redis://127.0.0.1:*: standalone, primary, 3 keys\n*"
             "*Would not work\n*command vadd: 7 calls*Differs*"
-            "*Would not work\n*4 keys of type vectorset, which does not exist here*Differs*"
+            "*Would not work\n*4 keys of type vectorset (first: v1, v2, v1): there is no such type here*Differs*"
+            "*Would not work\n*rules of users that name commands or categories which are unknown here: +@json -ft.search\n*Differs*"
+            "*Differs*these users have 7 rules in all\n*"
             "*Would not work\n*function library lib needs the module of engine JS*Differs*"
-            "*Differs*hashes with expiring fields: they come here*Gained*"
+            "*Comes along\n*hashes with expiring fields: 1; *Gained*"
             "*module mine: load the same file here (loadmodule /lib/mine.so)\n*"
             "*2 replicas: replace them first*"
-            "*to be removed from the file: strange-directive\n*"
+            "*--migrate-config FILE writes a file without them: strange-directive\n*"
             "*Gained\n*memory of the data: about 390B instead of 1000B (from * keys)\n*"
             "*the last one stopped the server for 2.5 ms and copied 1.00M\n*"
         } {assert_match $pattern $output}
         assert {![regexp {rdma-port|command get|client} [lindex [split $output Gained] 0]]} $output
+    }
+
+    test {cli: --migrate-check of a file counts what it holds} {
+        r flushall
+        r hset h a 1 b 2
+        r hexpire h 1000 fields 1 a
+        r xadd s idmp p i * f v
+        r xadd plain 1-1 f v
+        r function load "#!lua name=l\nserver.register_function('f', function() return 1 end)"
+        r save
+        set path [srv dir]/dump.rdb
+        lassign [run_tool valkey-cli "" --migrate-check $path] status output
+        assert_equal 0 $status
+        assert_match "$path: 3 keys\n\nWould not work\n  - nothing was found\n*Comes along
+  - hashes with expiring fields: 1; *\n  - streams with ids of producers (XADD IDMP): 1\n  - libraries of functions: 1\n*" $output
+        r function flush
+        # REDIS 14: two arrays with a number at index 5, and a string.
+        set body "REDIS0014\xfe\x00\x1c\x05arr:1\x01\x00\x05\x01[binary format w 7]\x1c\x05arr:2\x01\x00\x05\x01[binary format w 7]\x00\x01s\x01v\xff[binary format w 0]"
+        write_bytes $path $body
+        lassign [run_tool valkey-cli "" --migrate-check $path] status output
+        assert_equal 1 $status
+        assert_match "*: 3 keys\n\nWould not work\n  - 2 keys of type array (first: arr:1, arr:2; * bytes): there is no such type here*" $output
+        write_bytes $path [string range $body 0 25]
+        lassign [run_tool valkey-cli "" --migrate-check $path] status output
+        assert_equal 1 $status
+        assert_equal 0 [string match "*Would not work*" $output]
     }
 
     test {cli: --migrate-check of a server that is not there} {

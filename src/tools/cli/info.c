@@ -36,9 +36,14 @@ static int64_t partOf(const char *line, const char *name) {
 }
 
 bool infoNextDatabase(const char **at, infoDatabase *out) {
-    const char *line = strstr(*at, "\ndb");
-    if (!line) return false;
-    line++;
+    const char *line = *at;
+    size_t digits = 0;
+    do { /* lines of other sections begin with db0_ */
+        line = strstr(line, "\ndb");
+        if (!line) return false;
+        line++;
+        digits = strspn(line + 2, "0123456789");
+    } while (!digits || strncmp(line + 2 + digits, ":keys=", 6) != 0);
     *at = line;
     *out = (infoDatabase){.id = atoi(line + 2), .keys = partOf(line, ":keys=")};
     out->volatile_items = partOf(line, ",keys_with_volatile_items=") + partOf(line, ",subexpiry=");

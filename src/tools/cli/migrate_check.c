@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/build_info.h"
@@ -15,6 +16,7 @@
 #include "tools/cli/help.h"
 #include "tools/cli/info.h"
 #include "tools/cli/migrate_priv.h"
+#include "tools/cli/migrate_types.h"
 #include "tools/cli/modes.h"
 #include "tools/cli/reply_map.h"
 
@@ -23,6 +25,7 @@ enum { SAMPLE = 2000 };
 typedef enum finding {
     FINDING_MISSING,
     FINDING_DIFFERS,
+    FINDING_COMES,
     FINDING_GAINED,
     FINDINGS,
 } finding;
@@ -30,6 +33,7 @@ typedef enum finding {
 static const char *const titles[FINDINGS] = {
     [FINDING_MISSING] = "Would not work",
     [FINDING_DIFFERS] = "Differs, or needs something",
+    [FINDING_COMES] = "Comes along",
     [FINDING_GAINED] = "Gained",
 };
 
@@ -39,6 +43,7 @@ typedef struct migrateJob {
     bool redis;        /* not Valkey */
     str texts[FINDINGS];
     str directives; /* names that are unknown here, with blanks */
+    datasetCounts counts;
 } migrateJob;
 
 static void note(migrateJob *job, finding kind, const char *format, ...)
@@ -130,51 +135,38 @@ static void checkDirectives(migrateJob *job) {
     freeReplyObject(reply);
     if (job->directives.len)
         note(job, FINDING_DIFFERS,
-             "directives that are unknown here, to be removed from the file:%s",
+             "directives that are unknown here; valkey-server --migrate-config FILE writes a file "
+             "without them:%s",
              strText(&job->directives));
 }
 
 /* ------------------------------------------------------------------ types */
 
-/* Number of keys of a type in the selected database, by a walk of the server; -1: it refuses. */
-static int64_t countInDatabase(migrateJob *job, const char *type) {
-    int64_t found = 0;
-    check(*type);
-    char cursor[NUMBER_TEXT_MAX] = "0";
-    do {
-        valkeyReply *page = connectionCommand(&job->c, "SCAN %s COUNT 1000 TYPE %s", cursor, type);
-        bool good = page->type == VALKEY_REPLY_ARRAY && page->elements == 2 &&
-                    page->element[0]->type == VALKEY_REPLY_STRING;
-        if (good) {
-            found += (int64_t)page->element[1]->elements;
-            snprintf(cursor, sizeof(cursor), "%s", page->element[0]->str);
-        }
-        freeReplyObject(page);
-        if (!good) return -1;
-    } while (strcmp(cursor, "0") != 0);
-    return found;
-}
-
-/* Notes keys of a type that is built into that server and does not exist here. */
-static void checkType(migrateJob *job, const char *type) {
-    const char *at = job->info->str;
-    int64_t found = 0;
-    for (infoDatabase d; infoNextDatabase(&at, &d);) {
-        freeReplyObject(connectionCommand(&job->c, "SELECT %d", d.id));
-        int64_t here = countInDatabase(job, type);
-        if (here < 0) {
-            note(job, FINDING_DIFFERS, "keys of type %s in database %d could not be counted", type,
-                 d.id);
-            continue;
-        }
-        found += here;
-    }
-    freeReplyObject(connectionCommand(&job->c, "SELECT 0"));
-    if (found)
+/* Notes what was counted, of a server or a file. */
+static void noteCounts(migrateJob *job, const datasetCounts *counts) {
+    for (int i = 0; i < counts->type_count; i++) {
+        str text = STR_EMPTY;
+        datasetDescribe(&counts->types[i], &text);
         note(job, FINDING_MISSING,
-             "%" PRId64 " keys of type %s, which does not exist here: the dataset is refused, or, "
-             "with foreign-values skip, loaded without them",
-             found, type);
+             "%s: there is no such type here, unless a module with it is loaded (loadmodule); with "
+             "foreign-values skip the rest is loaded",
+             strText(&text));
+        strFree(&text);
+    }
+    if (counts->hashes_with_times)
+        note(job, FINDING_COMES,
+             "hashes with expiring fields: %" PRIu64 "; the way back is in docs/migration.md",
+             counts->hashes_with_times);
+    if (counts->streams_with_ids)
+        note(job, FINDING_COMES, "streams with ids of producers (XADD IDMP): %" PRIu64,
+             counts->streams_with_ids);
+    if (counts->functions)
+        note(job, FINDING_COMES, "libraries of functions: %" PRIu64, counts->functions);
+    if (counts->modules.len)
+        note(job, FINDING_DIFFERS,
+             "data of modules outside of keys, which are skipped if the module is not loaded:%s",
+             strText(&counts->modules));
+    if (counts->failed) note(job, FINDING_DIFFERS, "some keys could not be counted");
 }
 
 /* ------------------------------------------------------------------ modules, engines, users */
@@ -185,9 +177,7 @@ static void checkModules(migrateJob *job) {
         const valkeyReply *module = modules->element[i];
         const char *name = replyMapText(module, "name"), *path = replyMapText(module, "path");
         if (!strcmp(name, "lua")) continue; /* the engine that every Valkey has */
-        if (job->redis && !*path) {
-            checkType(job, name);
-        } else {
+        if (!job->redis || *path) {
             note(job, FINDING_DIFFERS, "module %s: load the same file here (loadmodule %s)", name,
                  *path ? path : "PATH");
         }
@@ -199,11 +189,62 @@ static void checkFunctions(migrateJob *job) {
     valkeyReply *libraries = connectionCommand(&job->c, "FUNCTION LIST");
     for (size_t i = 0; i < libraries->elements; i++) {
         const char *engine = replyMapText(libraries->element[i], "engine");
-        if (strcmp(engine, "LUA") != 0)
+        if (!strcmp(engine, "LUA")) {
+            job->counts.functions++;
+        } else {
             note(job, FINDING_MISSING, "function library %s needs the module of engine %s",
                  replyMapText(libraries->element[i], "library_name"), engine);
+        }
     }
     freeReplyObject(libraries);
+}
+
+static bool isCategory(slice name) {
+    static const char *const names[] = {
+        "all",       "keyspace",   "read",        "write",    "set",  "sortedset",
+        "list",      "hash",       "string",      "bitmap",   "geo",  "hyperloglog",
+        "stream",    "pubsub",     "admin",       "fast",     "slow", "blocking",
+        "dangerous", "connection", "transaction", "scripting"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (sliceIs(name, names[i])) return true;
+    }
+    return false;
+}
+
+/* True for a rule that names a command or a category which does not exist here. */
+static bool isUnknownRule(slice rule) {
+    if (rule.len < 2 || (rule.ptr[0] != '+' && rule.ptr[0] != '-')) return false;
+    slice name = sliceMake(rule.ptr + 1, rule.len - 1);
+    if (name.ptr[0] == '@') return !isCategory(sliceMake(name.ptr + 1, name.len - 1));
+    return !isKnownCommand(name);
+}
+
+/* Counts the rules of a line of ACL LIST, and collects those that are unknown here. */
+static int countRules(const char *line, str *unknown) {
+    int rules = 0;
+    for (const char *at = line; *at;) {
+        size_t len = strcspn(at, " ()");
+        slice rule = sliceMake(at, len);
+        rules += len && memchr("+-~&%", rule.ptr[0], 5) != NULL;
+        if (len && isUnknownRule(rule)) strAppendFormat(unknown, " %.*s", (int)len, at);
+        at += len + (at[len] != 0);
+    }
+    return rules;
+}
+
+static void checkRules(migrateJob *job) {
+    valkeyReply *lines = connectionCommand(&job->c, "ACL LIST");
+    int rules = 0;
+    str unknown = STR_EMPTY;
+    for (size_t i = 0; i < lines->elements; i++)
+        rules += lines->element[i]->str ? countRules(lines->element[i]->str, &unknown) : 0;
+    if (unknown.len)
+        note(job, FINDING_MISSING,
+             "rules of users that name commands or categories which are unknown here:%s",
+             strText(&unknown));
+    if (lines->elements > 1) note(job, FINDING_DIFFERS, "these users have %d rules in all", rules);
+    strFree(&unknown);
+    freeReplyObject(lines);
 }
 
 static void checkUsers(migrateJob *job) {
@@ -231,20 +272,9 @@ static bool isVersion(const migrateJob *job, int major, int minor) {
     return job->redis && (major_there > major || (major_there == major && minor_there >= minor));
 }
 
-static bool hasExpiringFields(const migrateJob *job) {
-    const char *at = job->info->str;
-    for (infoDatabase d; infoNextDatabase(&at, &d);) {
-        if (d.volatile_items > 0) return true;
-    }
-    return false;
-}
-
 static void checkData(migrateJob *job) {
-    if (isVersion(job, 8, 8)) checkType(job, "array");
-    if (isVersion(job, 7, 4) && hasExpiringFields(job))
-        note(job, FINDING_DIFFERS,
-             "hashes with expiring fields: they come here; there is no way back for them to Redis, "
-             "whose format is its own");
+    datasetCountServer(&job->c, job->info->str, isVersion(job, 8, 6), &job->counts);
+    noteCounts(job, &job->counts);
     if (number(job, "cluster_enabled"))
         note(job, FINDING_DIFFERS,
              "cluster: replace it node by node, as replicas that take over; check each node");
@@ -263,9 +293,6 @@ static void noteMemory(migrateJob *job) {
     memoryEstimate e = migrateEstimate(&job->c, job->info->str, SAMPLE);
     int64_t data = number(job, "used_memory_dataset");
     if (!e.sampled || e.there <= 0 || data <= 0) return;
-    if (e.module_values)
-        note(job, FINDING_DIFFERS, "%.1f %% of the keys have types of modules",
-             100.0 * (double)e.module_values / (double)e.sampled);
     numberPrintHuman(now, (uint64_t)data);
     numberPrintHuman(then, (uint64_t)(e.here / e.there * (double)data));
     note(job, e.here < e.there ? FINDING_GAINED : FINDING_DIFFERS,
@@ -306,15 +333,36 @@ static void printHead(const migrateJob *job, const char *uri) {
     if (strstr(job->info->str, "\nserver_release:")) puts("It is a server of this kind already.");
 }
 
-static void printFindings(const migrateJob *job) {
-    for (finding kind = 0; kind < FINDINGS; kind++) {
+static void printFindings(const migrateJob *job, finding end) {
+    for (finding kind = 0; kind < end; kind++) {
         const str *found = &job->texts[kind];
         printf("\n%s\n%s", titles[kind], found->len ? strText(found) : "  - nothing was found\n");
     }
     puts("\nThe steps are in docs/migration.md; --diff compares both servers afterwards.");
 }
 
+static void clearJob(migrateJob *job) {
+    for (finding kind = 0; kind < FINDINGS; kind++) strFree(&job->texts[kind]);
+    strFree(&job->directives);
+    datasetCountsClear(&job->counts);
+}
+
+/* Of an RDB file. */
+static int checkFile(const char *path) {
+    migrateJob job = {0};
+    bool good = datasetCountFile(path, &job.counts);
+    if (good) {
+        printf("%s: %" PRIu64 " keys\n", path, job.counts.keys);
+        noteCounts(&job, &job.counts);
+        printFindings(&job, FINDING_GAINED);
+    }
+    int status = !good || job.texts[FINDING_MISSING].len;
+    clearJob(&job);
+    return status;
+}
+
 int modeMigrateCheck(const cliOptions *options) {
+    if (access(options->check_uri, F_OK) == 0) return checkFile(options->check_uri);
     migrateJob job = {0};
     cliOptions there;
     cliOptionsForUri(&there, options, options->check_uri);
@@ -330,16 +378,16 @@ int modeMigrateCheck(const cliOptions *options) {
         checkData(&job);
         checkDirectives(&job);
         checkUsers(&job);
+        checkRules(&job);
         noteMemory(&job);
         noteGains(&job);
         noteClients(&job);
         printHead(&job, options->check_uri);
-        printFindings(&job);
+        printFindings(&job, FINDINGS);
         status = job.texts[FINDING_MISSING].len != 0;
         freeReplyObject(job.info);
     }
-    for (finding kind = 0; kind < FINDINGS; kind++) strFree(&job.texts[kind]);
-    strFree(&job.directives);
+    clearJob(&job);
     connectionClear(&job.c);
     cliOptionsClear(&there);
     return status;

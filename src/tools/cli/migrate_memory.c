@@ -39,7 +39,6 @@ static void noteKey(memoryEstimate *e, const valkeyReply *key, const valkeyReply
         here = (double)key->len + (double)length->integer + STRING_OVERHEAD;
         if (here > there) here = there; /* numbers and HyperLogLogs are stored in other ways */
     } else if (here == 0) {
-        e->module_values++;
         here = there;
     }
     e->sampled++;

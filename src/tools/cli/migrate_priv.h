@@ -18,9 +18,8 @@ extern const knownDirective knownDirectives[]; /* sorted by name */
 extern const int knownDirectiveCount;
 
 typedef struct memoryEstimate {
-    uint64_t sampled;       /* keys; 0: none, or the server does not tell */
-    double there, here;     /* bytes of these keys with their share of the tables */
-    uint64_t module_values; /* sampled keys with a type that only a module has */
+    uint64_t sampled;   /* keys; 0: none, or the server does not tell */
+    double there, here; /* bytes of these keys with their share of the tables */
 } memoryEstimate;
 
 /* Estimates from up to `count` random keys of the databases in `keyspace`, the reply of INFO. The
