@@ -21,14 +21,16 @@
 #              release   RESP3, TLS         rest     a transport that delivers and accepts other pieces; without $data
 #              asan      RESP3              rest     wrong accesses at the sizes of buffers that are in use
 #              tsan      RESP2 and RESP3    long     races; with four I/O threads, too
-#   C tests    debug, hostile               belongs  debug has the allocator of release, and the checks
-#              asan                         rest
+#   C tests    debug                        belongs  debug has the allocator of release, and the checks
+#              hostile, asan                rest     the same at small limits; with sanitizers
 #              release, tsan                long
 #
 #   FUZZ_SMOKE=10       seconds per fuzzer in rest_*
 #   FUZZ_SECONDS=300    the same in long_*
 #   SOAK_SECONDS=600    clients of changing I/O threads
+#   TSAN_TIMEOUT=1800   seconds that a file of the suite may take with ThreadSanitizer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
+#   CLAIM_SEEDS=100000  the same with two claims of the same slots
 #   QUORUM_SEEDS=100000 the same with replication-quorum
 #   QUORUM_RUNS=100     minutes of real clusters with replication-quorum, two at a time
 #   QUORUM_KIND_RUNS=10 the same of each of: TLS, the disk, Sentinels, ...
@@ -50,6 +52,7 @@ snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$
 soak() { made "$1" build && tests/soak/io_threads.py --server "build/$1/valkey-server" "$2" "$3"; }
 bus() { made hostile build && tests/fuzz/bus_nodes.py --server build/hostile/valkey-server; }
 peers() { made hostile build && tests/fuzz/hostile_peers.py --server build/hostile/valkey-server --seconds 4; }
+held_memory() { made release build && tests/fuzz/held_memory.py; }
 trial() {
     made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
 }
@@ -57,7 +60,7 @@ sim() {
     made release build/release/tests/sim/sim && build/release/tests/sim/sim --scenario "$1" --seeds "$2" --jobs "$(nproc)"
 }
 sims() {
-    sim replication 1000 && sim quorum 700 && sim voters 1000 && sim slots 2000 && sim sentinel 2000 && sim cluster 2000
+    sim replication 1000 && sim quorum 700 && sim voters 1000 && sim slots 2000 && sim claims 500 && sim sentinel 2000 && sim cluster 2000
 }
 sim_faults() {
     faulty=build/release/tests/sim/faulty
@@ -90,7 +93,6 @@ belongs_work() {
     phase "budgets of a request" gate
     phase "C tests debug" c_tests debug
     phase "simulation" sims
-    phase "C tests hostile" c_tests hostile
     phase "snapshots without a fork" snapshots hostile 1300
 }
 belongs_waits() {
@@ -100,6 +102,7 @@ belongs_waits() {
     phase "clients of changing I/O threads" soak hostile --operations 1500
     phase "hostile messages of the bus" bus
     phase "hostile peers" peers
+    phase "memory that peers hold" held_memory
 }
 belongs() {
     phase "programs in src/" made release all
@@ -115,6 +118,7 @@ rest_suites() {
     fits 300 suite asan RESP3 --resp 3 --scale 0.2 --timeout 900
 }
 rest_work() {
+    fits 180 phase "C tests hostile" c_tests hostile
     fits 300 phase fuzz fuzz "${FUZZ_SMOKE:-10}"
     fits 190 phase "simulation of faults" sim_faults
     fits 200 phase "C tests asan" c_tests asan
@@ -142,20 +146,23 @@ threads_checked() {
 }
 
 sim_seeds=${SIM_SEEDS:-1000000}
+claim_seeds=${CLAIM_SEEDS:-100000}
 quorum_seeds=${QUORUM_SEEDS:-100000}
 quorum_runs=${QUORUM_RUNS:-100}
 quorum_kind_runs=${QUORUM_KIND_RUNS:-10}
 fuzz_seconds=${FUZZ_SECONDS:-300}
 soak_seconds=${SOAK_SECONDS:-600}
+tsan_timeout=${TSAN_TIMEOUT:-1800}
 long_suites() {
-    possible threads_checked fits 420 suite tsan RESP3 --resp 3 --scale 0.1 --timeout 1800
-    possible threads_checked fits 420 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
-    possible threads_checked fits 420 suite tsan RESP2 --resp 2 --scale 0.1 --timeout 1800
+    possible threads_checked fits 700 suite tsan RESP3 --resp 3 --scale 0.1 --timeout "$tsan_timeout"
+    possible threads_checked fits 600 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout "$tsan_timeout"
+    possible threads_checked fits 600 suite tsan RESP2 --resp 2 --scale 0.1 --timeout "$tsan_timeout"
 }
 long_work() {
     fits $((sim_seeds / 50 + 60)) phase "simulation of a cluster, long" sim cluster "$sim_seeds"
     fits $((quorum_seeds / 25 + 60)) phase "simulation of replication-quorum, long" sim quorum "$quorum_seeds"
     fits $((sim_seeds / 50 + 60)) phase "simulation of slot migration, long" sim slots "$sim_seeds"
+    fits $((claim_seeds / 25 + 60)) phase "simulation of claims, long" sim claims "$claim_seeds"
     possible threads_checked fits $((soak_seconds + 120)) phase "clients of changing I/O threads, tsan" soak tsan --seconds "$soak_seconds"
     possible isolated fits $((quorum_runs * 35 + 60)) phase "replication-quorum in real clusters" quorum_proof
     fits 300 phase "C tests release" c_tests release

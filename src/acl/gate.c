@@ -118,17 +118,13 @@ static void replyRefusedInScript(ctx *c, aclVerdict verdict) {
     strFree(&text);
 }
 
-static slice objectOf(const ctx *c, int arg_index) {
-    return arg_index ? c->argv[arg_index] : c->cmd->name;
-}
-
 static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
     static const serverRefusal kinds[] = {[ACL_DENIED_DATABASE] = REFUSED_DATABASE,
                                           [ACL_DENIED_COMMAND] = REFUSED_COMMAND,
                                           [ACL_DENIED_KEY] = REFUSED_KEY,
                                           [ACL_DENIED_CHANNEL] = REFUSED_CHANNEL};
     hotCheck(arg_index <= c->argc);
-    slice object = objectOf(c, arg_index);
+    slice object = arg_index ? c->argv[arg_index] : c->cmd->name;
     aclLogRefusal(c, verdict, object);
     if (c->origin == ORIGIN_CLIENT && !(c->flags & CTX_IN_MULTI))
         serverEventSignal(&(serverEvent){

@@ -27,7 +27,7 @@ static uint64_t valueOf(int slot, metric which) {
     slotUsage usage = slotStatsOf(slot);
     switch (which) {
     case KEY_COUNT: return serverSlotsCountKeys(slot);
-    case CPU_USEC: return usage.cpu_ns / 1000;
+    case CPU_USEC: return usage.cpu_us;
     case BYTES_IN: return usage.bytes_in;
     default: return usage.bytes_out;
     }

@@ -24,9 +24,14 @@
 #include "format/rdb_dump.h"
 #include "io/resolve.h"
 #include "resp/resp.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
-enum { READ_STEP = 16 * 1024, RESTORE_ARGS = 5 };
+enum {
+    READ_STEP = 16 * 1024,
+    REPLY_MAX = 16 * 1024, /* a longer line is no reply to RESTORE */
+    RESTORE_ARGS = 5,
+};
 
 typedef enum keyState {
     KEY_WAITS,   /* to be sent in this round */
@@ -71,7 +76,7 @@ struct migration {
     migrateLink *link;
     bool replied; /* something arrived on this connection */
     str out, in;
-    size_t out_at, in_at;
+    size_t out_at;
     replyReader reader;
     uint64_t timer;      /* its id + 1; 0: none */
     int64_t progress_ms; /* time of the last progress, monotonic */
@@ -235,7 +240,9 @@ static void addRestore(migration *m, migrateKey *k, const robj *o) {
         if (ttl_ms < 1) ttl_ms = 1;
     }
     str payload = STR_EMPTY;
-    rdbDump(o, m->source_db, &payload);
+    /* Older targets read all but hashes with expiring fields, which are the same in version 80. */
+    rdbForm form = rdbOutgoingForm() == RDB_FORM_REDIS ? RDB_FORM_REDIS : RDB_FORM_LOWEST;
+    rdbDump(o, m->source_db, form, &payload);
     slice argv[RESTORE_ARGS] = {
         clusterIsEnabled() ? SLICE("RESTORE-ASKING") : SLICE("RESTORE"), strSlice(&k->name),
         sliceMake(digits, numberPrintInt(digits, ttl_ms)), strSlice(&payload), SLICE("REPLACE")};
@@ -254,7 +261,7 @@ static void addKey(migration *m, migrateKey *k) {
     const robj *o = dbFindQuiet(storeDb(m->source_db), strSlice(&k->name), k->hash,
                                 lookWithoutTouch(lookAt(engineHot.now_ms)));
     k->changed = false;
-    if (o) {
+    if (o && !objectIsPlaceholder(o)) {
         addRestore(m, k, o);
         k->replies = 1;
         k->there = true; /* once it is replied to */
@@ -338,8 +345,9 @@ static bool roundIsComplete(migration *m) {
 
 static void parseReplies(migration *m) {
     replyEvent e;
+    size_t at = 0;
     while (m->phase != PHASE_ENDED) {
-        replyReadStatus st = replyRead(&m->reader, m->in.ptr, m->in.len, &m->in_at, &e);
+        replyReadStatus st = replyRead(&m->reader, m->in.ptr, m->in.len, &at, &e);
         if (st == REPLY_NEED_MORE) break;
         /* Nothing that is sent has another reply: what looks like one confirms nothing. */
         bool fits = e.kind == REPLY_STATUS || e.kind == REPLY_INTEGER || e.kind == REPLY_ERROR;
@@ -349,10 +357,8 @@ static void parseReplies(migration *m) {
         }
         if (e.complete) takeReply(m, &e);
     }
-    if (m->in_at == m->in.len) {
-        strClear(&m->in);
-        m->in_at = 0;
-    }
+    memmove(m->in.ptr, m->in.ptr + at, m->in.len - at);
+    strCut(&m->in, m->in.len - at);
 }
 
 /* ------------------------------------------------------------------ connection */
@@ -482,6 +488,7 @@ static void useLink(migration *m, migrateLink *link) {
     m->replied = false;
     link->user = m;
     replyReaderInit(&m->reader);
+    m->reader.bulk_max = REPLY_MAX;
     if (connOnWrite(&link->conn, writable) != OK) fail(m);
 }
 

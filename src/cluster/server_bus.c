@@ -158,11 +158,28 @@ static void writable(conn *c) {
     if (!sendPending(bc)) ended(bc, false);
 }
 
+static bool isOverLimit(const busLink *l) {
+    size_t limit = clusterConf.cluster_link_sendbuf_limit;
+    size_t memory = l->allocated + sizeof(*l) + sizeof(busConn);
+    if (!limit || memory <= limit || !l->allocated) return false;
+    logWarning("Freeing cluster link(%s node %s, used memory: %zu) due to exceeding send buffer "
+               "memory limit.",
+               l->is_inbound ? "from" : "to",
+               l->node ? clusterNodeLabel(l->node).text : "<unknown>", memory);
+    serverLinks.limit_exceeded++;
+    return true;
+}
+
+/* Also drops links that exceed the limit: more is not added to one before the next turn. */
 void serverBusFlush(void) {
     for (listNode *at; (at = listFirst(&serverLinks.unsent)) != NULL;) {
         busConn *bc = CONTAINER_OF(at, busConn, unsent);
         listRemove(&serverLinks.unsent, at);
-        if (!sendPending(bc)) ended(bc, false);
+        if (!sendPending(bc)) {
+            ended(bc, false);
+        } else if (isOverLimit(bc->link)) {
+            busDrop(&serverBus, bc->link);
+        }
     }
 }
 
@@ -556,22 +573,15 @@ void serverBusTakeRules(void) {
                                    .seeds = &clusterConf.cluster_seeds};
 }
 
-static bool isOverLimit(clusterBus *b, const busLink *l) {
+static bool mustDrop(clusterBus *b, const busLink *l) {
     (void)b;
-    size_t memory = l->allocated + sizeof(*l) + sizeof(busConn);
-    if (memory <= clusterConf.cluster_link_sendbuf_limit || !l->allocated) return false;
-    logWarning("Freeing cluster link(%s node %s, used memory: %zu) due to exceeding send buffer "
-               "memory limit.",
-               l->is_inbound ? "from" : "to",
-               l->node ? clusterNodeLabel(l->node).text : "<unknown>", memory);
-    serverLinks.limit_exceeded++;
-    return true;
+    return isOverLimit(l);
 }
 
 void serverBusTick(int64_t budget_us) {
     (void)budget_us; /* takes little time */
     serverBusTakeRules();
-    if (clusterConf.cluster_link_sendbuf_limit) busDropIf(&serverBus, isOverLimit);
+    if (clusterConf.cluster_link_sendbuf_limit) busDropIf(&serverBus, mustDrop);
     if (serverLinks.unproven) busDropIf(&serverBus, isUnproven);
     busTick(&serverBus, serverBusNowMs());
 }

@@ -2,8 +2,11 @@
  *
  * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has run: a
  * waiting one when it is served. Of a transaction the duration and reply of EXEC count as a whole,
- * and the requests one by one; what scripts run inside is part of the script. A script that has no
- * keys, but a header that binds it to one slot, counts for the slot that it has used. */
+ * and the requests one by one; what scripts run inside is part of the script. A script counts for
+ * the slot of the last command that it has run, and for none if its commands may use several slots.
+ *
+ * Invariant: the time of a slot is the sum of what INFO commandstats has got in microseconds for
+ * the commands that count for it, so both show the same integers. */
 #include "cluster/slot_stats.h"
 
 #include <string.h>
@@ -23,19 +26,26 @@
 static struct {
     slotUsage *of; /* NULL: nothing is counted */
     uint64_t served[SLOT_WORDS];
-    /* The outermost command being executed, with the output that was pending before it, and what
-     * cannot be asked after it: the slot of a transaction. */
+    /* The outermost command being executed, with the output that was pending before it, and the
+     * slot that it counts for: that of its keys or of its transaction, until a script in it has
+     * used another one. */
     const ctx *running;
     size_t pending;
-    int queue_slot;
-    int script_slot; /* that the commands of a script of one slot have used */
-    bool muted;      /* it may use several slots: what it propagates is not counted either */
+    int slot;
+    bool muted; /* it may use several slots: what it propagates is not counted either */
 } stats;
 
 slotUsage slotStatsOf(int slot) {
     check(slot >= 0);
     check(slot < SLOT_COUNT);
-    return stats.of ? stats.of[slot] : (slotUsage){.cpu_ns = 0};
+    return stats.of ? stats.of[slot] : (slotUsage){.cpu_us = 0};
+}
+
+/* The microseconds by which INFO commandstats shows more since the command got `ns`. */
+static uint64_t shownUs(const command *cmd, int64_t ns) {
+    hotCheck(ns >= 0);
+    uint64_t now = cmd->usec_ns, more = (uint64_t)ns < now ? (uint64_t)ns : now;
+    return now / 1000 - (now - more) / 1000;
 }
 
 /* ------------------------------------------------------------------ sizes */
@@ -60,14 +70,6 @@ static size_t receivedBytes(const ctx *c) {
 
 /* ------------------------------------------------------------------ slots */
 
-/* Scripts without a header may use several slots, whatever keys they declare. */
-static bool mayUseSeveralSlots(const ctx *c) {
-    if (c->argc < 2) return false;
-    if (sliceIs(c->cmd->name, "eval"))
-        return c->argv[1].len < 2 || memcmp(c->argv[1].ptr, "#!", 2) != 0;
-    return sliceIs(c->cmd->name, "evalsha") && transactionFlagsOf(c) == c->cmd->flags;
-}
-
 static int slotOf(const ctx *c) { return commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc); }
 
 static bool countQueued(void *arg, const command *cmd, const slice *argv, int argc) {
@@ -84,52 +86,77 @@ static bool endsTransaction(const ctx *c) {
 }
 
 static void before(ctx *c) {
-    if (c->outer || !stats.of) return;
+    bool is_nested = c->below && stats.running; /* in a nested turn, of another client */
+    if (c->outer || is_nested || !stats.of) return;
     stats.running = c;
     stats.pending = outbufPending(c->out);
-    stats.queue_slot = stats.script_slot = COMMAND_NO_SLOT;
-    stats.muted = mayUseSeveralSlots(c);
+    stats.slot = slotOf(c);
+    stats.muted = false;
     if (c->origin != ORIGIN_CLIENT || !c->who->multi || !endsTransaction(c)) return;
     (void)transactionEach(c->who, countQueued, NULL);
-    if (c->cmd->flags & CMD_RUNS_QUEUE) stats.queue_slot = transactionSlot(c->who);
+    if (c->cmd->flags & CMD_RUNS_QUEUE) stats.slot = transactionSlot(c->who);
 }
 
 /* Also called for one whose client was blocked: its output before is not known, but was sent long
  * ago. */
 static size_t replyBytes(const ctx *c) {
     check(c->out);
-    size_t now = outbufPending(c->out), then = c == stats.running ? stats.pending : 0;
-    return now > then ? now - then : 0;
+    if (c != stats.running) return c->flags & CTX_WOKEN ? outbufPending(c->out) : 0;
+    size_t now = outbufPending(c->out);
+    return now > stats.pending ? now - stats.pending : 0;
+}
+
+/* A script, run by the outermost command or in its transaction, has run a command. */
+static void takeSlotOfScript(const ctx *c) {
+    const ctx *script = c->outer, *outermost = script->outer ? script->outer : script;
+    bool is_inside = outermost == stats.running &&
+                     (script == outermost || outermost->cmd->flags & CMD_RUNS_QUEUE);
+    if (c->origin != ORIGIN_SCRIPT || !is_inside) return;
+    stats.muted = !(script->flags & CTX_ONE_SLOT);
+    stats.slot = stats.muted ? COMMAND_NO_SLOT : slotOf(c);
+}
+
+static void afterInner(const ctx *c) {
+    const ctx *outer = c->outer;
+    check(outer);
+    takeSlotOfScript(c);
+    if (outer != stats.running || !(outer->cmd->flags & CMD_RUNS_QUEUE) || stats.slot < 0) return;
+    /* As in Valkey the replies within a transaction count once more, from its beginning on. */
+    if (c->out == outer->out) stats.of[stats.slot].bytes_out += replyBytes(outer);
+}
+
+static void count(const ctx *c, int slot, int64_t ns) {
+    check(slot < SLOT_COUNT);
+    if (slot >= 0) {
+        static const slice multi[] = {SLICE("MULTI")};
+        bool runs_queue = c->cmd->flags & CMD_RUNS_QUEUE;
+        stats.of[slot].cpu_us += shownUs(c->cmd, ns);
+        stats.of[slot].bytes_in += receivedBytes(c) + (runs_queue ? requestBytes(multi, 1) : 0);
+    }
+    /* Where Valkey counts the replies to the commands of a script, which are no bytes here, the
+     * reply of the script with its keys counts instead. */
+    int answers = slot >= 0 ? slot : slotOf(c);
+    if (answers >= 0 && c->origin == ORIGIN_CLIENT) stats.of[answers].bytes_out += replyBytes(c);
 }
 
 static void after(ctx *c, int64_t duration_ns) {
-    static const slice multi[] = {SLICE("MULTI")};
-    bool runs_queue = c->cmd->flags & CMD_RUNS_QUEUE;
-    if (!stats.of || c->flags & CTX_NOT_RUN) return; /* it waits */
-    if (c->outer && c->outer == stats.running && c->outer->flags & CTX_ONE_SLOT && slotOf(c) >= 0)
-        stats.script_slot = slotOf(c);
+    bool is_running = c == stats.running;
+    if (!stats.of || c->origin == ORIGIN_AOF) return;
     if (c->outer && !(c->flags & CTX_WOKEN)) {
-        /* As in Valkey the replies within a transaction count once more, from its beginning on. */
-        int slot =
-            c->outer == stats.running && c->outer->cmd->flags & CMD_RUNS_QUEUE ? slotOf(c) : -1;
-        if (slot >= 0 && c->out == c->outer->out) stats.of[slot].bytes_out += replyBytes(c->outer);
+        if (!(c->flags & CTX_NOT_RUN)) afterInner(c);
         return;
     }
-    int slot = runs_queue ? (c == stats.running ? stats.queue_slot : COMMAND_NO_SLOT) : slotOf(c);
-    if (slot < 0 && c == stats.running && c->flags & CTX_ONE_SLOT) slot = stats.script_slot;
-    if (slot >= 0) {
-        slotUsage *u = &stats.of[slot];
-        if (c->origin == ORIGIN_CLIENT) u->bytes_out += replyBytes(c);
-        if (!mayUseSeveralSlots(c)) {
-            u->cpu_ns += (uint64_t)duration_ns;
-            u->bytes_in += receivedBytes(c) + (runs_queue ? requestBytes(multi, 1) : 0);
-        }
-    }
-    if (c == stats.running) stats.running = NULL;
+    if (!(c->flags & CTX_NOT_RUN)) count(c, is_running ? stats.slot : slotOf(c), duration_ns);
+    if (is_running) stats.running = NULL;
+}
+
+static void worked(ctx *c, int64_t duration_ns) {
+    int slot = stats.of && c->origin != ORIGIN_AOF ? slotOf(c) : COMMAND_NO_SLOT;
+    if (slot >= 0) stats.of[slot].cpu_us += shownUs(c->cmd, duration_ns);
 }
 
 const commandObserver slotStatsObserver = {
-    .name = "slot statistics", .before = before, .after = after};
+    .name = "slot statistics", .before = before, .after = after, .worked = worked};
 
 /* ------------------------------------------------------------------ other output */
 
@@ -168,7 +195,7 @@ void slotStatsSlotsChanged(void) {
         uint64_t bit = UINT64_C(1) << slot % 64, *word = &stats.served[slot / 64];
         if (serverRoleServes(slot) == ((*word & bit) != 0)) continue;
         *word ^= bit;
-        stats.of[slot] = (slotUsage){.cpu_ns = 0};
+        stats.of[slot] = (slotUsage){.cpu_us = 0};
     }
 }
 

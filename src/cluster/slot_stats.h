@@ -10,7 +10,7 @@
 #include "engine/hooks.h"
 
 typedef struct slotUsage {
-    uint64_t cpu_ns, bytes_in, bytes_out;
+    uint64_t cpu_us, bytes_in, bytes_out;
 } slotUsage;
 
 extern const commandObserver slotStatsObserver;

@@ -8,7 +8,9 @@
 #include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "format/rdb_dump.h"
+#include "format/rdb_redis.h"
 #include "format/rdb_settings.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
 /* DUMP key. Reply: the payload for RESTORE, or null. Does not count as an access. */
@@ -20,7 +22,11 @@ void dumpCommand(ctx *c) {
         replyNull(c);
         return;
     }
-    blob *payload = rdbDumpBlob(o, dbId(c->db));
+    if (objectIsPlaceholder(o)) {
+        replyError(c, SLICE("ERR The value of this key was skipped (foreign-values)"));
+        return;
+    }
+    blob *payload = rdbDumpBlob(o, dbId(c->db), rdbOutgoingForm());
     if (!payload) {
         replyError(c, SLICE("OOM not enough memory for the payload of this value"));
         return;
@@ -100,8 +106,18 @@ static bool readPayload(ctx *c, robj **out) {
     payload.len -= RDB_DUMP_FOOTER;
     status st = rdbDumpRead(payload, version, c->argv[1], &options, out, &type, &why);
     if (st == OK) return true;
+    bool has_no_type =
+        st == ERR_NOT_FOUND && rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN;
+    bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
+    if (is_stream && placeholdersAreAllowed()) { /* of a server that has the type */
+        char module[RDB_MODULE_NAME_SIZE];
+        const char *name = has_no_type ? rdbRedisTypeName(type) : NULL;
+        if (rdbDumpForeignModule(payload, module)) name = module;
+        *out = name ? placeholderNew(c->argv[1], name) : NULL;
+        if (*out) return true;
+    }
     logVerbose("RESTORE: %s", why.text);
-    if (st == ERR_NOT_FOUND && rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN) {
+    if (has_no_type) {
         replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
     } else {
         replyError(c, SLICE("ERR Bad data format"));

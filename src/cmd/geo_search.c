@@ -45,11 +45,6 @@ typedef struct search {
     int64_t count; /* 0: all */
 } search;
 
-static bool syntaxError(ctx *c) {
-    replyError(c, ERR_SYNTAX_TEXT);
-    return false;
-}
-
 static bool refuse(ctx *c, const char *text) {
     replyError(c, sliceOf(text));
     return false;
@@ -214,8 +209,8 @@ static bool parseOptions(ctx *c, search *s, int arg_index) {
             last = parseCount(c, s, arg_index + 1);
         if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, arg_index);
         if (!last && searches) last = parseWhere(c, s, arg_index);
-        if (last == 0) return syntaxError(c);
-        if (last < 0) return false;
+        if (last == 0) replyError(c, ERR_SYNTAX_TEXT);
+        if (last <= 0) return false;
         arg_index = last;
     }
     return true;

@@ -51,8 +51,6 @@ static const memberKind zset_kind = {.type = TYPE_ZSET,
                                      .persisted = &eventZpersist,
                                      .remove_member = zsetRemove};
 
-static size_t lengthOf(const robj *o) { return typeOf(o)->length(o); }
-
 /* Stores the value, whose members may have got TTLs. */
 static void place(ctx *c, robj *o) {
     hotCheck(objectType(o) == TYPE_SET || objectType(o) == TYPE_ZSET);
@@ -69,7 +67,7 @@ static void noteExpires(ctx *c, const memberKind *kind, const robj *o, bool past
         collectionChanged(c, c->argv[1], kind->expires, count);
         return;
     }
-    bool emptied = lengthOf(o) == 0;
+    bool emptied = typeOf(o)->length(o) == 0;
     dbCountExpiredMembers(c->db, count);
     collectionChanged(c, c->argv[1], kind->expired, count);
     if (emptied) collectionRemove(c, 1);

@@ -71,13 +71,11 @@ static size_t innerCapFor(size_t count) {
     return sizeMin(INNER_MAX, sizePowerOfTwo(count + 1) - 1);
 }
 
-static size_t innerSize(size_t cap) { return sizeof(innerNode) + cap * 4 * sizeof(uint64_t); }
-
 innerNode *innerNew(orderedIndex *x, size_t cap_min) {
     hotCheck(cap_min > 0);
     hotCheck(cap_min <= INNER_MAX);
     size_t cap = innerCapFor(cap_min);
-    innerNode *n = nodeAlloc(x, innerSize(cap));
+    innerNode *n = nodeAlloc(x, sizeof(*n) + cap * 4 * sizeof(uint64_t));
     n->count = 0;
     n->cap = (uint32_t)cap;
     return n;

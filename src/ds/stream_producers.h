@@ -4,7 +4,7 @@
  * is added once.
  *
  * A stream has this table only after it was used; without it, it costs a pointer. An id takes
- * about 100 bytes and its text. All operations are O(log n) unless a comment says otherwise. An id
+ * about 80 bytes and its text. All operations are O(log n) unless a comment says otherwise. An id
  * is forgotten when its entry is older than the duration, when its producer has more than ids_max
  * of them, and when one of the two limits changes; removing the entry does not matter. Thread: as
  * the stream. */

@@ -394,7 +394,7 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     } else {
         uint64_t ticks = executeLater(&c, error.len ? replyGivenError : reply, &w->work);
         bool rejected = error.len != 0;
-        executeAccount(s, c.cmd, rejected, !rejected && c.flags & CTX_FAILED, ticks);
+        executeAccount(&c, rejected, !rejected && c.flags & CTX_FAILED, ticks);
     }
     outbufClear(&silence);
     release(w);

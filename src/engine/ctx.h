@@ -38,7 +38,7 @@ enum ctxFlag {
     CTX_REDIRECTED =
         1u
         << 16, /* refused because another server is to be asked: EXEC replies the error as it is */
-    CTX_FILTERED = 1u << 17,    /* a filter has rewritten it: it was run and counted apart */
+    CTX_COUNTED = 1u << 17,     /* it was run and counted alone, as observers or filters need it */
     CTX_MAY_BLOCK = 1u << 18,   /* an inner command may block: see block.h */
     CTX_WAKES = 1u << 14,       /* made a key ready for which a session is blocked */
     CTX_HOLDS_REPLY = 1u << 19, /* its reply waits: blockParams.holds_reply */

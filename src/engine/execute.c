@@ -271,14 +271,14 @@ static bool isAcceptable(ctx *c) {
     return false;
 }
 
-static bool (*skips_unknown)(slice name);
+static bool (*skips_unknown)(ctx *c);
 
-void executeSetSkipped(bool (*skips)(slice name)) { skips_unknown = skips; }
+void executeSetSkipped(bool (*skips)(ctx *c)) { skips_unknown = skips; }
 
 /* Admission; the order of the checks determines which error is replied. */
 static gateVerdict admit(ctx *c, uint64_t armed) {
     if (unlikely(c->cmd == &unknown_command) && skips_unknown && c->who->flags & SESSION_REPLAY &&
-        skips_unknown(c->argv[0])) {
+        skips_unknown(c)) {
         replyOk(c);
         return GATE_DONE;
     }
@@ -301,7 +301,29 @@ static void measure(ctx *c, uint64_t ticks, size_t pending) {
     }
 }
 
-/* Runs an admitted command with command observers; returns its duration. */
+/* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for
+ * it. */
+static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
+                           uint64_t ticks) {
+    hotCheck(ran >= failed);
+    hotCheck(ran >= 0);
+    hotCheck(rejected >= 0);
+    if (unlikely(s->origin == ORIGIN_AOF)) return;
+    /* The engine owns the commands; other folders see them as const. */
+    command *counted = (command *)cmd;
+    counted->failed += (uint64_t)failed;
+    counted->rejected += (uint64_t)rejected;
+    if (unlikely(ran == 0)) return;
+    s->commands += (uint64_t)ran;
+    int64_t ns = clockTicksToNs(ticks);
+    counted->calls += (uint64_t)ran;
+    counted->usec_ns += (uint64_t)ns;
+    engineHot.commands += (uint64_t)ran;
+    if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
+}
+
+/* Runs an admitted command with command observers, and counts it: they get the duration that is
+ * counted. Returns it. */
 static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
     bool seen = isObserved(c);
@@ -309,10 +331,13 @@ static uint64_t runObserved(ctx *c) {
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
+    bool ran = !(c->flags & CTX_NOT_RUN);
+    account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);
     if (seen || c->flags & CTX_OBSERVED) hooksAfterCommand(c, clockTicksToNs(ticks));
     c->flags &= ~(uint32_t)CTX_OBSERVED;
     measure(c, ticks, pending);
     finish(c);
+    if (ran && c->cmd->flags & CMD_STOPS_BATCH) c->who->flags |= SESSION_REPARSE;
     return ticks;
 }
 
@@ -335,7 +360,8 @@ static NO_INLINE bool runUnusual(ctx *c, uint64_t armed, bool filtered) {
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
         if (!modes && !isObserved(c) && !filtered) return true;
-        (void)runObserved(c); /* the caller measures the time */
+        (void)runObserved(c); /* executeRun() adds up the time of all commands */
+        c->flags = (c->flags & ~(uint32_t)CTX_FAILED) | CTX_NOT_RUN | CTX_COUNTED;
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
@@ -399,29 +425,9 @@ static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
     return false;
 }
 
-/* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for
- * it. */
-static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
-                           uint64_t ticks) {
-    hotCheck(ran >= failed);
-    hotCheck(ran >= 0);
-    hotCheck(rejected >= 0);
-    if (unlikely(s->origin == ORIGIN_AOF)) return;
-    /* The engine owns the commands; other folders see them as const. */
-    command *counted = (command *)cmd;
-    counted->failed += (uint64_t)failed;
-    counted->rejected += (uint64_t)rejected;
-    if (unlikely(ran == 0)) return;
-    s->commands += (uint64_t)ran;
-    int64_t ns = clockTicksToNs(ticks);
-    counted->calls += (uint64_t)ran;
-    counted->usec_ns += (uint64_t)ns;
-    engineHot.commands += (uint64_t)ran;
-    if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
-}
-
-void executeAccount(session *s, const command *cmd, bool rejected, bool failed, uint64_t ticks) {
-    account(s, cmd, 1, failed, rejected, ticks);
+void executeAccount(ctx *c, bool rejected, bool failed, uint64_t ticks) {
+    account(c->who, c->cmd, 1, failed, rejected, ticks);
+    if (isObserved(c)) hooksCommandWorked(c, clockTicksToNs(ticks));
 }
 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
@@ -434,22 +440,17 @@ void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {
     } else if (c->who->origin != ORIGIN_AOF) {
         ((command *)c->cmd)->usec_ns += (uint64_t)clockTicksToNs(ticks);
     }
+    if (isObserved(c)) hooksCommandWorked(c, clockTicksToNs(ticks));
 }
 
 /* Runs a request whose command was replaced, and counts it: for executeRun() it was not run. */
 static void runReplaced(ctx *c) {
-    session *s = c->who;
-    uint64_t started = clockTicks();
-    bool passed = runUnusual(c, engineHot.armed | s->armed, true);
+    bool passed = runUnusual(c, engineHot.armed | c->who->armed, true);
     check(!passed);
-    if (!(c->flags & CTX_HELD)) {
-        bool rejected = c->flags & CTX_REJECTED, ran = !(c->flags & CTX_NOT_RUN);
-        account(s, c->cmd, ran, ran && c->flags & CTX_FAILED, rejected, clockTicks() - started);
-        if (ran && c->cmd->flags & CMD_STOPS_BATCH) s->flags |= SESSION_REPARSE;
-    }
+    if (c->flags & CTX_REJECTED) executeCountRejected(c);
     propagateUnitEnd(); /* what is propagated refers to the arguments */
     propagateUnitBegin();
-    c->flags = (c->flags & ~(uint32_t)(CTX_REJECTED | CTX_FAILED)) | CTX_NOT_RUN | CTX_FILTERED;
+    c->flags = (c->flags & ~(uint32_t)(CTX_REJECTED | CTX_FAILED)) | CTX_NOT_RUN | CTX_COUNTED;
 }
 
 /* Runs a request that filters have rewritten. */
@@ -549,7 +550,7 @@ int executeRun(session *s, request *requests, int count) {
                     hooksAfterCommand(&c, clockTicksToNs(clockTicks() - started));
                 if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
-                if (c.flags & CTX_FILTERED) last = r; /* c.cmd is another one */
+                if (c.flags & CTX_COUNTED) last = r; /* and c.cmd may be another one */
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
@@ -639,11 +640,8 @@ void executeInner(ctx *c) {
         propagateUnitBegin();
         uint64_t ticks = runObserved(c);
         propagateUnitEnd();
-        bool ran = !(c->flags & CTX_NOT_RUN);
-        account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);
         if (!c->below) executed_ticks += ticks;
         if (unlikely(c->flags & CTX_WAKES) && c->outer) c->outer->flags |= CTX_WAKES;
-        if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
     } else {
         c->flags |= CTX_REJECTED;
         account(c->who, c->cmd, 0, 0, 1, 0);

@@ -14,7 +14,7 @@ void executeResolve(request *r);
 void executeResolveReplay(request *r);
 /* Unknown commands of files and of a primary's stream that `skips` returns true for do nothing and
  * succeed; NULL: there are none. */
-void executeSetSkipped(bool (*skips)(slice name));
+void executeSetSkipped(bool (*skips)(ctx *c));
 /* The same for requests of one session, of which most have the name of the one before.
  * ANY_THREAD. */
 void executeResolveAll(request *requests, int count);

@@ -22,7 +22,7 @@ bool executeRebind(request *r, str *why);
 uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work);
 /* Counts a blocked command that was replied by executeLater(): as a call, and optionally as
  * rejected or failed. */
-void executeAccount(session *s, const command *cmd, bool rejected, bool failed, uint64_t ticks);
+void executeAccount(ctx *c, bool rejected, bool failed, uint64_t ticks);
 /* Sets the thresholds above which measureNote() is called. */
 void executeSetLimits(const measureLimits *limits);
 

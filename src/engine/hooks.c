@@ -225,6 +225,20 @@ void hooksAfterCommand(ctx *c, int64_t duration_ns) {
     if (own) callAfter(own, c, duration_ns);
 }
 
+static void callWorked(armedList *l, ctx *c, int64_t duration_ns) {
+    const commandObserver *o;
+    for (uint32_t at = armedListBegin(l); (o = armedListNext(l, &at));) {
+        if (o->worked) o->worked(c, duration_ns);
+    }
+}
+
+void hooksCommandWorked(ctx *c, int64_t duration_ns) {
+    hotCheck(duration_ns >= 0);
+    callWorked(&hooks.command_observers, c, duration_ns);
+    armedList *own = ownObservers(c);
+    if (own) callWorked(own, c, duration_ns);
+}
+
 static void callRefused(armedList *l, ctx *c, size_t pending) {
     const commandObserver *o;
     for (uint32_t at = armedListBegin(l); (o = armedListNext(l, &at));) {

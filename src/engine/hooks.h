@@ -78,8 +78,7 @@ typedef struct keyObserver {
     const char *name;
     /* `event` is NULL for a change without a name. */
     void (*changed)(db *d, slice key, const keyEvent *event);
-    /* Events that leave the value as clients read it: of consumer groups, of counters. NULL:
-     * unwanted. */
+    /* Events of consumer groups and counters leave values as clients read them. NULL: unwanted. */
     void (*event)(db *d, slice key, const keyEvent *event);
     /* Which of NOTIFY_NEW, NOTIFY_KEY_MISS and NOTIFY_LOADED event() shall be called for, which
      * cost something where they arise; asked whenever an observer is armed or disarmed. NULL:
@@ -196,18 +195,19 @@ typedef enum authVerdict {
 } authVerdict;
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
-/* Command observers: called before and after each command (MONITOR, tracking). */
+/* Command observers (MONITOR, tracking). Durations have just been added to command.usec_ns. */
 typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-    /* A request was refused; `pending`: the output before its error. NULL: unwanted. */
+    /* NULL: unwanted. A wait has ended without a second run, or a module's thread has worked. */
+    void (*worked)(ctx *c, int64_t duration_ns);
+    /* NULL: unwanted. A request was refused; `pending`: the output before its error. */
     void (*refused)(ctx *c, size_t pending);
 } commandObserver;
 void commandObserverArm(const commandObserver *s, bool on);
-/* For one session only (a tracked client): only its own commands leave the fast path. RESET disarms
- * it. Observers may arm and disarm any, themselves included, also while they are called: what is
- * disarmed is not called any more. */
+/* For one session only (a tracked client), whose commands alone leave the fast path; RESET disarms
+ * it. Observers may arm and disarm any, also themselves while called: what is disarmed ends. */
 void commandObserverArmSession(session *s, const commandObserver *w, bool on);
 
 /* INFO sections. Sections with the same order are printed under one title. */
@@ -270,7 +270,7 @@ typedef struct feature {
     shutdownProc *on_shutdown; /* in reverse order */
 } feature;
 
-/* Registers the callbacks of `features` and the order of gates. Once, before commandInstall(). */
+/* Registers callbacks and the order of gates. Once, before commandInstall(). */
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count);
 /* Adds a feature while the server runs, or removes it (modules): its INFO sections, periodic jobs,

@@ -15,6 +15,7 @@ void hooksKeyRemoving(db *d, const robj *o, storeRemoval why);
 /* Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);
+void hooksCommandWorked(ctx *c, int64_t duration_ns);
 /* Arms or disarms what makes every request special: command observers, request filters. */
 void hooksUpdateSpecial(void);
 /* A request of the session was refused. */

@@ -53,10 +53,8 @@ static void countAndSend(ctx *c, slice text) {
     strFree(&with_code);
 }
 
-/* Errors of commands that have succeeded before: those in the stream of our primary and in the
+/* The error of a command that has succeeded before: one in the stream of our primary or in the
  * AOF. */
-static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
-
 static void noteUnexpected(ctx *c, slice text) {
     statsCountUnexpectedError();
     if (ctxIsStream(c)) streamCommandFailed(c, text);
@@ -65,7 +63,7 @@ static void noteUnexpected(ctx *c, slice text) {
 void replyError(ctx *c, slice text) {
     hotCheck(threadIsMain());
     c->flags |= CTX_FAILED;
-    if (unlikely(isUnexpected(c))) noteUnexpected(c, text);
+    if (unlikely(ctxIsReplay(c))) noteUnexpected(c, text);
     str instead = STR_EMPTY;
     if (unlikely(c->flags & CTX_ADMISSION) && transactionRefused(c, text, &instead)) {
         text = strSlice(&instead);

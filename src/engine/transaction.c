@@ -18,7 +18,11 @@
 #include "engine/user.h"
 #include "engine/watch.h"
 
-enum { QUEUE_MIN = 8, PREFETCH_MAX = 64 };
+enum {
+    QUEUE_MIN = 8,
+    PREFETCH_MAX = 64,
+    MEMORY_PER_BYTE = 4, /* of queued arguments, for the limit of a client's input */
+};
 
 transaction *transactionOf(session *s) {
     if (s->multi) return s->multi;
@@ -77,7 +81,8 @@ int transactionRest(const ctx *c) {
 size_t transactionMemory(const session *s) { return s->multi ? s->multi->memory : 0; }
 
 size_t transactionArgumentBytes(const session *s) {
-    return s->multi ? s->multi->argument_bytes : 0;
+    if (!s->multi) return 0;
+    return sizeMax(s->multi->argument_bytes, s->multi->memory / MEMORY_PER_BYTE);
 }
 
 bool transactionHas(const session *s, uint64_t flags) {

@@ -25,8 +25,10 @@ void transactionRun(ctx *c);
 int transactionCount(const session *s);
 /* In a command that EXEC runs the number of those that it runs after that; else 0. */
 int transactionRest(const ctx *c);
-/* Memory of the queue; size of the queued arguments; in bytes. */
+/* Memory of the queue in bytes. */
 size_t transactionMemory(const session *s);
+/* Size of the queued arguments in bytes; at least a quarter of the memory of the queue, so that
+ * commands without arguments are limited, too. */
 size_t transactionArgumentBytes(const session *s);
 /* For gates, which check EXEC by the commands it would run: true if some queued command has, or
  * lacks, one of `flags`. */

@@ -45,8 +45,6 @@ static bool isWatched(const indexedKey *k, const transaction *t) {
     return false;
 }
 
-static size_t memoryOf(const indexedKey *k) { return sizeof(watch) + sizeof(*k) + k->len; }
-
 static void addWatch(indexedKey *k, transaction *t, bool stale) {
     if (!watched.watching.head.next) listInit(&watched.watching);
     watch *w = memNew(watch);
@@ -56,7 +54,7 @@ static void addWatch(indexedKey *k, transaction *t, bool stale) {
     if (listIsEmpty(&k->watchers)) watched.keys++;
     listAppend(&k->watchers, &w->of_key);
     listAppend(&t->watches, &w->of_session);
-    t->watch_memory += memoryOf(k);
+    t->watch_memory += sizeof(*w) + sizeof(*k) + k->len;
     if (listHas(&t->watching)) return;
     listAppend(&watched.watching, &t->watching);
 }

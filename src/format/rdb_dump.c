@@ -12,22 +12,35 @@
 
 enum { VERSION_LEN = 2, VERSION_CHECKSUM_OPTIONAL = 13 };
 
-void rdbDumpAppendFooter(str *out, size_t from) {
+void rdbDumpAppendFooter(str *out, size_t from, int version_number) {
     hotCheck(from <= out->len);
     uint8_t version[VERSION_LEN], checksum[RDB_CHECKSUM_LEN];
-    storeU16(version, RDB_VERSION);
+    storeU16(version, (uint16_t)version_number);
     strAppend(out, version, sizeof(version));
     storeU64(checksum, crc64(0, out->ptr + from, out->len - from));
     strAppend(out, checksum, sizeof(checksum));
 }
 
-static status writeObject(const robj *o, int db_id, rdbSink *sink) {
+/* The version of the footer for a value of this type in this form. */
+static int versionFor(rdbType type, rdbForm form) {
+    hotCheck(form <= RDB_FORM_REDIS);
+    if (form == RDB_FORM_VALKEY) return RDB_VERSION;
+    if (type == RDB_TYPE_HASH_REDIS) return RDB_VERSION_REDIS_TIMES;
+    return rdbTypeInVersion(type, RDB_VERSION_REDIS_MAX) ? RDB_VERSION_REDIS_MAX : RDB_VERSION;
+}
+
+/* Sets the version for the footer. */
+static status writeObject(const robj *o, int db_id, rdbForm form, rdbSink *sink, int *version) {
     rdbWriter w;
     static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
     rdbWriterInitBorrowed(&w, sink, buffer);
     w.compress = rdbCompressionOn();
     w.db_id = db_id;
-    rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
+    w.released_types = w.redis_types = form == RDB_FORM_REDIS;
+    rdbType type = rdbTypeOf(o);
+    if (w.released_types) type = rdbTypeWritten(&w, type);
+    *version = versionFor(type, form);
+    rdbWriteByte(&w, (uint8_t)type);
     rdbWriteValue(&w, o);
     rdbWriteProducersOf(&w, o);
     status st = rdbWriterFlush(&w);
@@ -35,13 +48,14 @@ static status writeObject(const robj *o, int db_id, rdbSink *sink) {
     return st;
 }
 
-void rdbDump(const robj *o, int db_id, str *out) {
+void rdbDump(const robj *o, int db_id, rdbForm form, str *out) {
     size_t from = out->len;
+    int version;
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
-    status st = writeObject(o, db_id, &sink.sink);
+    status st = writeObject(o, db_id, form, &sink.sink, &version);
     check(st == OK); /* into memory */
-    rdbDumpAppendFooter(out, from);
+    rdbDumpAppendFooter(out, from, version);
 }
 
 /* A sink whose memory may be exhausted. There is always room for the footer. */
@@ -65,15 +79,16 @@ static status blobSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason
     return OK;
 }
 
-blob *rdbDumpBlob(const robj *o, int db_id) {
+blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form) {
+    int version;
     enum { FIRST = 1000 };
     blobSink s = {.sink = {.write = blobSinkWrite}, .payload = blobTryNew(FIRST)};
-    if (!s.payload || writeObject(o, db_id, &s.sink) != OK) {
+    if (!s.payload || writeObject(o, db_id, form, &s.sink, &version) != OK) {
         blobRelease(s.payload);
         return NULL;
     }
     char *footer = s.payload->bytes + s.payload->len;
-    storeU16(footer, RDB_VERSION);
+    storeU16(footer, (uint16_t)version);
     s.payload->len += VERSION_LEN;
     storeU64(footer + VERSION_LEN, crc64(0, s.payload->bytes, s.payload->len));
     s.payload->len += RDB_CHECKSUM_LEN;
@@ -128,4 +143,18 @@ status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *opt
     }
     rdbReaderClear(&r);
     return st;
+}
+
+bool rdbDumpForeignModule(slice body, char name[RDB_MODULE_NAME_SIZE]) {
+    rdbSliceSource source;
+    rdbReader r;
+    uint8_t type;
+    uint64_t id;
+    rdbSliceSourceInit(&source, body);
+    rdbReaderInit(&r, &source.source, false);
+    bool is_module = rdbReadByte(&r, &type) == OK && type == RDB_TYPE_MODULE_2 &&
+                     rdbReadLength(&r, &id) == OK && !rdbModuleIsLoaded(id);
+    rdbReaderClear(&r);
+    if (is_module) rdbModuleName(id, name);
+    return is_module;
 }

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
+#include "format/rdb_module.h"
+#include "format/rdb_settings.h"
 #include "format/rdb_value.h"
 #include "store/object.h"
 
@@ -17,11 +19,11 @@ enum { RDB_DUMP_FOOTER = 10 };
 
 /* Appends the payload of the object's value; `db_id` is where the key is, for types of modules.
  * Main thread. */
-void rdbDump(const robj *o, int db_id, str *out);
+void rdbDump(const robj *o, int db_id, rdbForm form, str *out);
 /* The same as a blob of its own, which the caller releases; NULL when memory is exhausted. */
-blob *rdbDumpBlob(const robj *o, int db_id) MUST_USE;
+blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form) MUST_USE;
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
-void rdbDumpAppendFooter(str *out, size_t from);
+void rdbDumpAppendFooter(str *out, size_t from, int version);
 /* True if the payload ends with an accepted version (`relaxed`: also unknown ones) and a correct
  * checksum, which is not compared if `skip_checksum`, or if it is 0 in a version of Redis that
  * allows this. *version is set. */
@@ -31,5 +33,9 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
  * with ERR_NOT_FOUND for a type of another server, in *type. */
 status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *options, robj **out,
                    uint8_t *type, reason *why) MUST_USE;
+
+/* The name of the module's type of a value of RDB_TYPE_MODULE_2 without footer; false if it is
+ * none, or the module is loaded. */
+bool rdbDumpForeignModule(slice body, char name[RDB_MODULE_NAME_SIZE]);
 
 #endif

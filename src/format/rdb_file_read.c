@@ -235,6 +235,17 @@ static status readValue(fileReader *f, int type) {
                         &f->key.fields_dropped);
 }
 
+/* Gives the value the ids of producers that preceded it; frees it if they are invalid. */
+static status readProducers(fileReader *f) {
+    hotCheck(f->producers.len);
+    status st = rdbReadProducersField(f->r, strSlice(&f->producers), f->key.o);
+    strClear(&f->producers);
+    if (st == OK || !f->key.o) return st;
+    objectFree(f->key.o);
+    f->key.o = NULL;
+    return st;
+}
+
 static status readKey(fileReader *f, int type) {
     f->key.type = type;
     status st = doing(f, "read-key");
@@ -247,9 +258,7 @@ static status readKey(fileReader *f, int type) {
     f->key.name = strSlice(&f->name);
     st = doing(f, "read-object-value");
     if (st == OK) st = readValue(f, type);
-    if (st == OK && f->producers.len)
-        st = rdbReadProducersField(f->r, strSlice(&f->producers), f->key.o);
-    strClear(&f->producers);
+    if (st == OK && f->producers.len) st = readProducers(f);
     if (st == OK) st = f->handler->key(f->arg, f->r, &f->key);
     f->key = emptyKey();
     return st;

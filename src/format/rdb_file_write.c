@@ -26,7 +26,7 @@ static void writeAuxInt(rdbWriter *w, const char *name, int64_t value) {
 void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info) {
     hotCheck(info->version > 0);
     char magic[24]; /* room for any int; RDB_MAGIC_LEN bytes are written */
-    bool redis = info->version <= RDB_VERSION_REDIS_MAX;
+    bool redis = info->version < RDB_VERSION;
     snprintf(magic, sizeof(magic), redis ? "REDIS%04d" : "VALKEY%03d", info->version);
     rdbWriteBytes(w, magic, RDB_MAGIC_LEN);
     rdbFileAux(w, redis ? SLICE("redis-ver") : SLICE("valkey-ver"), sliceOf(info->server_version));
@@ -135,7 +135,7 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     hotCheck(objectType(o) < TYPE_COUNT);
     bool is_string = objectType(o) == TYPE_STRING;
     rdbType type = likely(is_string) ? RDB_TYPE_STRING : rdbTypeOf(o);
-    if (unlikely(w->released_types)) type = rdbTypeReleased(type);
+    if (unlikely(w->released_types)) type = rdbTypeWritten(w, type);
     if (!is_string && !rdbTypeInVersion(type, version)) {
         return reasonSet(&w->why, ERR_LIMIT,
                          "RDB version %d has no type for a hash whose fields expire", version);
@@ -155,6 +155,7 @@ void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count
     writeAttributes(w, o, access);
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));
+    rdbWriteBeforeElements(w, type);
     rdbWriteLength(w, count);
 }
 

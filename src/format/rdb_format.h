@@ -10,6 +10,7 @@
 enum {
     RDB_VERSION = 80,
     RDB_VERSION_REDIS_MAX = 11,   /* the last version shared with Redis: magic REDIS0011 */
+    RDB_VERSION_REDIS_TIMES = 12, /* of Redis 7.4 and later: the first with fields that expire */
     RDB_VERSION_FOREIGN_MIN = 12, /* 12 to 79 are versions of other servers */
     RDB_VERSION_FOREIGN_MAX = 79,
     RDB_VERSION_FOREIGN_KNOWN = 16, /* the last of them that is known: Redis 7.4 to 8.10 */
@@ -58,6 +59,7 @@ typedef enum rdbType {
     RDB_TYPE_COUNT = 23,
     RDB_TYPE_FOREIGN_MIN =
         22, /* in a foreign version: types and opcodes with another meaning there */
+    RDB_TYPE_HASH_REDIS = 24, /* the same in RDB_VERSION_REDIS_TIMES (rdb_redis.h) */
     /* Types of this server, which no Valkey reads: members with expiry times. Written only for
      * values that have such members. */
     RDB_TYPE_SET_TIMED = 224,

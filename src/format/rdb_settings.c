@@ -5,6 +5,7 @@
 
 static struct {
     rdbLimits limits;
+    rdbForm outgoing;
     bool relaxed, skip_checksum, no_compression;
     uint64_t packed_checks;
 } settings = {.limits = {.hash = {512, 64},
@@ -17,6 +18,8 @@ void rdbSetLimits(const rdbLimits *limits) { settings.limits = *limits; }
 const rdbLimits *rdbLimitsNow(void) { return &settings.limits; }
 void rdbSetVersionsRelaxed(bool on) { settings.relaxed = on; }
 bool rdbVersionsRelaxed(void) { return settings.relaxed; }
+void rdbSetOutgoingForm(rdbForm form) { settings.outgoing = form; }
+rdbForm rdbOutgoingForm(void) { return settings.outgoing; }
 void rdbSetCompression(bool on) { settings.no_compression = !on; }
 bool rdbCompressionOn(void) { return !settings.no_compression; }
 void rdbSetChecksumSkipped(bool on) { settings.skip_checksum = on; }

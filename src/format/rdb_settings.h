@@ -17,6 +17,15 @@ const rdbLimits *rdbLimitsNow(void);
  * accepted. */
 void rdbSetVersionsRelaxed(bool on);
 bool rdbVersionsRelaxed(void);
+/* outgoing-format: what those can read who get data of this server. */
+typedef enum rdbForm {
+    RDB_FORM_VALKEY, /* the version of files of this server */
+    RDB_FORM_LOWEST, /* the lowest version that has the value, of those that Valkey reads */
+    RDB_FORM_REDIS,  /* the lowest version that has the value, of those that Redis reads */
+} rdbForm;
+/* RDB_FORM_VALKEY or RDB_FORM_REDIS. */
+void rdbSetOutgoingForm(rdbForm form);
+rdbForm rdbOutgoingForm(void);
 /* rdbcompression: of files and payloads. */
 void rdbSetCompression(bool on);
 bool rdbCompressionOn(void);

@@ -22,15 +22,18 @@ rdbType rdbTypeOf(const robj *o);
 const char *rdbTypeName(int type);
 /* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
-/* The type that Valkey has in place of one of this server: without expiry times of members. */
-rdbType rdbTypeReleased(rdbType type);
+/* The type that a writer with released_types writes in place of this one: of Valkey, without expiry
+ * times of members, or of Redis, without these and with its own type for fields that expire. */
+rdbType rdbTypeWritten(const rdbWriter *w, rdbType type);
 /* Writes the value, without type and key: as rdbTypeOf(), or, with w->released_types, as
- * rdbTypeReleased() of it. Expired fields and members are included. */
+ * rdbTypeWritten() of it. Expired fields and members are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
 /* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`:
  * fields or members have TTLs), the number of elements or nodes with rdbWriteLength(), then each
  * of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
+/* What precedes the number of elements of this type. */
+void rdbWriteBeforeElements(rdbWriter *w, rdbType type);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
 void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node);
 /* A stream: the number of nodes, the nodes, then its counters and groups, of which some `count` are

@@ -67,13 +67,26 @@ const char *rdbTypeName(int type) {
     return type >= 0 && type < RDB_TYPE_COUNT ? names[type] : NULL;
 }
 
-rdbType rdbTypeReleased(rdbType type) {
+rdbType rdbTypeWritten(const rdbWriter *w, rdbType type) {
+    hotCheck(w->released_types);
     if (type == RDB_TYPE_SET_TIMED) return RDB_TYPE_SET;
+    if (type == RDB_TYPE_HASH_2 && w->redis_types) return RDB_TYPE_HASH_REDIS;
     return type == RDB_TYPE_ZSET_TIMED ? RDB_TYPE_ZSET_2 : type;
 }
 
 bool rdbTypeInVersion(rdbType type, int version) {
+    if (type == RDB_TYPE_HASH_REDIS) return version == RDB_VERSION_REDIS_TIMES;
     return version >= RDB_VERSION || type < RDB_TYPE_HASH_2;
+}
+
+/* Times of fields are relative to a least one, which this server does not search for: it is 0. */
+void rdbWriteBeforeElements(rdbWriter *w, rdbType type) {
+    if (type == RDB_TYPE_HASH_REDIS) rdbWriteU64(w, 0);
+}
+
+/* The time of a field, which precedes it: 0 for none. */
+static void writeRelativeTime(rdbWriter *w, int64_t time_ms) {
+    rdbWriteLength(w, time_ms < 0 ? 0 : (uint64_t)time_ms + 1);
 }
 
 static void writeListpack(rdbWriter *w, const uint8_t *lp) {
@@ -192,16 +205,18 @@ static void writeHash(rdbWriter *w, const robj *o) {
         rdbWriteString(w, hashListpack(o));
         return;
     }
-    bool timed = hashTimedCount(o) > 0;
+    bool timed = hashTimedCount(o) > 0, relative = timed && w->redis_types;
+    if (relative) rdbWriteBeforeElements(w, RDB_TYPE_HASH_REDIS);
     rdbWriteLength(w, hashLength(o));
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, lookAtAll());
     int64_t time_ms;
     while (hashNextTimed(&it, &pair, &time_ms)) {
+        if (relative) writeRelativeTime(w, time_ms);
         rdbWriteString(w, pair.field);
         rdbWriteString(w, pair.value);
-        if (timed) rdbWriteU64(w, (uint64_t)(time_ms == HASH_NO_TIME ? -1 : time_ms));
+        if (timed && !relative) rdbWriteU64(w, (uint64_t)(time_ms == HASH_NO_TIME ? -1 : time_ms));
     }
     hashIteratorClear(&it);
 }
@@ -231,9 +246,11 @@ rdbType rdbTypeInParts(valueType type, bool timed) {
 }
 
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e) {
+    if (type == RDB_TYPE_HASH_REDIS) writeRelativeTime(w, e->time_ms);
     rdbWriteString(w, e->name);
     if (type == RDB_TYPE_ZSET_2 || type == RDB_TYPE_ZSET_TIMED) rdbWriteDouble(w, e->score);
-    if (type == RDB_TYPE_HASH || type == RDB_TYPE_HASH_2) rdbWriteString(w, e->value);
+    if (type == RDB_TYPE_HASH || type == RDB_TYPE_HASH_2 || type == RDB_TYPE_HASH_REDIS)
+        rdbWriteString(w, e->value);
     bool timed =
         type == RDB_TYPE_HASH_2 || type == RDB_TYPE_SET_TIMED || type == RDB_TYPE_ZSET_TIMED;
     if (timed) rdbWriteU64(w, (uint64_t)e->time_ms);

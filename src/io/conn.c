@@ -183,8 +183,6 @@ static void endStep(conn *c, status st) {
 
 status connStepHandshake(conn *c, int *wants) { return c->type->handshake(c, wants); }
 
-static void stepHandshake(conn *c) { endStep(c, connStepHandshake(c, &c->secure->wants)); }
-
 void connOnHandshake(conn *c, connLendProc *lend) { c->secure->lend = lend; }
 
 void connLendHandshake(conn *c) {
@@ -221,7 +219,7 @@ static NO_INLINE void advance(conn *c, int direction) {
     }
     if (c->state == CONN_HANDSHAKING) {
         if (c->secure->lend && c->secure->lend(c)) return;
-        if (mayStep(c)) stepHandshake(c);
+        if (mayStep(c)) endStep(c, connStepHandshake(c, &c->secure->wants));
     }
     if (c->state != CONN_HANDSHAKING) notify(c, direction);
 }

@@ -180,6 +180,7 @@ static const metricName names[] = {
     {"master_link_status", "master_link_up", GAUGE},
     {"master_link_refused", NULL, GAUGE},
     {"master_stream_errors", NULL, GAUGE},
+    {"stream_commands_dropped", NULL, COUNTER},
     {"aof_load_errors", NULL, GAUGE},
     {"replicas_keep_lost_data", NULL, GAUGE},
     {"repl_throttle_rate", NULL, GAUGE},

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "module/generated/api.h"
 #include "module/key.h"
+#include "store/placeholder.h"
 
 static ValkeyModuleType *types; /* all of them */
 
@@ -167,7 +168,8 @@ int apiGetTypeMethodVersion(void) { return VALKEYMODULE_TYPE_METHOD_VERSION; }
 
 static moduleValue *valueOf(ValkeyModuleKey *k) {
     const robj *o = k ? keyObject(k) : NULL;
-    return o && objectType(o) == TYPE_MODULE ? moduleValueOf(o) : NULL;
+    bool is_module = o && objectType(o) == TYPE_MODULE && !objectIsPlaceholder(o);
+    return is_module ? moduleValueOf(o) : NULL;
 }
 
 int apiModuleTypeSetValue(ValkeyModuleKey *key, ValkeyModuleType *mt, void *value) {

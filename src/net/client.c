@@ -24,6 +24,7 @@
 #include "net/net_thread.h"
 #include "net/priority.h"
 #include "net/tls.h"
+#include "net/trial.h"
 
 static struct {
     list all;
@@ -89,6 +90,7 @@ void netSetPriority(session *s, bool on) {
     hotCheck(threadIsMain());
     if (s->carrier != &clientCarrier) return;
     netSetConnPriority(&clientOf(s)->conn, on);
+    if (on) trialEnd(clientOf(s));
     if (on) clientReserve(clientOf(s));
 }
 
@@ -97,6 +99,7 @@ void clientCloseLater(client *cl) {
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
+    trialEnd(cl);
     if (unlikely(clientIsAway(cl))) {
         ioThreadsNote(cl, NOTE_CLOSE);
         return;

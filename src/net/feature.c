@@ -21,6 +21,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
+#include "net/trial.h"
 
 /* Descriptors for the server itself: listeners, log, files, pipes to a child. */
 enum { OWN_DESCRIPTORS = 32 };
@@ -82,7 +83,10 @@ static size_t releaseMemory(void) {
     return limitsEvict();
 }
 
+static const gate *const gates[] = {&trialGate, NULL};
+
 const feature netFeature = {.name = "net",
+                            .gates = gates,
                             .options = netOptions,
                             .info = netSections,
                             .ticks = netTicks,

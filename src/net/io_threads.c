@@ -790,7 +790,8 @@ void ioThreadsStop(void) {
     setActive(0);
     resumeThreads();
     while (io.clients) {
-        awaitResults();
+        /* ioThreadsSettle() may have taken the last results: threads without jobs give no more. */
+        if (!io.returned_count) awaitResults();
         processResults();
     }
     for (inputBatch *b; (b = io.first) != NULL;) {

@@ -181,6 +181,15 @@ static bool mayBeEvicted(const client *cl) {
     return !(cl->session.flags & spared) && cl->counted;
 }
 
+/* What the client has received and is to be sent is freed before stage FREE if nobody uses it: else
+ * the clients of one turn could have several times the limit. */
+static void dropBytes(client *cl) {
+    hotCheck(cl->session.flags & SESSION_CLOSE_NOW);
+    if (engineHot.current || clientIsAway(cl) || cl->conn.thread) return;
+    outbufClear(&cl->session.out);
+    readerDropInput(cl);
+}
+
 /* Returns the memory of the closed clients. */
 static size_t evictLargest(size_t limit) {
     hotCheck(counted_sum > limit);
@@ -202,6 +211,7 @@ static size_t evictLargest(size_t limit) {
         sum -= victims[i]->counted;
         netStats()->evicted++;
         sessionCloseNow(&victims[i]->session);
+        dropBytes(victims[i]);
     }
     memFree(victims);
     return before - sum;

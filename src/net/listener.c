@@ -20,12 +20,13 @@
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 #include "net/priority.h"
+#include "net/trial.h"
 
 enum {
     LISTENERS_MAX = 32,
     HANDSHAKE_TIMEOUT_MS = 10000,
     HANDSHAKE_STEPS_PER_TURN = 16, /* each takes up to a millisecond */
-    ADMIN_EXTRA = 8,               /* connections to admin-port beyond maxclients */
+    ADMIN_EXTRA = 8, /* connections to admin-port beyond maxclients and those on trial */
 };
 
 /* What is accepted at a port. */
@@ -110,13 +111,22 @@ bool clientAdmit(client *cl) {
  * count for the limit of all, and normal ones for a limit of their own. */
 static bool isFull(const portKind *kind, bool has_priority) {
     const engineClusterProcs *cluster = engineCluster();
-    int64_t most = netConf.maxclients + (kind->is_admin ? ADMIN_EXTRA : 0);
+    int64_t most = netConf.maxclients + (kind->is_admin ? ADMIN_EXTRA + TRIAL_PLACES : 0);
     if (netClientCount() + (cluster ? (int)cluster->links() : 0) >= most) return true;
     return !has_priority && netClientCount() - priorityClients() >= priorityNormalMax();
 }
 
+/* It may be a replica, which is not to be kept out by clients. */
+static bool mayTry(void) {
+    return trialHasPlace() && netClientCount() < netConf.maxclients + TRIAL_PLACES;
+}
+
+static slice fullText(void) {
+    return engineCluster() ? SLICE(cluster_full_text) : SLICE(full_text);
+}
+
 static void refuseAsFull(int fd, const portKind *kind, bool has_priority) {
-    slice text = engineCluster() ? SLICE(cluster_full_text) : SLICE(full_text);
+    slice text = fullText();
     netStats()->connections++;
     netStats()->rejected_priority += has_priority;
     if (kind->type == &connTls) { /* an error text would need a handshake */
@@ -130,7 +140,8 @@ static void refuseAsFull(int fd, const portKind *kind, bool has_priority) {
 static void acceptOne(int fd, const portKind *kind) {
     const connType *type = kind->type;
     bool local = netPeerIsLocal(fd), has_priority = kind->is_admin || priorityHas(fd);
-    if (isFull(kind, has_priority)) {
+    bool full = isFull(kind, has_priority);
+    if (full && (has_priority || !mayTry())) {
         refuseAsFull(fd, kind, has_priority);
         return;
     }
@@ -145,6 +156,7 @@ static void acceptOne(int fd, const portKind *kind) {
         return;
     }
     if (has_priority) clientReserve(cl);
+    if (full) trialBegin(cl, fullText());
     if (type != &connTls) (void)clientAdmit(cl); /* if refused, it is being closed */
 }
 

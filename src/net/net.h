@@ -15,6 +15,8 @@
 #include "io/loop.h"
 
 extern const feature netFeature;
+/* Refuses commands of connections on trial (trial.h). */
+extern const gate trialGate;
 
 /* I/O threads: INFO's io_threads_active, and the lines with the time in which each has worked. */
 bool netThreadsAreActive(void);

@@ -256,6 +256,8 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     hostilePoison(b->requests.items + run->first, ran);
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) return false;
     if (unlikely(outbufMemory(&s->out) > OUTBLOCK_SIZE)) {
+        limitsRecount(cl);
+        (void)limitsEvict(); /* how much that frees does not matter */
         if (limitsCheckOutput(cl)) return false;
         b->output += outbufPending(&s->out);
     }

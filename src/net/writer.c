@@ -70,6 +70,20 @@ NO_INLINE int writerLimitIovecs(struct iovec *iov, int count, size_t most) {
     return count;
 }
 
+/* A node that gets slots says why it ends a job, and closes the connection. When that makes a write
+ * fail, its words are still to be read: the output is dropped, and the reader finds the end. */
+static NO_INLINE void writeFailed(client *cl) {
+    session *s = &cl->session;
+    bool has_ended = errno == EPIPE || errno == ECONNRESET;
+    hotCheck(errno != EAGAIN);
+    if (has_ended && s->flags & SESSION_SLOT_EXPORT && cl->conn.on_read) {
+        outbufClear(&s->out);
+        endWrite(cl);
+    } else {
+        clientFailed(cl, "Writing", connErrorText(&cl->conn));
+    }
+}
+
 void writerWrite(client *cl) {
     hotCheck(threadIsMain());
     session *s = &cl->session;
@@ -88,7 +102,7 @@ void writerWrite(client *cl) {
         counted->writes++;
         if (written < 0) {
             if (errno == EAGAIN) break;
-            clientFailed(cl, "Writing", connErrorText(&cl->conn));
+            writeFailed(cl);
             return;
         }
         writerSent(cl, (size_t)written);

@@ -6,6 +6,11 @@
  * files. What a killed process leaves is in the manifest, as history, or in none, and is removed at
  * the next start.
  *
+ * There is no manifest before its first files are complete: a first rewrite that fails leaves none.
+ * Files without a manifest are data whose manifest is missing, unless an empty file, the mark,
+ * tells that a process has ended while it created the first ones: the mark is on disk before they
+ * have their names, and removed when the manifest is.
+ *
  * If the folder cannot be flushed after the manifest was replaced, either version may survive a
  * power failure. Then the old one stays in use, the files of both remain, and the numbers of the
  * new files are not used again. */
@@ -29,13 +34,13 @@
 
 enum { MANIFEST_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* Written before the first files exist, so that files without a manifest are recognised as an
- * accident. */
-static const char no_files[] = "# no files yet\n";
+/* A manifest without files, as history can be all that is left: an empty one is refused. */
+static const char no_files[] = "# no files\n";
 
 static struct {
-    aofManifest manifest;
+    aofManifest manifest; /* without one on disk it has the numbers that are in use, but no files */
     bool exists;          /* on disk */
+    bool may_mark;        /* without one: there are no data that a next start may not remove */
     bool unsure;          /* the last change failed, and the version on disk may be the new one */
     struct filesJob *job; /* in the background; NULL: none */
 } files;
@@ -80,6 +85,14 @@ static str incrName(int64_t seq) {
 static str temporaryIncrPath(void) {
     str name = STR_EMPTY;
     strAppendFormat(&name, "temp-%s.incr", persistConf.appendfilename);
+    str path = aofFilesPath(strText(&name));
+    strFree(&name);
+    return path;
+}
+
+static str markPath(void) {
+    str name = STR_EMPTY;
+    strAppendFormat(&name, "temp-%s.first", persistConf.appendfilename);
     str path = aofFilesPath(strText(&name));
     strFree(&name);
     return path;
@@ -197,6 +210,13 @@ static void changeRun(manifestChange *c) {
     c->unsure = c->st != OK && manifestReads(c);
 }
 
+/* If this fails the next start does it. */
+static void removeMark(void) {
+    str path = markPath();
+    (void)unlink(strText(&path));
+    strFree(&path);
+}
+
 /* After a failure files.unsure tells whether the new files must remain. */
 static status changeEnd(manifestChange *c, reason *why) {
     hotCheck(threadIsMain());
@@ -204,6 +224,7 @@ static status changeEnd(manifestChange *c, reason *why) {
     if (c->tried && c->st == OK) {
         aofManifestClear(&files.manifest);
         files.manifest = c->next;
+        if (!files.exists) removeMark();
         files.exists = true;
     } else {
         if (c->tried) *why = c->why;
@@ -261,10 +282,17 @@ static status findFiles(found *out, reason *why) {
     return folderEach(persistConf.appenddirname, noteFile, out, why);
 }
 
+static bool isMarked(void) {
+    str path = markPath();
+    bool marked = fileSize(strText(&path)) >= 0;
+    strFree(&path);
+    return marked;
+}
+
 status aofFilesCheckLost(reason *why) {
     hotCheck(threadIsMain());
     found f;
-    if (files.exists) return OK;
+    if (files.exists || isMarked()) return OK;
     status st = findFiles(&f, why);
     if (st != OK || !f.has_data) return st;
     str path = manifestPath();
@@ -277,17 +305,33 @@ status aofFilesCheckLost(reason *why) {
     return st;
 }
 
-/* Creates the folder and a manifest without files, unless they exist. New files get numbers above
- * those of files that are not in the manifest. */
+/* Creates the folder, unless it exists. New files get numbers above those of files that are not in
+ * the manifest. */
 static status prepareFolder(reason *why) {
     status st = folderCreate(persistConf.appenddirname, why);
     if (st != OK || files.exists) return st;
     found f;
-    st = fileSyncFolder(persistConf.appenddirname, why);
-    if (st == OK) st = findFiles(&f, why);
+    st = findFiles(&f, why);
     if (st != OK) return st;
-    aofManifest empty = {.base_seq = f.highest_seq, .incr_seq = f.highest_seq};
-    return setManifest(&empty, why);
+    files.may_mark = !f.has_data || isMarked();
+    int64_t *base = &files.manifest.base_seq, *incr = &files.manifest.incr_seq;
+    if (*base < f.highest_seq) *base = f.highest_seq;
+    if (*incr < f.highest_seq) *incr = f.highest_seq;
+    return OK;
+}
+
+/* Puts the mark on disk. ANY_THREAD. */
+static status markFirst(reason *why) {
+    str path = markPath();
+    appendFile mark;
+    status st = appendFileOpen(&mark, strText(&path), true, why);
+    if (st == OK) {
+        appendFileClose(&mark);
+        st = fileSyncFolder(strText(&path), why);
+    }
+    if (st == OK) st = fileSyncFolder(persistConf.appenddirname, why); /* the folder itself */
+    strFree(&path);
+    return st;
 }
 
 /* ------------------------------------------------------------------ migration */
@@ -330,6 +374,7 @@ typedef struct filesJob {
     str path;        /* of the new incremental file; empty: files are renamed instead */
     appendFile incr; /* it */
     str from[2], to[2];
+    bool marks;                /* the first files get a mark before they have their names */
     int rename_count, renamed; /* how many are to be renamed, and were */
     int64_t rename_ms;         /* the longest of them */
     bool removes_history;
@@ -342,8 +387,7 @@ typedef struct filesJob {
 static void createFile(filesJob *job) {
     hotCheck(job->path.len > 0);
     hotCheck(!job->removes_history);
-    job->st = folderCreate(persistConf.appenddirname, &job->why);
-    if (job->st == OK) job->st = appendFileOpen(&job->incr, strText(&job->path), true, &job->why);
+    job->st = appendFileOpen(&job->incr, strText(&job->path), true, &job->why);
     if (job->st != OK) return;
     changeRun(&job->change);
     job->st = job->change.st;
@@ -356,7 +400,6 @@ static void createFile(filesJob *job) {
 static void adoptFiles(filesJob *job) {
     hotCheck(job->rename_count > 0);
     hotCheck(!job->renamed);
-    job->st = folderCreate(persistConf.appenddirname, &job->why);
     while (job->st == OK && job->renamed < job->rename_count) {
         const char *from = strText(&job->from[job->renamed]), *to = strText(&job->to[job->renamed]);
         int64_t began_ms = clockMonoMs();
@@ -409,12 +452,20 @@ static void removeHistory(filesJob *job) {
 
 /* ANY_THREAD; at the end the main thread calls endJob(). */
 static void runJob(filesJob *job) {
+    job->st = folderCreate(persistConf.appenddirname, &job->why);
+    if (job->st == OK && job->marks) job->st = markFirst(&job->why);
+    if (job->st != OK) return;
     if (job->path.len) {
         createFile(job);
     } else {
         adoptFiles(job);
     }
     if (job->st == OK && job->removes_history) removeHistory(job);
+}
+
+static void initJob(filesJob *job) {
+    hotCheck(!files.job);
+    *job = (filesJob){.incr = {.fd = -1}, .marks = !files.exists && files.may_mark};
 }
 
 static void logHistory(const aofManifest *m) {
@@ -467,6 +518,7 @@ static status addToManifest(aofFileType type, const char *name, int64_t seq, rea
 status aofFilesCreateBase(reason *why) {
     hotCheck(threadIsMain());
     status st = prepareFolder(why);
+    if (st == OK && !files.exists && files.may_mark) st = markFirst(why);
     if (st != OK) return st;
     bool as_commands = !persistConf.aof_use_rdb_preamble;
     int64_t seq = files.manifest.base_seq + 1;
@@ -493,7 +545,8 @@ static void initCreate(filesJob *job, const char *when) {
     aofManifest next = aofManifestCopy(&files.manifest);
     int64_t seq = files.manifest.incr_seq + 1;
     str name = incrName(seq);
-    *job = (filesJob){.path = aofFilesPath(strText(&name)), .incr = {.fd = -1}};
+    initJob(job);
+    job->path = aofFilesPath(strText(&name));
     logNotice("Creating AOF incr file %s on %s", strText(&name), when);
     aofManifestAdd(&next, AOF_INCR, strText(&name), seq);
     changeInit(&job->change, &next);
@@ -566,7 +619,7 @@ static void initAdopt(filesJob *job, const char *temporary, bool as_commands, bo
     int64_t base_seq = next.base_seq + 1, incr_seq = next.incr_seq + 1;
     str name = baseName(base_seq, as_commands);
     str from = strNew(sliceOf(temporary)), to = aofFilesPath(strText(&name));
-    *job = (filesJob){.incr = {.fd = -1}};
+    initJob(job);
     addRename(job, &from, &to);
     aofManifestRetire(&next, keep_incr ? 1 : 0);
     aofManifestAdd(&next, AOF_BASE, strText(&name), base_seq);
@@ -684,7 +737,8 @@ static bool isOurs(const char *name) {
         const char *rest = name + 5;
         size_t len = strlen(persistConf.appendfilename);
         if (strncmp(rest, persistConf.appendfilename, len) != 0) return false;
-        return !strcmp(rest + len, ".incr") || !strcmp(rest + len, ".manifest");
+        return !strcmp(rest + len, ".incr") || !strcmp(rest + len, ".manifest") ||
+               !strcmp(rest + len, ".first");
     }
     if (!parseName(name, &seq, &incr)) return false;
     str expected[3] = {incrName(seq), baseName(seq, false), baseName(seq, true)};

@@ -22,6 +22,7 @@
 #include "persist/rdb_damage.h"
 #include "persist/rdb_load.h"
 #include "persist/rdb_save.h"
+#include "persist/skipped_keys.h"
 #include "persist/snapshot.h"
 #include "persist/sync_load.h"
 #include "store/keyspace.h"
@@ -45,7 +46,8 @@ uint64_t persistAofUs(void) { return aofWriteUs(); }
 
 /* The primary of a replica decides what expires. */
 static unsigned loadFlags(bool is_replica) {
-    return is_replica || keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
+    if (is_replica) return RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES;
+    return keyspaceKeepsExpired() ? RDB_LOAD_KEEP_EXPIRED : 0;
 }
 
 /* What the start has found. */
@@ -91,8 +93,10 @@ static status startAof(reason *why) {
             "snapshot %s. To keep its data, start with appendonly no, and then run CONFIG SET appendonly yes.",
             persistConf.dbfilename);
     aofFilesSweep();
-    st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
+    bool is_new = st == ERR_NOT_FOUND;
+    st = is_new ? aofFilesCreateBase(why) : OK;
     if (st == OK) st = aofFilesOpenLast(&file, why);
+    if (st == OK && is_new) aofFilesSweep(); /* what a first rewrite has left */
     /* The end of the file may be in the kernel only. From here on it counts as being on disk. */
     int error = st == OK && loaded_aof ? appendFileSync(file.fd) : 0;
     if (error) {
@@ -115,6 +119,7 @@ status persistLoadAtStart(bool is_replica, reason *why) {
     if (aofFilesReadManifest() != OK)
         return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
     status st = persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
+    if (st == OK && !is_replica) skippedKeysDrop(); /* nothing that comes later is about them */
     if (st == OK) leftoversRemove();
     return st;
 }
@@ -185,6 +190,7 @@ static status init(reason *why) {
     (void)why; /* cannot fail */
     snapshotInit();
     foreignBeginReplays();
+    skippedKeysInit();
     engineSetReloadProc(reload);
     return OK;
 }
@@ -197,6 +203,10 @@ static void onChild(childEvent e, int kind, int exit_code, int signal_number) {
 static status onShutdown(uint32_t flags, reason *why) {
     status st = aofAtShutdown(flags, why);
     return st == OK ? snapshotAtShutdown(flags, why) : st;
+}
+
+bool persistKeepsDataset(uint32_t flags) {
+    return aofStateNow() != AOF_IS_OFF || snapshotIsSavedAtShutdown(flags);
 }
 
 static void onDb(const dbEvent *e) {
@@ -212,8 +222,8 @@ static const tickJob ticks[] = {{"snapshot", 100, snapshotTick, snapshotIsNear},
                                 {"aof", 100, aofTick, aofIsBehind},
                                 {"aof-rewrite", 100, aofRewriteTick, aofRewriteIsWanted},
                                 {0}};
-static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate,
-                                    &asyncLoadingGate, NULL};
+static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate,    &loadingGate,
+                                    &asyncLoadingGate,  &skippedKeysGate, NULL};
 static const sink *const sinks[] = {&aofSink, NULL};
 
 const feature persistFeature = {.name = "persist",

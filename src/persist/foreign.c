@@ -11,6 +11,7 @@
 #include "engine/execute.h"
 #include "engine/options.h"
 #include "persist/persist_priv.h"
+#include "persist/skipped_keys.h"
 
 enum { KINDS_MAX = 32, NAMES_MAX = 3, NAME_BYTES_MAX = 64, TYPE_SIZE = 24 };
 
@@ -89,10 +90,35 @@ static bool foreignIsCommand(slice name) {
 
 bool foreignSkipsCommand(slice name) { return foreignSkips() && foreignIsCommand(name); }
 
+/* The type of the key in argument 1 of such a command; NULL: it is no key, or one of several. */
+static const char *typeOfCommand(slice name) {
+    static const struct {
+        const char *start, *type;
+    } types[] = {{"json.", "ReJSON-RL"}, {"bf.", "MBbloom--"},   {"cf.", "MBbloomCF"},
+                 {"cms.", "CMSk-TYPE"},  {"topk.", "TopK-TYPE"}, {"tdigest.", "TDIS-TYPE"},
+                 {"ts.", "TSDB-TYPE"},   {"v", "vectorset"},     {"ar", "array"}};
+    static const char *const others[] = {"json.mset", "ts.madd", "ts.createrule", "ts.deleterule",
+                                         "vrem",      "ardel",   "ardelrange"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (sliceIs(name, others[i])) return NULL;
+    }
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        size_t len = strlen(types[i].start);
+        if (name.len > len && sliceIs(sliceMake(name.ptr, len), types[i].start))
+            return types[i].type;
+    }
+    return NULL;
+}
+
 /* Called by the engine for each unknown command of a file or stream. */
-static bool skipsCommand(slice name) {
+static bool skipsCommand(ctx *c) {
+    slice name = c->argv[0];
     if (!foreignSkipsCommand(name)) return false;
     foreign.commands_skipped++;
+    bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
+    const char *type = is_stream && c->argc > 1 ? typeOfCommand(name) : NULL;
+    bool deletes = c->argc == 2 && (sliceIs(name, "json.del") || sliceIs(name, "json.forget"));
+    if (type) skippedKeysChanged(c, type, deletes);
     return true;
 }
 
@@ -127,6 +153,7 @@ void foreignLoaded(void) {
 }
 
 void foreignPrintInfo(str *out) {
+    skippedKeysPrintInfo(out);
     if (!foreign.skipped && !foreign.commands_skipped) return;
     strAppendFormat(out,
                     "foreign_keys_skipped:%llu\r\nforeign_keys_skipped_types:%s\r\n"

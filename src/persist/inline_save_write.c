@@ -54,7 +54,10 @@ static bool divides(void *arg, const robj *o) {
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
     bool is_hash = objectType(o) == TYPE_HASH;
     bool timed = is_hash ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
-    return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), job->records.version);
+    rdbType type = rdbTypeInParts(objectType(o), timed);
+    const rdbWriter *w = job->records.writer;
+    return rdbTypeInVersion(w->released_types ? rdbTypeWritten(w, type) : type,
+                            job->records.version);
 }
 
 bool inlineJobLargeExists(largeValue *large, bool as_commands) {
@@ -131,11 +134,12 @@ static void beginValue(void *arg, const savedValue *value) {
     selectDb(job, value->db_id);
     rdbWriter *w = snapshotStreamWriter(job->stream);
     job->value_type = rdbTypeInParts(objectType(value->head), value->is_timed);
-    if (unlikely(w->released_types)) job->value_type = rdbTypeReleased(job->value_type);
+    if (unlikely(w->released_types)) job->value_type = rdbTypeWritten(w, job->value_type);
     if (value->rest) rdbWriteProducers(w, value->rest);
     rdbFileKeyInParts(w, value->head, job->value_type, value->count, job->records.access);
     job->records.writer = snapshotStreamSide(job->stream);
     job->records.writer->released_types = w->released_types;
+    job->records.writer->redis_types = w->redis_types;
     job->stream_rest = (rdbStreamRest){0};
     job->in_value = true;
 }

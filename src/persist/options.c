@@ -14,6 +14,7 @@
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/snapshot.h"
+#include "store/placeholder.h"
 
 persistConfig persistConf;
 
@@ -121,6 +122,12 @@ static status applyVersionCheck(reason *why) {
     return OK;
 }
 
+static status applyForeignValues(reason *why) {
+    (void)why; /* cannot fail */
+    placeholdersAllow(persistConf.foreign_values == FOREIGN_SKIP);
+    return OK;
+}
+
 static status applyAppendonly(reason *why) {
     bool on = aofStateNow() != AOF_IS_OFF;
     if (on == persistConf.appendonly) return OK;
@@ -153,7 +160,8 @@ const configOption persistOptions[] = {
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
                 RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),
-    CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE),
+    CONFIG_ENUM("foreign-values", persistConf.foreign_values, foreign_words, FOREIGN_REFUSE,
+                .apply = applyForeignValues, .flags = CONFIG_APPLY_AT_START),
     CONFIG_BOOL("rdb-del-sync-files", persistConf.rdb_del_sync_files, false),
     CONFIG_BOOL("rdb-save-incremental-fsync", persistConf.rdb_save_incremental_fsync, true),
     CONFIG_BOOL("stop-writes-on-bgsave-error", persistConf.stop_writes_on_bgsave_error, true,

@@ -10,7 +10,7 @@
 #include "engine/hooks.h"
 
 extern const feature persistFeature;
-extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate;
+extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate, skippedKeysGate;
 
 /* Memory of changes not yet written to the append only file, in bytes; time spent in writing them,
  * in us. */
@@ -22,6 +22,9 @@ int64_t persistKeySaveDelayUs(void);
  * it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it
  * once, after the listeners are open. */
 status persistLoadAtStart(bool is_replica, reason *why) MUST_USE;
+/* True if a shutdown with these flags (SHUTDOWN_... of engine/hooks.h) leaves the dataset in files:
+ * there are save points or an append only file, and SHUTDOWN NOSAVE was not ordered. */
+bool persistKeepsDataset(uint32_t flags);
 /* For modules: saves the dataset to this file, at once. */
 status persistSaveTo(const char *path, reason *why) MUST_USE;
 /* Replaces the dataset by that of a file: `empty` removes what is there. ERR_NOT_FOUND: there is no

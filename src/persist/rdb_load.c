@@ -18,6 +18,8 @@
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_save.h"
+#include "persist/skipped_keys.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
 enum {
@@ -166,7 +168,7 @@ static status place(loading *l, rdbReader *r, const loadedKey *key) {
     }
     dbPlace(key->db, &at, key->o);
     keyObserversTellLoaded(key->db, name);
-    l->loaded++;
+    l->loaded += !objectIsPlaceholder(key->o);
     return OK;
 }
 
@@ -267,16 +269,21 @@ static void itemDropped(void *arg, slice key, valueType type, slice item) {
 }
 
 /* A file that will be refused is read to its end for the report only. */
-static bool isLeftOut(const rdbKey *key) {
+static bool isLeftOut(const loading *l, rdbKey *key) {
     if (unlikely(key->foreign != NULL)) foreignAdd(key->foreign, key->name, key->foreign_bytes);
-    if (likely(!foreignRefuses())) return key->foreign && !key->o;
+    if (likely(!foreignRefuses())) {
+        if (likely(!key->foreign) || key->o) return false;
+        /* Commands that follow may move the key, or replace it. */
+        if (l->flags & RDB_LOAD_CONTINUES) key->o = skippedKeysNew(key->name, key->foreign);
+        return !key->o;
+    }
     if (key->o) objectFree(key->o);
     return true;
 }
 
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
     loadingDelayKey();
-    if (unlikely(isLeftOut(key))) return OK;
+    if (unlikely(isLeftOut(l, key))) return OK;
     if (unlikely(l->failed != OK)) {
         if (key->o) objectFree(key->o);
         return l->failed;
@@ -535,7 +542,7 @@ status rdbLoadSync(syncLoad *sync, reason *why) {
     }
     loadingSetObserver(sync->progress, sync->arg);
     keyspace *before = sync->into ? keyspaceUse(sync->into) : NULL;
-    status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED, sync, &end, why);
+    status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES, sync, &end, why);
     if (before) (void)keyspaceUse(before); /* was sync->into */
     if (st == OK && sync->loaded) sync->loaded(sync);
     loadingEnd(sync->path, st == OK);
@@ -582,7 +589,7 @@ status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
-    st = load(&from.source, RDB_LOAD_KEEP_EXPIRED, NULL, end, why);
+    st = load(&from.source, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_CONTINUES, NULL, end, why);
     last_load.origin = (persistOrigin){.db = -1}; /* the commands that follow change the dataset */
     fileReaderClose(&from.file);
     return st;

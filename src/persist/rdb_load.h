@@ -16,6 +16,7 @@
 enum rdbLoadFlag {
     RDB_LOAD_KEEP_EXPIRED = 1, /* expired keys are loaded: the primary deletes them */
     RDB_LOAD_OVER = 2,         /* existing keys are replaced; without it they make the load fail */
+    RDB_LOAD_CONTINUES = 4,    /* commands of the server that wrote the file follow */
 };
 
 /* Loads the file into the databases without emptying them. ERR_NOT_FOUND: no such file. On failure

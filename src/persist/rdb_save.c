@@ -21,6 +21,7 @@
 #include "io/pipe.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
+#include "store/placeholder.h"
 #include "store/store.h"
 
 enum { SYNC_BYTES = 4 * 1024 * 1024, REPORT_KEYS = 1024 };
@@ -99,6 +100,7 @@ void rdbRecordsSelect(rdbRecords *r, int db_id) {
 status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) {
     hotCheck(db_id >= 0);
     hotCheck(db_id < storeDbCount());
+    if (unlikely(objectType(o) == TYPE_MODULE) && objectIsPlaceholder(o)) return OK;
     if (r->job->as_commands) {
         aofWriteKey(r->writer, o);
         return rdbWriterStatus(r->writer);
@@ -245,7 +247,8 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
                       .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
-    w->released_types = content->released_types;
+    w->redis_types = r->version == RDB_VERSION_REDIS_TIMES;
+    w->released_types = content->released_types || w->redis_types;
     writeHeader(r);
     bool is_rdb = !job->as_commands;
     if (is_rdb && !content->no_keys) rdbWriteModuleAux(w, RDB_AUX_BEFORE);

@@ -407,6 +407,11 @@ void snapshotFlushed(void) {
     }
 }
 
+bool snapshotIsSavedAtShutdown(uint32_t flags) {
+    return flags & SHUTDOWN_SAVE ||
+           (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
+}
+
 status snapshotAtShutdown(uint32_t flags, reason *why) {
     hotCheck(threadIsMain());
     if (snapshot.running) {
@@ -414,9 +419,7 @@ status snapshotAtShutdown(uint32_t flags, reason *why) {
         killChild();
     }
     inlineSaveWait();
-    bool wanted =
-        flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
-    if (!wanted || engineHot.loading) return OK;
+    if (!snapshotIsSavedAtShutdown(flags) || engineHot.loading) return OK;
     logNotice("Saving the final RDB snapshot before exiting.");
     if (snapshotSave(why) == OK) return OK;
     if (flags & SHUTDOWN_FORCE) {

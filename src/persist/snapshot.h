@@ -33,6 +33,8 @@ void snapshotNoteLoaded(void);
 /* All databases were emptied by a command: a running save is killed, and if there are save points
  * the empty dataset is saved. */
 void snapshotFlushed(void);
+/* True if a shutdown with these flags saves the dataset. */
+bool snapshotIsSavedAtShutdown(uint32_t flags);
 /* Called at shutdown: saves the dataset if there are save points. */
 status snapshotAtShutdown(uint32_t flags, reason *why) MUST_USE;
 void snapshotPrintInfo(str *out);

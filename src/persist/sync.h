@@ -16,7 +16,9 @@
 
 /* What is written. */
 typedef struct syncContent {
-    int version; /* of the RDB format: RDB_VERSION, or RDB_VERSION_REDIS_MAX for older replicas */
+    /* Of the RDB format: RDB_VERSION, RDB_VERSION_REDIS_MAX for older replicas, or
+     * RDB_VERSION_REDIS_TIMES for Redis 7.4 and later. */
+    int version;
     bool no_keys, no_functions;
     bool no_checksum;    /* the file has none, whatever rdbchecksum says */
     bool slot_states;    /* also which slots are being moved */

@@ -33,21 +33,27 @@ void birthAdopt(replBirth *b, const replBirth *of, bool had_keys, bool has_keys)
     if (b->is_new) hotCheck(b->id[0]);
 }
 
-size_t birthPrint(const replBirth *b, char out[BIRTH_TEXT_MAX]) {
-    int len = snprintf(out, BIRTH_TEXT_MAX, "OK %s %d", b->id[0] ? b->id : "-", b->is_new);
+size_t birthPrint(const replBirth *b, const char *process, char out[BIRTH_TEXT_MAX]) {
+    hotCheck(strlen(process) == REPL_ID_LEN);
+    int len =
+        snprintf(out, BIRTH_TEXT_MAX, "OK %s %d %s", b->id[0] ? b->id : "-", b->is_new, process);
     check(len > 0);
     check(len < BIRTH_TEXT_MAX);
     return (size_t)len;
 }
 
-bool birthParse(slice reply, replBirth *out) {
-    enum { PREFIX = 4, ENDING = 2 }; /* "+OK ", " 1" */
+bool birthParse(slice reply, replBirth *out, char process[REPL_ID_LEN + 1]) {
+    enum { PREFIX = 4, ENDING = 3 + REPL_ID_LEN }; /* "+OK ", " 1 <process>" */
     if (reply.len <= PREFIX + ENDING || memcmp(reply.ptr, "+OK ", PREFIX) != 0) return false;
     slice id = sliceMake(reply.ptr + PREFIX, reply.len - PREFIX - ENDING);
     const char *ending = id.ptr + id.len;
     bool is_unknown = sliceIs(id, "-");
-    if (ending[0] != ' ' || (ending[1] != '0' && ending[1] != '1')) return false;
+    if (ending[0] != ' ' || (ending[1] != '0' && ending[1] != '1') || ending[2] != ' ')
+        return false;
     if (!is_unknown && !historyIsId(id)) return false;
+    if (!historyIsId(sliceMake(ending + 3, REPL_ID_LEN))) return false;
+    memcpy(process, ending + 3, REPL_ID_LEN);
+    process[REPL_ID_LEN] = 0;
     *out = (replBirth){.is_new = ending[1] == '1'};
     if (!is_unknown) memcpy(out->id, id.ptr, REPL_ID_LEN);
     return true;

@@ -6,15 +6,24 @@
  * its files: its birth is B, and new. The replica connects again and tells that it keeps data with
  * birth A. The primary has lost these: it refuses to synchronise the replica.
  *
- *   REPLCONF capa birth        asks for the birth; the reply is "+OK <id or -> <0|1>", 1: new
+ *   REPLCONF capa birth        asks for the birth; the reply is "+OK <id or -> <0|1> <process>", 1:
+ *                              new; the process is a random id of each start
  *   REPLCONF capa keeps:<id>   this replica has followed the primary at this address and keeps its
  *                              data, with this birth; "?": unknown. ",<id>" may follow: the birth
  *                              that was refused before, which the files of a primary keep
  *   -EMPTYPRIMARY ...          reply to PSYNC: the dataset here is a new one, and not that of the
  *                              replica
  *
- * Released servers ignore these capabilities and reply "+OK". A plain struct; one thread at a
- * time. */
+ * A primary that is shut down by order and by its configuration saves nothing discards its data by
+ * order. Its stream ends with
+ *
+ *   REPLCONF GETACK discards:<process>
+ *
+ * A replica that was told this process in its handshake keeps nothing the next time. Others ignore
+ * the word: replicas of this replica, and those that get it later from a backlog.
+ *
+ * Released servers ignore these capabilities and reply "+OK"; they take the word for "*". A plain
+ * struct; one thread at a time. */
 #ifndef PSYNC_BIRTH_H
 #define PSYNC_BIRTH_H
 
@@ -24,7 +33,9 @@
 #include "base/slice.h"
 #include "psync/history.h"
 
-enum { BIRTH_TEXT_MAX = REPL_ID_LEN + 8, BIRTH_KEPT_MAX = 2 * REPL_ID_LEN + 1 };
+enum { BIRTH_TEXT_MAX = 2 * REPL_ID_LEN + 16, BIRTH_KEPT_MAX = 2 * REPL_ID_LEN + 1 };
+
+#define DISCARDS_PREFIX "discards:"
 
 typedef struct replBirth {
     char id[REPL_ID_LEN + 1]; /* empty: unknown */
@@ -40,10 +51,10 @@ void birthLoaded(replBirth *b, slice id);
  * servers do. `has_keys`: there are some. `had_keys`: it has replaced some, by order of a user, so
  * that own replicas follow. */
 void birthAdopt(replBirth *b, const replBirth *of, bool had_keys, bool has_keys);
-/* The reply to "capa birth" without its end. Returns its length. */
-size_t birthPrint(const replBirth *b, char out[BIRTH_TEXT_MAX]);
+/* The reply to "capa birth" without its end; `process`: that of this server. Returns its length. */
+size_t birthPrint(const replBirth *b, const char *process, char out[BIRTH_TEXT_MAX]);
 /* False: it is the reply of another kind of server. */
-bool birthParse(slice reply, replBirth *out);
+bool birthParse(slice reply, replBirth *out, char process[REPL_ID_LEN + 1]);
 /* True if a replica that keeps data (`kept`: after "keeps:") would lose them by a synchronisation
  * with this dataset, whose stream is `h`; it asks to continue the stream `id` at `from`. */
 bool birthLosesKept(const replBirth *b, const replHistory *h, slice kept, slice id, int64_t from);

@@ -177,6 +177,7 @@ void linkFollowStream(replLink *link, slice received, bool from_start, int64_t n
     hotCheck(link->state != LINK_NONE);
     linkEnter(link, LINK_CONNECTED, now_ms);
     link->failures = link->cuts = 0;
+    link->is_discarded = false;
     endRefusal(link);
     link->can_continue = !link->sync_only;
     link->acked_ms = now_ms;
@@ -227,8 +228,9 @@ static void sendCapabilities(replLink *link, const linkSettings *s) {
         words[count++] = SLICE("confirmed-data");
     }
     link->knows_birth = false;
-    link->keeps_data = s->keeps_data;
-    if (s->keeps_data) {
+    link->primary_process[0] = 0;
+    link->keeps_data = s->keeps_data && !(link->is_discarded && !s->keeps_discarded);
+    if (link->keeps_data) {
         slice birth = s->kept_birth.len ? s->kept_birth : SLICE("?");
         int len = snprintf(keeps, sizeof(keeps), "keeps:%.*s%s%s", (int)birth.len, birth.ptr,
                            link->refused_birth[0] ? "," : "", link->refused_birth);
@@ -349,7 +351,7 @@ static void onStepReply(replLink *link, slice line, int64_t now_ms) {
                   (int)line.len, line.ptr);
     }
     if (link->state == LINK_CAPABILITIES)
-        link->knows_birth = birthParse(line, &link->primary_birth);
+        link->knows_birth = birthParse(line, &link->primary_birth, link->primary_process);
     nextStep(link, now_ms);
 }
 
@@ -553,7 +555,7 @@ void linkStart(replLink *link, int64_t now_ms) {
     link->retry_ms = now_ms;
     link->down_ms = -1;
     link->failures = link->cuts = 0;
-    link->halted = false;
+    link->halted = link->is_discarded = false;
     endRefusal(link);
     hotCheck(link->state == LINK_CONNECT);
 }
@@ -561,7 +563,7 @@ void linkStart(replLink *link, int64_t now_ms) {
 void linkStop(replLink *link) {
     disconnect(link);
     link->state = LINK_NONE;
-    link->failover = link->unanswered = false;
+    link->failover = link->unanswered = link->is_discarded = false;
     endRefusal(link);
     hotCheck(link->state == LINK_NONE);
 }
@@ -591,6 +593,16 @@ void linkOpened(replLink *link, int64_t now_ms) {
 void linkFailed(replLink *link, const char *why, int64_t now_ms) {
     logWarning("Error condition on socket for SYNC: %s", why);
     retryIn(link, RETRY_MS, now_ms);
+}
+
+void linkNoteGetack(replLink *link, slice value) {
+    size_t len = strlen(DISCARDS_PREFIX);
+    if (likely(!linkStartsWith(value, DISCARDS_PREFIX)) || link->state != LINK_CONNECTED) return;
+    slice process = sliceMake(value.ptr + len, value.len - len);
+    if (!process.len || !sliceIs(process, link->primary_process)) return;
+    link->is_discarded = true;
+    logNotice("The primary is shut down by order and saves nothing: it is followed if it comes "
+              "back without data, unless replica-refuse-empty-primary is 'always'");
 }
 
 void linkHeard(replLink *link, int64_t now_ms) { link->heard_ms = now_ms; }

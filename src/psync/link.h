@@ -63,6 +63,7 @@ typedef struct linkSettings {
      * here, empty: unknown. */
     bool keeps_data;
     slice kept_birth;
+    bool keeps_discarded; /* also after linkNoteGetack() */
 } linkSettings;
 
 /* A dataset that follows. */
@@ -159,7 +160,11 @@ typedef struct replLink {
     int cuts;     /* full synchronisations in a row whose connection was lost */
     /* Told in the handshake of this connection. */
     bool knows_birth, keeps_data;
-    replBirth primary_birth; /* if knows_birth */
+    replBirth primary_birth;               /* if knows_birth */
+    char primary_process[REPL_ID_LEN + 1]; /* the same; else empty */
+    /* The primary has discarded its data by order when it was shut down (birth.h). True until its
+     * stream is followed again, or another primary. */
+    bool is_discarded;
     /* The primary has lost the data that are here: it is asked again later and later, as it may be
      * restored. */
     bool refuses;
@@ -208,6 +213,10 @@ void linkSecondLost(replLink *link, const char *why, int64_t now_ms);
  * gone either way. */
 void linkDatasetGone(replLink *link);
 void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms);
+
+/* REPLCONF GETACK in the stream with this value: no effect unless it says that the primary whose
+ * stream is applied discards its data. */
+void linkNoteGetack(replLink *link, slice value);
 
 /* Time passes: at least ten times a second. */
 void linkTick(replLink *link, int64_t now_ms);

@@ -8,10 +8,12 @@
 #include "psync/primary.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/number.h"
 #include "psync/primary_priv.h"
+#include "resp/resp.h"
 
 /* Bytes handed to a connection ahead of what it has sent. The rest stays in the backlog, which has
  * one copy of it for all replicas. */
@@ -210,6 +212,21 @@ void primaryFeed(replPrimary *p) {
 void primaryWantAcks(replPrimary *p) { p->wants_acks = p->peers.count > 0; }
 
 void primaryAskTwice(replPrimary *p) { p->asks_twice = p->peers.count > 0; }
+
+void primaryTellDiscard(replPrimary *p) {
+    if (!p->stream->has_backlog || p->is_replica || p->is_paused || !p->peers.count) return;
+    char word[REPL_ID_LEN + 16];
+    int len = snprintf(word, sizeof(word), DISCARDS_PREFIX "%s", p->stream->process);
+    hotCheck(len == REPL_ID_LEN + (int)strlen(DISCARDS_PREFIX));
+    const slice words[] = {SLICE("REPLCONF"), SLICE("GETACK"), sliceMake(word, (size_t)len)};
+    size_t size;
+    char *bytes = respRequest(COUNT_OF(words), words, &size);
+    const slice span = sliceMake(bytes, size);
+    askForAcks(p, &span);
+    memFree(bytes);
+    logNotice("Replicas are told that this server saves nothing and ends by order: they will "
+              "follow it if it comes back without data (replica-refuse-empty-primary)");
+}
 
 void primaryDropAll(replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {

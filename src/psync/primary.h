@@ -71,6 +71,7 @@ enum peerCapability {
     PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
     PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
     PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
+    PEER_IS_REDIS_8 = 256,       /* rdb-channel-repl: a Redis from 8.0 on */
     PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
 };
 
@@ -119,7 +120,7 @@ typedef struct primarySave {
     int rdb_version;
     uint32_t filter;
     bool no_checksum;
-    bool released_types; /* without TTLs of members, which the replica does not know */
+    bool released_types; /* without TTLs of members */
 } primarySave;
 
 /* What the state machine asks of its surroundings. None of them may call back into it, except where
@@ -151,8 +152,7 @@ typedef struct primaryEnv {
     void (*changed)(replPrimary *p);
     /* The backlog was created (the stream has to be fed from now on) or freed. */
     void (*backlog_changed)(replPrimary *p);
-    /* The database that is selected in the stream of this server, which is a replica; -1:
-     * unknown. */
+    /* The database selected in the stream of this server, a replica; -1: unknown. */
     int (*stream_db)(const replPrimary *p);
     /* Whether a link to this replica is encrypted: only then checksums may be omitted. */
     bool (*is_secure)(const replPeer *peer);
@@ -167,6 +167,7 @@ typedef struct primarySettings {
     int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
     bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
     bool member_ttls;    /* the dataset may have values that not all replicas know */
+    bool redis_peers;    /* a replica that does not tell its version is a Redis from 7.4 on */
 } primarySettings;
 
 struct replPrimary {
@@ -190,8 +191,7 @@ struct replPrimary {
     bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
     /* The last requests for acknowledgements, without data; the end of the last two together. */
     int64_t asks_begin, asks_end, asked_twice_end;
-    /* How often replicas acknowledge is to be added in this turn; they know that it is each
-     * turn. */
+    /* How often replicas acknowledge is to be added in this turn; they know it is each turn. */
     bool tells_ack_mode, told_turn_acks;
     uint64_t full_syncs, partial_syncs, refused_partial_syncs;
 };
@@ -208,16 +208,14 @@ void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
 
 /* ------------------------------------------------------------------ the stream */
 
-/* A new id and an empty backlog, unless there is a backlog: for a server whose first replica
- * arrives. */
+/* A new id and an empty backlog, unless there is one: for the first replica. */
 void primaryOpenBacklog(replPrimary *p);
 void primaryFreeBacklog(replPrimary *p);
 /* The same for a primary whose stream is to exist without replicas. */
 void primaryOpenStream(replPrimary *p);
 /* Adds a PING now. False: nothing may be added. */
 bool primaryPing(replPrimary *p);
-/* Somebody who is no replica reads the stream: a primary has a backlog from now on, whose time to
- * live begins again. */
+/* Somebody who is no replica reads the stream: a primary has a backlog, whose TTL begins again. */
 void primaryNoteReader(replPrimary *p);
 /* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
 void primaryAppend(replPrimary *p, const slice *spans, int count);
@@ -230,6 +228,8 @@ void primaryWantAcks(replPrimary *p);
 /* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
  * replicas reply with the offset before each: who replies to the second one has read both. */
 void primaryAskTwice(replPrimary *p);
+/* Tells replicas that this process ends by order and saves nothing (birth.h). */
+void primaryTellDiscard(replPrimary *p);
 /* True if the online replica has applied the whole stream. */
 bool primaryHasRead(const replPrimary *p, const replPeer *peer);
 /* The end of the stream without the requests for acknowledgements at its end: a replica that has

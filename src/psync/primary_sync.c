@@ -13,8 +13,15 @@
 
 enum { VERSION_WITH_RDB_80 = 0x090000 };
 
+/* A Redis tells no version; only those from 8.0 on can be told apart. */
+static bool isRedis(const replPrimary *p, const replPeer *peer) {
+    if (peer->server_version) return false;
+    return p->settings.redis_peers || peer->capabilities & PEER_IS_REDIS_8;
+}
+
 /* Older servers read the last version that all of them know. */
-static int rdbVersionFor(const replPeer *peer) {
+static int rdbVersionFor(const replPrimary *p, const replPeer *peer) {
+    if (isRedis(p, peer)) return RDB_VERSION_REDIS_TIMES;
     return peer->server_version >= VERSION_WITH_RDB_80 ? RDB_VERSION : RDB_VERSION_REDIS_MAX;
 }
 
@@ -26,7 +33,7 @@ static bool needsReleasedTypes(const replPrimary *p, const replPeer *peer) {
 /* True if one child can save for both. */
 static bool wantsSame(const replPrimary *p, const replPeer *a, const replPeer *b) {
     return a->filter == b->filter && a->is_dataset_channel == b->is_dataset_channel &&
-           rdbVersionFor(a) == rdbVersionFor(b) &&
+           rdbVersionFor(p, a) == rdbVersionFor(p, b) &&
            needsReleasedTypes(p, a) == needsReleasedTypes(p, b);
 }
 
@@ -89,9 +96,12 @@ static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
     hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
     if (needsReleasedTypes(p, peer) != p->save.released_types) return NULL;
-    if (p->save.rdb_version != RDB_VERSION_REDIS_MAX && peer->server_version &&
-        rdbVersionFor(peer) != p->save.rdb_version)
+    bool same_version = rdbVersionFor(p, peer) == p->save.rdb_version;
+    if (p->save.rdb_version != RDB_VERSION_REDIS_MAX &&
+        (peer->server_version || isRedis(p, peer)) && !same_version)
         return NULL;
+    /* Other servers know neither the version of a Redis nor its types. */
+    if (p->save.rdb_version == RDB_VERSION_REDIS_TIMES && !same_version) return NULL;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *other = peerOf(n);
         bool saves = other->state == PEER_WAITING_END && other->filter == peer->filter;
@@ -129,7 +139,7 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
         plan->count++;
     }
     if (!plan->first) return false;
-    int version = rdbVersionFor(plan->first);
+    int version = rdbVersionFor(p, plan->first);
     bool released = needsReleasedTypes(p, plan->first);
     bool needs_pipe = p->settings.diskless || plan->first->filter ||
                       plan->first->is_dataset_channel || version != RDB_VERSION || released;

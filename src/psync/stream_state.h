@@ -13,7 +13,8 @@
 
 typedef struct replServer {
     replHistory history;
-    replBirth birth; /* of the dataset */
+    replBirth birth;               /* of the dataset */
+    char process[REPL_ID_LEN + 1]; /* of this start of the server: birth.h */
     bool has_backlog;
     replBacklog backlog; /* if has_backlog: its next byte is number history.offset + 1 */
 } replServer;

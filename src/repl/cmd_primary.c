@@ -8,6 +8,7 @@
 #include "engine/deliver.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
+#include "format/rdb_settings.h"
 #include "net/net.h"
 #include "repl/ack_hold.h"
 #include "repl/followed.h"
@@ -58,6 +59,8 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
     } else if (sliceIs(value, "confirmed-data")) {
         peer->capabilities |= PEER_HAS_CONFIRMED;
+    } else if (sliceIs(value, "rdb-channel-repl")) {
+        peer->capabilities |= PEER_IS_REDIS_8;
     } else if (sliceIs(value, "birth")) {
         peer->capabilities |= PEER_ASKS_BIRTH;
     } else if (value.len > 6 && value.len <= 6 + BIRTH_KEPT_MAX &&
@@ -240,7 +243,7 @@ static void replyDone(ctx *c) {
     }
     char text[BIRTH_TEXT_MAX];
     peer->capabilities &= ~(uint32_t)PEER_ASKS_BIRTH;
-    replyStatus(c, sliceMake(text, birthPrint(&replThis()->birth, text)));
+    replyStatus(c, sliceMake(text, birthPrint(&replThis()->birth, replThis()->process, text)));
 }
 
 /* REPLCONF [option value]... Reply: OK, except for ACK and GETACK. */
@@ -260,7 +263,7 @@ void replconfCommand(ctx *c) {
             } else if (ctxArgIs(c, i + 1, "tick")) {
                 replicaAcknowledgeTurns(c, false);
             }
-            replicaAcknowledge(c);
+            replicaAcknowledge(c, c->argv[i + 1]);
             return;
         }
         if (!setOption(c, replicasPeer(c->who), c->argv[i], c->argv[i + 1])) return;
@@ -306,6 +309,7 @@ static bool refusesSync(ctx *c, const replPeer *peer, slice id, int64_t from) {
 static void enlist(session *s) {
     replicasEnlist(s);
     replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
+    replicasThis()->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);
 }
 

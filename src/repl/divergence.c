@@ -103,7 +103,7 @@ bool divergenceAfterStart(void) {
     }
     strFree(&name);
     strFree(&text);
-    /* Commands of the own append only file have failed, so the data are not those of its position. */
+    /* Commands of the own append only file have failed: the data are not those of its position. */
     if (replConf.primary_host.len && !divergenceIsKnown() && streamFaultCount(FAULT_OF_FILE)) {
         streamFaultRestore(FAULT_OF_PRIMARY, streamFaultLast(FAULT_OF_FILE));
         keep();

@@ -13,8 +13,8 @@
 #include "base/slice.h"
 #include "base/str.h"
 
-/* A command of the stream has failed: counts it, logs it, and ends the process if the directive says
- * so. True if the link is to be closed, and not to be opened again. `command` is empty if the
+/* A command of the stream has failed: counts it, logs it, and ends the process if the directive
+ * says so. True if the link is to be closed, and not to be opened again. `command` is empty if the
  * protocol of the stream is wrong: then there is nothing to count. */
 bool divergenceNote(slice command, slice error);
 /* After the dataset was loaded at the start. True if an earlier process has stopped the link to

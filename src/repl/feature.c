@@ -2,6 +2,7 @@
  *
  * Replication: what the folder registers. Main thread only. */
 #include "base/base.h"
+#include "base/random.h"
 #include "config/config.h"
 #include "engine/stream.h"
 #include "persist/sync.h"
@@ -21,6 +22,7 @@
 #include "repl/rules.h"
 #include "repl/server_state.h"
 #include "repl/shutdown_wait.h"
+#include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/wait.h"
 
@@ -50,6 +52,7 @@ static const char *findBirth(void) { return this_server.birth.id; }
 static status init(reason *why) {
     historyInit(&this_server.history);
     birthBegin(&this_server.birth);
+    randomHex(this_server.process, REPL_ID_LEN);
     syncSetBirthProc(findBirth);
     replicasInit();
     waitInit();
@@ -74,6 +77,7 @@ static void printReplication(str *out) {
     if (replicaIsOn()) replicaPrintInfo(out);
     infoPrintReplicas(out);
     infoPrintStream(out);
+    streamFormPrintInfo(out);
     lostDataPrintInfo(out);
     quorumPrintInfo(out);
 }
@@ -115,7 +119,8 @@ static const gate *const gates[] = {&replicaKeyspaceGate,
                                     &quorumGate,
                                     &aofOutputGate,
                                     NULL};
-static const sink *const sinks[] = {&replicasSink, &heldOutputSink, &aofOutputSink, NULL};
+static const sink *const sinks[] = {&replicasSink, &replicasRedisSink, &heldOutputSink,
+                                    &aofOutputSink, NULL};
 static const keyObserver *const observers[] = {&localExpiryObserver, NULL};
 static const commandObserver *const command_observers[] = {&replicaReplyObserver, NULL};
 

@@ -55,6 +55,7 @@ void followedFillSettings(linkSettings *s) {
     s->keeps_data = replConf.replica_refuse_empty_primary && followed.is_set &&
                     keyspaceKeyCount(keyspaceMain()) > 0;
     s->kept_birth = sliceOf(followed.birth);
+    s->keeps_discarded = replConf.replica_refuse_empty_primary == REFUSE_EMPTY_ALWAYS;
 }
 
 void followedLogOrder(const replLink *link) {
@@ -65,8 +66,9 @@ void followedLogOrder(const replLink *link) {
     logWarning("The primary was started without a dataset. Its dataset replaces the %zu keys here, "
                "%s.",
                keys,
-               replConf.replica_refuse_empty_primary ? "as this server was told to follow it"
-                                                     : "as replica-refuse-empty-primary is off");
+               !replConf.replica_refuse_empty_primary ? "as replica-refuse-empty-primary is off"
+               : link->is_discarded ? "as the primary was shut down by order and saved nothing"
+                                    : "as this server was told to follow it");
 }
 
 /* ------------------------------------------------------------------ as the primary */

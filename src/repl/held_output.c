@@ -113,12 +113,10 @@ static inline bool readsOneKey(const command *cmd) {
            !(cmd->flags & (CMD_MOVABLEKEYS | CMD_BLOCKING | CMD_MODULE));
 }
 
-static inline bool tellsNothing(const command *cmd) { return cmd->flags & CMD_TELLS_NOTHING; }
-
 /* EXEC tells what its commands tell, and whether watched keys have changed. The orders of Sentinel
  * are transactions that tell nothing. */
 bool heldOutputTellsNothing(const ctx *c) {
-    if (likely(!(c->cmd->flags & CMD_RUNS_QUEUE))) return tellsNothing(c->cmd);
+    if (likely(!(c->cmd->flags & CMD_RUNS_QUEUE))) return c->cmd->flags & CMD_TELLS_NOTHING;
     if (c->who->flags & SESSION_WATCH_DIRTY || watchCount(c->who)) return false;
     return !transactionLacks(c->who, CMD_TELLS_NOTHING);
 }

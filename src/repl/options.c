@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/keyspace.h"
+#include "format/rdb_settings.h"
 #include "repl/followed.h"
 #include "repl/quorum_server.h"
 #include "repl/repl_priv.h"
@@ -22,6 +23,8 @@ static const configWord load_words[] = {{"disabled", DISKLESS_LOAD_DISABLED},
                                         {"swapdb", DISKLESS_LOAD_SWAPDB},
                                         {"flush-before-load", DISKLESS_LOAD_FLUSH_BEFORE_LOAD},
                                         {NULL, 0}};
+static const configWord refuse_words[] = {
+    {"no", REFUSE_EMPTY_NO}, {"yes", REFUSE_EMPTY_YES}, {"always", REFUSE_EMPTY_ALWAYS}, {NULL, 0}};
 static const configWord durability_words[] = {
     {"memory", QUORUM_IN_MEMORY}, {"disk", QUORUM_ON_DISK}, {NULL, 0}};
 static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
@@ -29,6 +32,16 @@ static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
                                          {"panic-on-replicas", PROPAGATION_ERROR_PANIC_ON_REPLICAS},
                                          {"stop", PROPAGATION_ERROR_STOP},
                                          {NULL, 0}};
+
+static const configWord form_words[] = {
+    {"valkey", RDB_FORM_VALKEY}, {"redis", RDB_FORM_REDIS}, {NULL, 0}};
+
+static status applyOutgoingFormat(reason *why) {
+    (void)why; /* cannot fail */
+    rdbSetOutgoingForm((rdbForm)replConf.outgoing_format);
+    if (replicasThis()->stream) replicasArmSink(); /* not while the server starts */
+    return OK;
+}
 
 static status applyImportMode(reason *why) {
     (void)why; /* cannot fail */
@@ -111,8 +124,8 @@ const configOption replOptions[] = {
                 .alias = "slave-ignore-maxmemory", .apply = rulesApply),
     CONFIG_BOOL("replica-lazy-flush", replConf.replica_lazy_flush, true,
                 .alias = "slave-lazy-flush"),
-    CONFIG_BOOL("replica-refuse-empty-primary", replConf.replica_refuse_empty_primary, true,
-                .apply = followedApply),
+    CONFIG_ENUM("replica-refuse-empty-primary", replConf.replica_refuse_empty_primary, refuse_words,
+                REFUSE_EMPTY_YES, .apply = followedApply),
     CONFIG_INT("replica-priority", replConf.replica_priority, 100, 0, INT_MAX,
                .alias = "slave-priority"),
     CONFIG_BOOL("replica-announced", replConf.replica_announced, true),
@@ -149,6 +162,8 @@ const configOption replOptions[] = {
                .alias = "min-slaves-to-write", .apply = replicasApplySettings),
     CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
                .alias = "min-slaves-max-lag", .apply = replicasApplySettings),
+    CONFIG_ENUM("outgoing-format", replConf.outgoing_format, form_words, RDB_FORM_VALKEY,
+                .flags = CONFIG_APPLY_AT_START, .apply = applyOutgoingFormat),
     CONFIG_INT("replication-quorum", replConf.replication_quorum, 0, 0, 32, .apply = quorumApply),
     CONFIG_ENUM("replication-quorum-durability", replConf.replication_quorum_durability,
                 durability_words, QUORUM_IN_MEMORY, .apply = quorumApply),

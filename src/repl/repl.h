@@ -14,8 +14,8 @@ extern const gate replicaDiskGate;
 /* After the dataset was loaded at the start: its file may tell where in a stream it belongs. */
 void replAfterLoad(void);
 /* The process is about to end: sends replicas what is missing of the stream, as far as their
- * connections take it without much delay. */
-void replSendLast(void);
+ * connections take it without much delay. `discards`: it ends by order and saves nothing. */
+void replSendLast(bool discards);
 /* The process ends: closes the link to the primary and removes an unfinished download. */
 void replStop(void);
 

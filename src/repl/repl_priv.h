@@ -18,6 +18,11 @@ enum disklessLoad {
     DISKLESS_LOAD_FLUSH_BEFORE_LOAD,
 };
 enum quorumDurability { QUORUM_IN_MEMORY, QUORUM_ON_DISK };
+enum refuseEmptyPrimary {
+    REFUSE_EMPTY_NO,
+    REFUSE_EMPTY_YES,    /* unless it has discarded its data by order */
+    REFUSE_EMPTY_ALWAYS, /* also then */
+};
 enum propagationError {
     PROPAGATION_ERROR_IGNORE,
     PROPAGATION_ERROR_PANIC,
@@ -31,7 +36,8 @@ typedef struct replConfig {
     int primary_port;
     str primaryauth, primaryuser;
     bool replica_serve_stale_data, replica_read_only, replica_ignore_maxmemory;
-    bool replica_lazy_flush, replica_refuse_empty_primary;
+    bool replica_lazy_flush;
+    int replica_refuse_empty_primary; /* enum refuseEmptyPrimary */
     int replica_priority;
     bool replica_announced;
     char *replica_announce_ip;
@@ -53,6 +59,7 @@ typedef struct replConfig {
     int replication_quorum_durability;                      /* enum quorumDurability */
     int replication_quorum_timeout, replication_read_lease; /* ms */
     int64_t replication_quorum_output_limit;                /* bytes */
+    int outgoing_format;                                    /* rdbForm */
     /* For both. */
     int repl_timeout; /* seconds */
     bool repl_throttling_enabled;

@@ -147,15 +147,11 @@ static conn *openConnection(const char *addr, connProc *ended, reason *why) {
     return NULL;
 }
 
-static void rememberAddress(const char *addr) {
-    snprintf(replica.address, sizeof(replica.address), "%s", addr);
-}
-
 static void resolved(void *arg, const char *addr) {
     if ((uintptr_t)arg != replica.attempt || replica.link.state != LINK_CONNECTING) return;
     reason why;
     if (addr) {
-        rememberAddress(addr);
+        snprintf(replica.address, sizeof(replica.address), "%s", addr);
         replica.connection = openConnection(addr, connectEnded, &why);
     } else {
         (void)reasonSet(&why, ERR_NOT_FOUND, "unknown host");
@@ -410,8 +406,9 @@ static void applied(session *s, int db_id, const slice *spans, int count) {
     if (unlikely(!replica.quiet.index)) awaitQuiet(QUIET_MS);
 }
 
-void replicaAcknowledge(const ctx *c) {
+void replicaAcknowledge(const ctx *c, slice value) {
     if (c->who != replica.stream) return;
+    linkNoteGetack(&replica.link, value);
     replica.owes_ack = true;
     replica.told_offset = -1;
 }

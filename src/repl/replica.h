@@ -40,8 +40,9 @@ void replicaGoOn(void);
 /* The primary uses a database that this server does not have: the link ends, and is not tried again
  * until the server is told to follow, or started, again. */
 void replicaHalt(void);
-/* REPLCONF GETACK: replicaAcknowledgeOwed() acknowledges. No effect unless it is the primary's. */
-void replicaAcknowledge(const ctx *c);
+/* REPLCONF GETACK `value`: replicaAcknowledgeOwed() acknowledges. No effect unless it is the
+ * primary's. */
+void replicaAcknowledge(const ctx *c, slice value);
 /* In STAGE_REPLICATE: acknowledges all that was applied, the request to do so included, if that was
  * asked for in this turn. */
 void replicaAcknowledgeOwed(void);

@@ -20,6 +20,7 @@
 #include "engine/server_event.h"
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
+#include "format/rdb_settings.h"
 #include "net/net.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
@@ -28,6 +29,7 @@
 #include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
+#include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/role.h"
 
@@ -299,7 +301,9 @@ static void envBacklogChanged(replPrimary *p) {
 void replicasArmSink(void) {
     const replPrimary *p = &replicas.primary;
     bool streams = p->stream->has_backlog && !p->is_replica, holds = quorumIsBusy();
-    sinkArm(&replicasSink, streams && !holds);
+    bool redis = rdbOutgoingForm() == RDB_FORM_REDIS;
+    sinkArm(&replicasSink, streams && !holds && !redis);
+    sinkArm(&replicasRedisSink, streams && !holds && redis);
     sinkArm(&heldOutputSink, streams && holds);
 }
 
@@ -351,16 +355,40 @@ static void noteBesideAof(const propagated *p) {
     if (cmd && cmd->flags & CMD_WRITE) syncForbidAofPosition();
 }
 
-int64_t replicasTake(const propagated *p) {
-    hotCheck(p->span_count > 0);
-    if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
+static void append(const propagated *p, const slice *spans, int count) {
     primarySelect(&replicas.primary, p->db_id);
-    primaryAppend(&replicas.primary, p->spans, p->span_count);
+    primaryAppend(&replicas.primary, spans, count);
+}
+
+static int64_t noteTaken(void) {
     if (engineHot.current) replNoteOffset(engineHot.current->who);
     return replicas.primary.stream->history.offset;
 }
 
-static void take(const propagated *p) { (void)replicasTake(p); /* the end is not needed */ }
+static int64_t takeAsIs(const propagated *p) {
+    hotCheck(p->span_count > 0);
+    if (unlikely(!(p->targets & PROPAGATE_AOF))) noteBesideAof(p);
+    append(p, p->spans, p->span_count);
+    return noteTaken();
+}
+
+/* outgoing-format redis */
+static int64_t takeForRedis(const propagated *p) {
+    str other = STR_EMPTY;
+    if (!streamFormReplaces(p, &other)) return takeAsIs(p);
+    if (!(p->targets & PROPAGATE_AOF)) noteBesideAof(p);
+    slice span = strSlice(&other);
+    if (span.len) append(p, &span, 1);
+    strFree(&other);
+    return noteTaken();
+}
+
+int64_t replicasTake(const propagated *p) {
+    return rdbOutgoingForm() == RDB_FORM_REDIS ? takeForRedis(p) : takeAsIs(p);
+}
+
+static void take(const propagated *p) { (void)takeAsIs(p); /* the end is not needed */ }
+static void takeRedis(const propagated *p) { (void)takeForRedis(p); /* the same */ }
 
 void replNoteOffset(session *s) {
     if (!replicas.primary.stream) return;
@@ -374,6 +402,8 @@ void replNoteOffset(session *s) {
 }
 
 const sink replicasSink = {.name = "replicas", .take = take, .targets = PROPAGATE_REPLICAS};
+const sink replicasRedisSink = {
+    .name = "redis replicas", .take = takeRedis, .targets = PROPAGATE_REPLICAS};
 
 /* Closes replicas for which too much of the stream is kept. */
 static void checkLimits(replPrimary *p) {
@@ -401,10 +431,11 @@ void replicasFeed(void) {
     if (has_more || memoryExcluded()) excludeFromLimit();
 }
 
-void replSendLast(void) {
+void replSendLast(bool discards) {
     enum { MOST_MS = 100, STEP_MS = 10 };
     replPrimary *p = &replicas.primary;
     if (!p->stream->has_backlog || !p->peers.count) return;
+    if (discards) primaryTellDiscard(p);
     netThreadsPark(); /* the process ends */
     int64_t end_ms = clockMonoMs() + MOST_MS;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
@@ -452,6 +483,7 @@ void replicasTick(int64_t budget_us) {
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
     p->settings.member_ttls = engineHot.member_ttls;
+    p->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
     primaryTick(p, engineHot.now_ms);
     checkLimits(p); /* soft limits are reached without writes */
     fullSyncTick(p);

@@ -55,7 +55,7 @@ bool replicasAreBusy(void);
 status replicasApplySettings(reason *why);
 
 /* The stream. While replication-quorum is on heldOutputSink is armed in place of it. */
-extern const sink replicasSink;
+extern const sink replicasSink, replicasRedisSink;
 /* Adds a change to the stream; returns its new end. */
 int64_t replicasTake(const propagated *p);
 /* There is a stream now or no more, or the mode has changed. */

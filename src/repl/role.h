@@ -36,8 +36,8 @@ void replFollowAtStart(slice host, int port);
  * continue with this server. */
 void replPromote(void);
 
-/* True if a promotion by hand is to be refused: the primary is there, and the data here are known to
- * differ from its own. Appends the reason. Elections are never asked. */
+/* True if a promotion by hand is to be refused: the primary is there, and the data here are known
+ * to differ from its own. Appends the reason. Elections are never asked. */
 bool replRefusesPromotion(str *why);
 
 /* ------------------------------------------------------------------ the stream */

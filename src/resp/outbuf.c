@@ -91,8 +91,6 @@ size_t outbufPoolAge(void) {
 
 static size_t blockMemory(const outblock *b) { return b->size + b->lent_len; }
 
-static char *blockEnd(outblock *b) { return (char *)b + b->size; }
-
 /* The pending own bytes of a block of `o`: returns their address and sets *len. */
 static char *blockOwn(const outbuf *o, outblock *b, size_t *len) {
     hotCheck(b->start <= b->used || b == o->last);
@@ -122,7 +120,7 @@ static void unseal(outbuf *o) {
     outblock *b = o->last;
     o->base = b->bytes + b->start;
     o->at = b->bytes + b->used;
-    o->end = blockEnd(b);
+    o->end = (char *)b + b->size;
     hotCheck(o->at <= o->end);
     hotCheck(o->queued >= b->used - b->start);
     o->queued -= b->used - b->start;

@@ -22,6 +22,9 @@
 #define HEAD_BYTES UINT64_C(0x0a0d00240a0d002a)
 #define HEAD_MASK UINT64_C(0xffff00ffffff00ff)
 
+/* Of a trusted sender: more than any string has. */
+#define TRUSTED_BULK_MAX (INT64_C(1) << 40)
+
 enum {
     UNAUTHENTICATED_ARGS_MAX = 10,
     UNAUTHENTICATED_BULK_MAX = 16384,
@@ -257,8 +260,9 @@ static requestStep readLength(requestInput *in) {
     if (in->start[s->next] != '$') return refuseByte(in, in->start[s->next]);
     step = takeLine(in, cr, bad, &size);
     if (step != STEP_DONE) return step;
+    int64_t most = in->limits->trusted ? TRUSTED_BULK_MAX : in->limits->bulk_max;
     if (size < 0) return requestRefuse(in, bad);
-    if (size > in->limits->bulk_max) return requestRefuse(in, bad);
+    if (size > most) return requestRefuse(in, bad);
     if (size > UNAUTHENTICATED_BULK_MAX && !in->limits->authenticated) {
         return requestRefuse(in, "unauthenticated bulk length");
     }
@@ -367,7 +371,8 @@ static NO_INLINE void openLarge(requestInput *in, size_t *len) {
     size_t there = in->len - s->next, moved = 0;
     size_t wanted = sizeMin(there, (size_t)s->bulk);
     /* NULL: what fits is tried instead */
-    if (in->limits->trusted) l->bytes = blobTryNew((size_t)s->bulk);
+    if (in->limits->trusted && s->bulk <= in->limits->bulk_max)
+        l->bytes = blobTryNew((size_t)s->bulk);
     while (moved < wanted && largeReserve(s, l)) {
         size_t step = sizeMin(wanted - moved, l->bytes->cap - l->bytes->len);
         memcpy(l->bytes->bytes + l->bytes->len, from + moved, step);

@@ -63,7 +63,7 @@ typedef struct requestLimits {
     int64_t bulk_max;      /* proto-max-bulk-len */
     int32_t multibulk_max; /* arguments per request */
     bool authenticated; /* if false: 10 arguments of 16,384 bytes, with error texts of their own */
-    bool trusted;       /* a large argument gets its block at once, which it will fill */
+    bool trusted; /* arguments may be longer; up to bulk_max their block is allocated at once */
 } requestLimits;
 
 /* State of one incomplete request; all zero at the start of a request. */

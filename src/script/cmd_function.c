@@ -126,7 +126,8 @@ void functionDumpCommand(ctx *c) {
     check(rdbWriterFlush(&w) == OK); /* into memory */
     rdbWriterClear(&w);
     strReserve(&payload, RDB_DUMP_FOOTER);
-    rdbDumpAppendFooter(&payload, 0);
+    rdbDumpAppendFooter(&payload, 0,
+                        rdbOutgoingForm() == RDB_FORM_REDIS ? RDB_VERSION_REDIS_MAX : RDB_VERSION);
     replyBulk(c, strSlice(&payload));
     strFree(&payload);
 }

@@ -22,7 +22,7 @@
 enum {
     READ_BYTES = 16 * 1024,
     READS_PER_EVENT = 16,
-    REPLY_BYTES_MAX = 16 * 1024 * 1024, /* of INFO; more is not expected */
+    REPLY_BYTES_MAX = 1024 * 1024, /* INFO of 10,000 replicas; longer replies end the connection */
     /* Names of hosts. Beyond the first number one that no instance has makes room; names of
      * instances are limited by their number alone. */
     NAMES_MAX = 64,
@@ -189,8 +189,12 @@ static bool readReplies(serverConn *sc) {
         fine = st == REPLY_EVENT;
         if (fine && takeEvent(sc, &e)) fine = deliver(sc);
     }
-    memmove(sc->in.ptr, sc->in.ptr + pos, sc->in.len - pos);
-    strCut(&sc->in, sc->in.len - pos);
+    if (pos == sc->in.len) {
+        strFree(&sc->in);
+    } else {
+        memmove(sc->in.ptr, sc->in.ptr + pos, sc->in.len - pos);
+        strCut(&sc->in, sc->in.len - pos);
+    }
     return fine && sc->in.len <= REPLY_BYTES_MAX;
 }
 

@@ -320,8 +320,6 @@ static void onCrash(int signal_number, siginfo_t *info, void *context) {
 /* ------------------------------------------------------------------ failed checks, panics, out of
  * memory */
 
-static void onFailureBegin(void) { reportBegin(); }
-
 static void onFailure(const char *what, const char *file, int line) {
     (void)what, (void)file, (void)line; /* already logged */
     crash.tid = traceOwnTid();
@@ -358,7 +356,7 @@ void crashInit(void) {
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
     if (sigaltstack(&stack, NULL)) logWarning("No stack for crash reports: %s", strerror(errno));
 #endif
-    assertSetProcs(onFailureBegin, onFailure);
+    assertSetProcs(reportBegin, onFailure);
     memSetOutOfMemoryProc(onOutOfMemory);
     traceInit(serverRunNow()->program);
     reason why;

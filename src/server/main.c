@@ -92,10 +92,6 @@ static void seedHashes(void) {
 
 static uint64_t wake_ticks; /* end of the last sleep of the outermost loop turn */
 
-static uint64_t usSince(uint64_t ticks) {
-    return (uint64_t)(clockTicksToNs(clockTicks() - ticks) / 1000);
-}
-
 /* A turn without its sleep runs between two reads of the clock. */
 static void beforeSleep(loop *l, void *arg) {
     (void)arg; /* there is one loop */
@@ -104,7 +100,7 @@ static void beforeSleep(loop *l, void *arg) {
     uint64_t commands = engineHot.commands - run.commands_before;
     run.commands_before = engineHot.commands;
     if (commands > run.turn_commands_max) run.turn_commands_max = commands;
-    uint64_t turn_us = usSince(wake_ticks);
+    uint64_t turn_us = (uint64_t)(clockTicksToNs(clockTicks() - wake_ticks) / 1000);
     statsAddBusy(turn_us);
     if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }

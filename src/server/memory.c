@@ -111,10 +111,6 @@ static void printBytes(str *out, const char *name, uint64_t bytes) {
                     human);
 }
 
-static uint64_t systemMemory(void) {
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static size_t slotLinksMemory(bool exports) {
     return engineCluster() ? engineCluster()->slot_links_memory(exports) : 0;
 }
@@ -151,7 +147,8 @@ void infoPrintMemory(str *out) {
                     process->active);
     strAppendFormat(out, "allocator_resident:%zu\r\nallocator_muzzy:%zu\r\n", process->resident,
                     process->muzzy);
-    printBytes(out, "total_system_memory", systemMemory());
+    printBytes(out, "total_system_memory",
+               (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     printRatio(out, "allocator_frag", process->active, process->allocated);
     printRatio(out, "allocator_rss", process->resident, process->active);
     printRatio(out, "rss_overhead", process->rss, process->resident);

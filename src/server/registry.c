@@ -83,10 +83,12 @@ const gate *const serverGateOrder[] = {
     &aclGate,
     &aclKeyGate,
     &aclChannelGate,
+    &trialGate, /* after these, so that only who may replicate ends a trial */
     &clusterRedirectGate,
     &slotImportGate,
     &replicaStreamGate,
     &replicaDiskGate,
+    &skippedKeysGate,
     &replicaRedirectGate,
     &loadingGate,
     &asyncLoadingGate,

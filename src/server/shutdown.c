@@ -16,6 +16,7 @@
 #include "engine/server_event.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
+#include "persist/persist.h"
 #include "repl/repl.h"
 #include "server/server.h"
 #include "server/server_priv.h"
@@ -35,7 +36,8 @@ static void __attribute__((noreturn)) finish(void) {
     bool has_dataset = serverModeNow()->has_dataset;
     if (has_dataset) {
         clusterAtExit(shutdown_state.flags);
-        replSendLast();
+        replSendLast(!persistKeepsDataset(shutdown_state.flags) &&
+                     !(shutdown_state.flags & SHUTDOWN_FAILOVER));
     }
     metricsStop();
     netStopListening();

@@ -11,6 +11,7 @@
 #include "store/hash_record.h"
 #include "store/keyspace.h"
 #include "store/member_expiry.h"
+#include "store/placeholder.h"
 #include "store/slab.h"
 #include "store/type_hash.h"
 #include "store/type_stream.h"
@@ -833,8 +834,20 @@ static void mixTimes(const robj *o, digest *to) {
     hashIteratorClear(&it);
 }
 
+/* Placeholders are in no digest, as they are in no file. */
+static status isInDigest(void *arg, const robj *o) {
+    (void)arg;
+    return objectIsPlaceholder(o) ? OK : ERR_EXISTS;
+}
+
+static bool hasDigest(const db *d) {
+    if (!dbSize(d)) return false;
+    return placeholderCount() == 0 || dbWalk(d, -1, isInDigest, NULL) != OK;
+}
+
 static void addToDigest(void *arg, const robj *o) {
     digestSum *sum = arg;
+    if (objectIsPlaceholder(o)) return;
     digest key = {{0}};
     digestMix(&key, objectKey(o));
     objectDigestAt(o, sum->db_id, sum->look, &key);
@@ -845,7 +858,7 @@ static void addToDigest(void *arg, const robj *o) {
 static digest digestAll(const keyspace *k, storeLook look, bool with_times) {
     digestSum sum = {.look = look, .with_times = with_times};
     for (int i = 0; i < k->count; i++) {
-        if (!dbSize(k->dbs[i])) continue;
+        if (!hasDigest(k->dbs[i])) continue;
         sum.db_id = i;
         digestMixNumber(&sum.all, (uint32_t)k->dbs[i]->id);
         dbEach(k->dbs[i], -1, addToDigest, &sum);

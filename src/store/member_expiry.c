@@ -66,15 +66,11 @@ static void hideFirst(robj *o, uint64_t wanted) {
     }
 }
 
-static uint64_t expiredBy(const memberTimes *times, storeLook look) {
-    return memberTimesDue(times, look.bits >> 1);
-}
-
 void membersHide(const db *d, uint64_t hash, robj *o, storeLook look) {
     const memberTimes *times = membersTimes(o);
     hotCheck(threadIsMain());
     if (!times) return;
-    uint64_t wanted = expiredBy(times, look);
+    uint64_t wanted = memberTimesDue(times, look.bits >> 1);
     if (wanted == memberTimesHidden(times)) return;
     /* Not beforeChange(): the dataset remains the same, so this is no change of the keyspace. */
     if (unlikely(storeNow.saving)) savingBefore(d, hash, o);

@@ -15,16 +15,13 @@
 #define RESERVE_SHARE 4
 #define CHUNK_METAS (SLAB_CHUNK_SLABS * sizeof(slabMeta))
 
-static size_t metaBytes(size_t slab_bytes) {
-    return sizeRoundUp(slab_bytes / SLAB_BYTES * sizeof(slabMeta), SLAB_CHUNK_BYTES);
-}
-
 void slabSpaceInit(slabStore *s, size_t reserve_max) {
     size_t reserve = reserve_max ? reserve_max : RESERVE_USUAL;
     reserve = sizeMin(reserve, memReserveLimit() / RESERVE_SHARE);
     for (; reserve >= SLAB_CHUNK_BYTES; reserve /= 2) {
         size_t slab_bytes = reserve / SLAB_CHUNK_BYTES * SLAB_CHUNK_BYTES;
-        size_t meta_bytes = metaBytes(slab_bytes);
+        size_t metas = slab_bytes / SLAB_BYTES;
+        size_t meta_bytes = sizeRoundUp(metas * sizeof(slabMeta), SLAB_CHUNK_BYTES);
         s->range = memReserve(meta_bytes + slab_bytes, SLAB_CHUNK_BYTES);
         if (!s->range) continue;
         s->range_bytes = meta_bytes + slab_bytes;

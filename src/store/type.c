@@ -2,6 +2,7 @@
  *
  * The table of value types. */
 #include "store/type.h"
+#include "store/placeholder.h"
 
 #include "base/base.h"
 #include "base/number.h"
@@ -46,6 +47,7 @@ bool typeFind(slice name, typeFilter *out) {
         return true;
     }
     *out = (typeFilter){.type = TYPE_MODULE, .module = moduleTypeFind(name)};
+    if (!out->module) out->module = placeholderTypeFind(name);
     return out->module != NULL;
 }
 

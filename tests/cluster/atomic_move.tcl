@@ -40,6 +40,48 @@ start_cluster {2 2 {tags {cluster}}} {
     }
 }
 
+# The ids of producers of a stream, as bytes; those of a payload of DUMP.
+proc producers {node key} {
+    set payload [r -$node dump $key]
+    return [string range $payload [string first stream-idmp $payload] end-10]
+}
+
+start_cluster {2 2 {tags {cluster}}} {
+    test {MIGRATESLOTS moves the ids of producers, of the snapshot and of changes during the move} {
+        set first [r xadd "{06S}p" idmp p before * f v]
+        r xadd "{06S}p" idmp p before * f v
+        r xadd "{06S}limits" 1-1 f v
+        r xcfgset "{06S}limits" idmp-maxsize 5 idmp-duration 1000
+        hold_pause 0 1
+        set name [move 0 1 0 0]
+        wait_job 0 waiting-to-pause $name
+        set second [r xadd "{06S}p" idmp p during * f v]
+        r xadd "{06S}p" idmp p before * f v
+        r multi
+        r xadd "{06S}p" idmp q during * f v
+        r xadd "{06S}p" idmp q during * f v
+        r exec
+        set wanted [lmap key {"{06S}p" "{06S}limits"} {producers 0 $key}]
+        hold_pause 0 0
+        wait_job 1 success $name
+        assert_equal $wanted [lmap key {"{06S}p" "{06S}limits"} {producers 1 $key}]
+        assert_equal $first [r -1 xadd "{06S}p" idmp p before * f v]
+        assert_equal $second [r -1 xadd "{06S}p" idmp p during * f v]
+        assert_equal 3 [r -1 xlen "{06S}p"]
+        r -3 readonly
+        wait_for_condition 600 20 {[producers 1 "{06S}p"] eq [producers 3 "{06S}p"]}
+    }
+
+    test {MIGRATE moves the ids of producers} {
+        set first [r -1 xadd "{06S}m" idmp p i * f v]
+        r -1 cluster setslot 0 migrating [cluster_id 0]
+        r cluster setslot 0 importing [cluster_id 1]
+        assert_equal OK [r -1 migrate [srv -0 host] [srv -0 port] "{06S}m" 0 5000]
+        r asking
+        assert_equal $first [r xadd "{06S}m" idmp p i * f v]
+    }
+}
+
 # A client that follows redirects; node 0 or 1.
 proc at_owner {args} {
     while {[catch {r -$::at {*}$args} reply]} {

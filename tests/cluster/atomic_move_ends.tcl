@@ -141,6 +141,18 @@ start_cluster {2 2 {tags {cluster} overrides {cluster-databases 3}}} {
         assert_undone $name "$lost_target It says: Data was flushed" "Data was flushed"
     }
 
+    test {the reason of the target is read though the target has closed the link under writes} {
+        for {set i 0} {$i < 5} {incr i} {
+            set name [held_move]
+            set writer [connect]
+            for {set k 0} {$k < 100} {incr k} {$writer -send set "{06S}$k" [string repeat x 10000]}
+            r -1 flushall
+            for {set k 0} {$k < 100} {incr k} {assert_equal OK [$writer -read]}
+            assert_undone $name "$lost_target It says: Data was flushed" "Data was flushed"
+            $writer -close
+        }
+    }
+
     test {a link that is killed ends the job} {
         foreach node {0 1} flag {E i} {
             set name [held_move]

@@ -11,7 +11,7 @@ set own {save {} repl-diskless-sync-delay 0 cluster-replica-validity-factor 1}
 # The node keeps its nodes.conf.
 proc restart_empty {i} {
     with_node $i {
-        stop_server
+        kill_server
         file delete -force [file join [srv dir] dump.rdb] [file join [srv dir] appendonlydir]
         continue_server
     }

@@ -171,3 +171,44 @@ start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync yes repl-diskle
         wait_for_condition 600 50 {![catch {r -3 get 06S} value] && $value eq "old"}
     }
 }
+
+start_cluster {3 1 {tags {cluster} overrides {repl-diskless-sync-delay 0 enable-debug-command yes save {} loglevel verbose}}} {
+    test {a node that claims slots that it has given away is sent an UPDATE, and the log says so} {
+        lassign [list [cluster_id 0] [cluster_id 1]] from to
+        end_node 0
+        set file [srv dir]/nodes.conf
+        set old [read_bytes $file]
+        with_node 0 continue_server
+        cluster_wait_agree
+        r -1 cluster setslot 0 node $to
+        r cluster setslot 0 node $to
+        r -1 cluster bumpepoch
+        cluster_wait_agree
+        end_node 0
+        write_bytes $file $old
+        with_node 0 continue_server
+        set line "Node $from \\(.*\\) has old slots configuration, sending an UPDATE message about $to \\(.*\\)"
+        wait_for_condition 400 50 {[regexp $line "[server_log -1][server_log -2][server_log -3]"]}
+        cluster_wait_agree
+        wait_for_condition 400 50 {![string match "* 0-*" [cluster_line $from]]}
+    }
+
+    # The limit is the node timeout and the period of PING: 2 s.
+    test {the time in which a replica stood still counts for the age of its data} {
+        foreach i {0 1 2 3} {r -$i config set cluster-node-timeout 1000 repl-ping-replica-period 1}
+        link_is up -3
+        r -3 config set cluster-replica-validity-factor 1
+        set from [string length [server_log -3]]
+        set client [with_node 3 connect]
+        $client multi
+        $client client kill 127.0.0.1:[srv port]
+        $client debug sleep 4
+        $client -send exec
+        send_signal STOP [srv pid]
+        $client -read
+        wait_for_condition 400 50 {[string match "*Disconnected from primary for longer than allowed*" [string range [server_log -3] $from end]]}
+        assert_equal slave [lindex [r -3 role] 0]
+        send_signal CONT [srv pid]
+        link_is up -3
+    }
+}

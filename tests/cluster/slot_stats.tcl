@@ -133,6 +133,112 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-slot-stats-e
     }
 }
 
+# What INFO commandstats has for these commands, and the times of all slots that have one, after `script`: {sum {slot us ...}}.
+proc times_of {commands script} {
+    r flushall
+    r config resetstat
+    uplevel 1 $script
+    set sum 0
+    set info [r info commandstats]
+    foreach command $commands {
+        if {![regexp "cmdstat_$command:calls=\\d+,usec=(\\d+)," $info - us]} {fail "no statistics of $command: $info"}
+        incr sum $us
+    }
+    set slots {}
+    foreach entry [r cluster slot-stats slotsrange 0 16383] {
+        set us [dict get [lindex $entry 1] cpu-usec]
+        if {$us} {lappend slots [lindex $entry 0] $us}
+    }
+    return [list $sum $slots]
+}
+
+# Runs a command that waits, and `script` meanwhile.
+proc waiting {words script} {
+    set client [connect]
+    set ::waiting_id [$client client id]
+    $client -send {*}$words
+    wait_for_condition 100 10 {[info_field blocked_clients] == 1}
+    uplevel 1 $script
+    catch {$client -read}
+}
+
+start_server [list tags {cluster} overrides [list cluster-enabled yes cluster-slot-stats-enabled yes \
+    enable-module-command yes loadmodule [list [file normalize build/modules/hello_type.so]]]] {
+    r module load [file normalize build/modules/hello_blocked.so]
+    r module load [file normalize build/modules/calls.so]
+    r cluster addslots 3300 [r cluster keyslot c]
+    r config set cluster-require-full-coverage no
+    cluster_wait_ok 0
+    set busy "for i = 1, 1e5 do end"
+    set sets "$busy server.call('set', 'b', 1)"
+    r function load "#!lua name=one\nserver.register_function('one', function() $sets end)"
+    r function load "#!lua name=any\nserver.register_function{function_name='any', flags={'allow-cross-slot-keys'}, callback=function() $sets end}"
+
+    # The commands whose time is that of slot 3300; {}: no slot gets any.
+    foreach {name commands script} {
+        {plain commands} {set get} {for {set i 0} {$i < 50} {incr i} {r set b 1; r get b}}
+        {commands in a pipeline} set {
+            set raw [raw_connect]
+            raw_send $raw [string repeat "SET b 1\r\n" 200]
+            for {set i 0} {$i < 200} {incr i} {assert_equal +OK [raw_line $raw]}
+        }
+        {a command that fails} {set lpush} {r set b 1; catch {r lpush b 1}}
+        {a command whose reply is skipped} set {
+            set client [connect]
+            $client -send client reply skip
+            $client -send set b 1
+            $client ping
+        }
+        EXEC exec {r multi; r set b 1; r get b; r exec}
+        {EXEC, and another command} {exec set} {r multi; r get b; r exec; r set b 1}
+        {EXEC with a script of the slot} exec {r multi; r eval "#!lua\n$sets" 0; r exec}
+        {EXEC with a script of any slot} {} {r multi; r set b 1; r eval $sets 0; r exec}
+        {a script with a header} eval {r eval "#!lua\n$sets" 0}
+        {a script with a header and keys} eval {r eval "#!lua\n$sets" 1 b}
+        {a script whose last command has no key} {} {r eval "#!lua\n$sets server.call('ping')" 1 b}
+        {a script whose last command has a key} eval {r eval "#!lua\nserver.call('ping') $sets" 1 b}
+        {a script with allow-cross-slot-keys} {} {r eval "#!lua flags=allow-cross-slot-keys\n$sets" 1 b}
+        {a script without a header} {} {r eval $sets 1 b}
+        {a script without a header that runs nothing} eval {r eval $busy 1 b}
+        {a script that is known by its digest} evalsha {r evalsha [r script load "#!lua\n$sets"] 0}
+        {a function} fcall {r fcall one 0}
+        {a function with allow-cross-slot-keys} {} {r fcall any 1 b}
+        {a command that has waited} {blpop lpush} {waiting {blpop b 0} {r lpush b 1}}
+        {a wait that has timed out} blpop {for {set i 0} {$i < 3} {incr i} {r blpop b 0.01}}
+        {waits that others end} {blpop xread} {
+            waiting {blpop b 0} {r client unblock $::waiting_id error}
+            waiting {xread block 0 streams b $} {r client unblock $::waiting_id timeout}
+        }
+        {commands of a module} {hello.row.add hello.row.get} {r hello.row.add b 1 2 3; r hello.row.get b}
+        {a command of a module that has waited} {set hello.take} {waiting {hello.take b 0} {r set b 1}}
+        {what a module without keys runs} {} {r calls.run E set b 1}
+        {what a module runs for a script} {} {r eval "#!lua\nreturn server.call('calls.run', 'E', 'set', 'b', 1)" 1 b}
+    } {
+        test "cpu-usec is the usec of commandstats: $name" {
+            lassign [times_of $commands $script] sum slots
+            if {[llength $commands] && $sum} {
+                assert_equal [list 3300 $sum] $slots
+            } else {
+                assert_equal {} $slots
+            }
+        }
+    }
+
+    test {cpu-usec of two slots adds up to the usec of commandstats} {
+        lassign [times_of {set get} {for {set i 0} {$i < 200} {incr i} {r set b 1; r get c; r set c 1; r get b}}] sum slots
+        assert_equal 2 [dict size $slots]
+        assert_equal $sum [tcl::mathop::+ {*}[dict values $slots]]
+    }
+
+    test {cpu-usec is the usec of commandstats while clients track and monitor} {
+        set monitor [connect 2]
+        $monitor monitor
+        r client tracking on bcast
+        lassign [times_of {set get} {r set b 1; r get b}] sum slots
+        assert_equal [list 3300 $sum] $slots
+    }
+}
+
 start_cluster {1 1 {tags {cluster} overrides {cluster-slot-stats-enabled yes repl-diskless-sync-delay 0}}} {
     test {what replicas receive counts for both} {
         reset

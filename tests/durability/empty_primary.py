@@ -7,7 +7,8 @@
 Its two replicas must keep what WAIT has confirmed for both (replica-refuse-empty-primary), whatever is written to the
 empty primary, though it may be started again, with what it has saved meanwhile, and though a replica may be killed and
 started again with its own files. Then one of them is promoted, the other one and the old primary follow it, and all
-three datasets must become equal; the next cycle continues with them. The primary has a snapshot, an append only file
+three datasets must become equal; the next cycle continues with them. Some primaries are ended by SIGTERM: without
+files to save both replicas must then follow the empty primary; those that have saved are refused as well. The primary has a snapshot, an append only file
 or none; full synchronisations go by disk, without a disk, or over two connections."""
 
 import os
@@ -61,7 +62,7 @@ class Group:
     def __init__(self, program, folder, rng):
         self.program, self.folder, self.rng = program, folder, rng
         self.counts = {name: 0 for name in range(WRITERS)}
-        self.refusals = 0
+        self.refusals = self.obeyed = 0
         self.primary, *self.replicas = [self.start(number) for number in range(3)]
         for server in self.replicas:
             server.follow(self.primary)
@@ -111,21 +112,28 @@ class Group:
                         f"confirmed, {writer.sent} sent\n{server.log()[-3000:]}")
         return ""
 
-    def write_and_kill(self):
+    def discards(self):
+        """True if SIGTERM is an order to give up the data of the primary: it saves nothing."""
+        return "no" in self.primary.arguments[:2] and "1 1" not in self.primary.arguments
+
+    def write_and_end(self, orderly):
         writers = [Writer(name, self.primary.port, self.counts[name] + 1) for name in range(WRITERS)]
         for writer in writers:
             writer.start()
         # Something has to be confirmed: a replica without keys keeps nothing.
         fault = self.wait("nothing is confirmed", lambda: all(w.confirmed or w.fault for w in writers))
         time.sleep(self.rng.uniform(0.02, 0.3))
-        self.primary.kill()
+        if orderly:
+            self.primary.stop()
+        else:
+            self.primary.kill()
         for writer in writers:
             writer.join(30)
         return writers, fault or "".join(writer.fault for writer in writers)
 
-    def restart_empty(self):
-        """The primary, and perhaps a replica."""
-        restarted = self.rng.choice([None, None, *self.replicas])
+    def restart_empty(self, obeyed):
+        """The primary, and perhaps a replica, which does not know the order any more then."""
+        restarted = None if obeyed else self.rng.choice([None, None, *self.replicas])
         if restarted and "no" in restarted.arguments and "1 1" not in restarted.arguments:
             restarted = None  # it has no files
         if restarted:
@@ -145,10 +153,16 @@ class Group:
 
     def cycle(self):
         """Returns a fault."""
-        writers, fault = self.write_and_kill()
+        orderly = self.rng.random() < 0.4
+        obeyed = orderly and self.discards()
+        writers, fault = self.write_and_end(orderly)
         if fault:
             return fault
-        self.restart_empty()
+        self.restart_empty(obeyed)
+        if obeyed:
+            self.obeyed += 1
+            self.counts = {name: 0 for name in range(WRITERS)}
+            return self.await_equal()
         fault = self.wait("the empty primary is not refused", self.is_refused)
         if not fault and self.rng.random() < 0.3:  # with what it has saved
             if "yes" not in self.primary.arguments[:2]:
@@ -196,7 +210,8 @@ def main():
                     break
         finally:
             group.stop()
-    print(f"{sum(group.counts.values())} operations, {group.refusals} empty primaries refused by both replicas")
+    print(f"{sum(group.counts.values())} operations, {group.refusals} empty primaries refused by both replicas, "
+          f"{group.obeyed} followed after an order")
     results.finish()
 
 

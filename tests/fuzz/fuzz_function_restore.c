@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     str payload = strNew(sliceMake((const char *)data + 1, size - 1));
     strReserve(&payload, RDB_DUMP_FOOTER);
-    rdbDumpAppendFooter(&payload, 0);
+    rdbDumpAppendFooter(&payload, 0, RDB_VERSION);
     slice restore[] = {SLICE("restore"), SLICE("restore"), strSlice(&payload),
                        sliceOf(policies[data[0] % COUNT_OF(policies)])};
     bool restored = hostRun(restore, (int)COUNT_OF(restore)) == '+';

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole RDB files: every key that is read is valid and can be written, and nothing stays allocated.
+ * Whole RDB files: every key that is read is valid and can be written, a stream with ids of
+ * producers is the same after DUMP and RESTORE, and nothing stays allocated.
  * Checksums are not compared.
  *
  * Input: a byte whose lowest bit accepts later versions and those of other servers and whose second
@@ -8,11 +9,33 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "format/rdb_dump.h"
 #include "format/rdb_file.h"
 #include "store/slab.h"
 #include "store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A stream with ids of producers is the same after DUMP and RESTORE. */
+static void checkProducers(const robj *o, const rdbReadOptions *values) {
+    str first = STR_EMPTY, second = STR_EMPTY;
+    robj *copy;
+    uint8_t type;
+    reason why;
+    check(!streamVerify(streamOf(o)));
+    rdbDump(o, 0, &first);
+    slice body = sliceMake(first.ptr, first.len - RDB_DUMP_FOOTER);
+    check(rdbDumpRead(body, RDB_VERSION, objectKey(o), values, &copy, &type, &why) == OK);
+    check(!streamVerify(streamOf(copy)));
+    check(rdbHasProducers(streamOf(copy)));
+    rdbDump(copy, 0, &second);
+    check(sliceEqual(strSlice(&first), strSlice(&second)));
+    objectFree(copy);
+    strFree(&first);
+    strFree(&second);
+}
+
+static const rdbReadOptions *values_now;
 
 static status takeKey(void *arg, rdbReader *r, rdbKey *key) {
     uint64_t *keys = arg;
@@ -24,6 +47,8 @@ static status takeKey(void *arg, rdbReader *r, rdbKey *key) {
     if (!key->o) return OK;
     check(sliceEqual(objectKey(key->o), key->name));
     (void)rdbValueSize(key->o);
+    if (objectType(key->o) == TYPE_STREAM && rdbHasProducers(streamOf(key->o)))
+        checkProducers(key->o, values_now);
     objectFree(key->o);
     return OK;
 }
@@ -63,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .skip_foreign = data[0] & 4,
         .foreign_everywhere = data[0] & 8,
     };
+    values_now = &options.values;
     static const rdbFileHandler handler = {.key = takeKey, .function = takeText, .aux = takeAux};
     rdbSliceSource source;
     rdbSliceSourceInit(&source, sliceMake((const char *)data + 1, size - 1));

@@ -132,7 +132,7 @@ class Rig:
 
     def start(self, *arguments):
         folder = os.path.join(self.folder, str(len(self.servers)))
-        os.mkdir(folder)
+        os.makedirs(folder, exist_ok=True)
         server = Server(self.options.server, folder, "--appendonly", "no", "--repl-diskless-sync-delay", "0", *arguments)
         self.servers.append(server)
         client = server.connect()

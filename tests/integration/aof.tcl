@@ -485,6 +485,72 @@ start_server {tags {aof} overrides {appendonly no}} {
     }
 }
 
+# Kills the child process of the server.
+proc kill_child {} {
+    wait_for_condition 100 10 {![catch {exec pgrep -P [srv pid]} ::child]}
+    exec kill -9 {*}$::child
+}
+
+start_server {tags {aof} overrides {appendonly no save {} snapshot-mode fork}} {
+    for {set i 0} {$i < 50} {incr i} {r set key:$i value}
+
+    test {there is no manifest before the first rewrite has succeeded} {
+        r config set rdb-key-save-delay 100000
+        r config set appendonly yes
+        r set other value
+        wait_for_condition 100 10 {[aof_names] eq "temp-appendonly.aof.incr"}
+        assert_equal 1 [info_field aof_rewrite_in_progress]
+        kill_child
+        wait_for_condition 100 10 {[info_field aof_last_bgrewrite_status] eq "err"}
+        assert_equal {} [glob -nocomplain [aof_dir]/*manifest]
+        r config set appendonly no
+        wait_for_condition 100 10 {[aof_names] eq ""}
+        r config set rdb-key-save-delay 0 appendonly yes
+        info_is aof_rewrite_in_progress 0
+        info_is aof_rewrite_scheduled 0
+        wait_for_condition 300 10 {[aof_names] eq {appendonly.aof.1.base.rdb appendonly.aof.1.incr.aof appendonly.aof.manifest}}
+        assert_equal "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n" [manifest]
+    }
+
+    test {a server that is killed during its first rewrite starts with what it had} {
+        r config set appendonly no
+        stop_server
+        file delete -force [aof_dir]
+        continue_server
+        r set kept value
+        r save
+        r config set rdb-key-save-delay 100000 appendonly yes
+        wait_for_condition 100 10 {[aof_names] eq "temp-appendonly.aof.incr"}
+        exec kill -9 [srv pid]
+        wait_for_condition 1500 10 {[process_ended [srv pid]]}
+        catch {stop_server} ended
+        assert_equal "the server ended badly: ended by SIGKILL" $ended
+        continue_server
+        assert_equal value [r get kept]
+        r config set appendonly yes
+        info_is aof_rewrite_in_progress 0
+        wait_for_condition 300 10 {[aof_names] eq {appendonly.aof.1.base.rdb appendonly.aof.1.incr.aof appendonly.aof.manifest}}
+    }
+}
+
+start_server {tags {aof} overrides {appendonly yes}} {
+    test {files that a killed server has created before their manifest do not stop a start, others do} {
+        stop_server
+        set base [read_bytes [aof_dir]/appendonly.aof.1.base.rdb]
+        set files [list appendonly.aof.1.base.rdb $base appendonly.aof.1.incr.aof ""]
+        set_files [concat $files [list temp-appendonly.aof.first "" temp-appendonly.aof.manifest file]]
+        continue_server
+        assert_equal 0 [r dbsize]
+        assert_equal {appendonly.aof.2.base.rdb appendonly.aof.2.incr.aof appendonly.aof.manifest} [aof_names]
+        stop_server
+        set_files $files
+        assert_match "*the AOF manifest appendonlydir/appendonly.aof.manifest is missing*" [refused_start]
+        assert_equal {appendonly.aof.1.base.rdb appendonly.aof.1.incr.aof} [aof_names]
+        set_files {}
+        continue_server
+    }
+}
+
 start_server {overrides {appendonly yes appendfsync always save {}}} {
     test {replay knows the commands and arguments that extended-commands no hides} {
         r saddex s ex 10000 members 1 m

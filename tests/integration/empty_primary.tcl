@@ -6,12 +6,19 @@
 source $::tests_dir/support/replication.tcl
 
 # Level -1 is the primary, -0 its replica.
-proc lose_data {{level -1}} {
+# `end`: how the server ends before its files are removed.
+proc lose_data {{level -1} {end kill_server}} {
     with_level $level {
-        stop_server
+        {*}$end
         foreach file {dump.rdb appendonlydir} {file delete -force [file join [srv dir] $file]}
         continue_server
     }
+}
+
+# SHUTDOWN with these words, and the end of the process.
+proc shut_down {args} {
+    catch {r shutdown {*}$args}
+    stop_server
 }
 
 proc with_level {level code} {
@@ -177,6 +184,75 @@ start_server [list overrides $settings] {
 }
 }
 
+# ---- an order to end
+
+start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $settings [list port [free_port]]]] {
+start_server [list overrides $settings] {
+    # The primary has these settings, ends so, and its files are removed: the replica follows the empty primary or keeps its data.
+    foreach {what configuration end follows} {
+        "SIGTERM without save points" {} stop_server 1
+        "SHUTDOWN without save points" {} shut_down 1
+        "SHUTDOWN NOSAVE with save points" {save "3600 1"} {shut_down nosave} 1
+        "kill -9 without save points" {} kill_server 0
+        "SIGTERM with save points" {save "3600 1"} stop_server 0
+        "SHUTDOWN SAVE without save points" {} {shut_down save} 0
+        "SIGTERM with an append only file" {appendonly yes} stop_server 0
+        "SHUTDOWN NOSAVE with an append only file" {appendonly yes} {shut_down nosave} 0
+    } {
+        test "after $what an empty primary is [expr {$follows ? "followed" : "refused"}]" {
+            follow_and_fill
+            if {$configuration ne ""} {r -1 config set {*}$configuration}
+            wait_for_condition 800 25 {[string match *aof_rewrite_in_progress:0* [r -1 info persistence]]} else {fail "a rewrite does not end"}
+            lose_data -1 $end
+            if {!$follows} {
+                is_refused
+                assert_equal 1 [r get before]
+            } else {
+                r -1 set after 1
+                link_is up
+                same_data -1 -0
+                assert_equal {{} 1} [r mget before after]
+                log_has "as the primary was shut down by order and saved nothing"
+            }
+        }
+    }
+
+    test {with replica-refuse-empty-primary always an order to the primary changes nothing} {
+        follow_and_fill
+        r config set replica-refuse-empty-primary always
+        lose_data -1 stop_server
+        is_refused
+        assert_equal 1 [r get before]
+        # The order is known: it was given to a process that had the data.
+        r config set replica-refuse-empty-primary yes
+        link_is up
+        same_data -1 -0
+        assert_equal 0 [r dbsize]
+    }
+
+    test {an order counts until the primary is followed again} {
+        follow_and_fill
+        r -1 save
+        restart_level -1
+        link_is up
+        assert_equal 1 [r get before]
+        lose_data
+        is_refused
+        assert_equal 1 [r get before]
+    }
+
+    test {the order is known whatever becomes of the empty process} {
+        follow_and_fill
+        with_level -1 {stop_server}
+        log_has "it is followed if it comes back without data"
+        with_level -1 {continue_server; kill_server; continue_server}
+        link_is up
+        same_data -1 -0
+        assert_equal 0 [r dbsize]
+    }
+}
+}
+
 start_server [list tags {repl needs:servers tls:skip} overrides [dict merge $settings [list port [free_port]]]] {
 start_server [list overrides [dict merge $settings [list port [free_port] save {3600 1000000}]]] {
     # Its configuration names the primary, as that of an operator does.
@@ -240,6 +316,29 @@ start_server [list overrides $settings] {
         is_refused -1
         link_is up
         assert_equal {1 1} [list [r -1 get before] [r get before]]
+    }
+
+    test {an order to the first primary reaches both replicas} {
+        chain_and_fill
+        lose_data -2 stop_server
+        r -2 set after 1
+        link_is up -1
+        link_is up
+        same_data -2 -1 -0
+        assert_equal {{} 1} [r mget before after]
+        log_has "followed if it comes back without data" -1
+        assert_equal 0 [string match "*followed if it comes back without data*" [server_log]]
+    }
+
+    test {an order to the first primary is none to the replica of a replica} {
+        chain_and_fill
+        with_level -2 stop_server
+        log_has "followed if it comes back without data" -1
+        same_offset -1 -0
+        lose_data -1
+        is_refused
+        assert_equal 1 [r get before]
+        with_level -2 continue_server
     }
 
     test {a replica in between that has lost its data, too, is refused} {
@@ -317,6 +416,15 @@ start_server {tags {repl tls:skip} overrides {save {}}} {
             primary_wait_ack $c 9
             assert_equal {restored} [r keys *]
             assert_equal 0 [string match *master_link_refused* [r info replication]]
+        }
+
+        test "an order that a released server passes on is none of its own ($mode)" {
+            set c [primary_attach $::id_before 100 {key value}]
+            primary_send $c REPLCONF GETACK discards:[string repeat c 40]
+            set c [lost_link $c]
+            primary_full_sync $c $::id_after 5 [rdb_of {}]
+            is_refused
+            assert_equal value [r get key]
         }
 
         test "functions before the first key are loaded ($mode)" {

@@ -222,13 +222,13 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0
     test {a restarted primary continues its stream, and removes keys that have expired meanwhile from its replicas} {
         set sync [replica_sync]
         set s [dict get $sync socket]
+        r debug set-active-expire 0
         r set lasting 1
         r set short 1 px 50
         replica_expect $s SELECT 0
         replica_expect $s set lasting 1
         assert_match "set short 1 PXAT *" [replica_next $s]
         set offset [info_field master_repl_offset]
-        r debug set-active-expire 0
         r save
         wait_for_condition 100 10 {[r exists short] == 0}
         restart_server

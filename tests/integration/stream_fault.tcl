@@ -215,6 +215,22 @@ start_server [list tags {repl tls:skip} overrides [list port [free_port] save {}
         assert_equal 1 [regexp -all CRITICAL [server_log]]
     }
 
+    test {a replica whose own append only file has such commands knows that its data differ} {
+        stop_server
+        loads ignore
+        set file [open [srv config] a]
+        puts $file "replicaof 127.0.0.1 1"
+        close $file
+        restart_server
+        assert_match "*master_stream_errors:1\r\nmaster_stream_last_error:EXEC: WRONGTYPE*" [r info replication]
+        assert {[file exists [fault_file]]}
+        r replicaof no one
+        assert {![file exists [fault_file]]}
+        stop_server
+        exec sed -i {/^replicaof/d} [srv config]
+        restart_server
+    }
+
     test {stop: a server does not start with such a file} {
         stop_server
         loads stop

@@ -257,3 +257,24 @@ cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:cal
         assert_match {1 {Invalid URI scheme}} [run_tool valkey-cli "" --migrate-check 127.0.0.1]
     }
 }
+
+start_server {tags {cli tools tls:skip needs:local}} {
+    start_server {tags {cli tools tls:skip needs:local} overrides {extended-commands no}} {
+        test {cli: --diff names TTLs of members that only one of the servers can have} {
+            foreach level {-0 -1} {
+                r $level flushall
+                r $level sadd plain a b
+                r $level sadd lost a b
+                r $level zadd zlost 1 a 2 b
+            }
+            assert_equal {0 {3 keys compared, 0 differ}} [diff]
+            r -1 sexpireat lost 4000000000 members 1 a
+            r -1 zexpireat zlost 4000000000 members 1 b
+            lassign [diff] status output
+            assert_equal 1 $status
+            assert_match {*db 0 "lost": TTL of a member: member "a" expires at 4000000000000, -1 ms*} $output
+            assert_match {*db 0 "zlost": TTL of a member: member "b" expires at 4000000000000, -1 ms*} $output
+            assert_match {*3 keys compared, 2 differ*TTL of a member: 2*only one of the servers has TTLs of members*} $output
+        }
+    }
+}

@@ -43,3 +43,34 @@ start_watched [list 2 1 [list quorum 1 overrides $plain set {failover-timeout 50
         assert_equal 1 [r -2 get key]
     }
 }
+
+start_watched [list 2 1 [list quorum 1 overrides $plain set {failover-timeout 5000 down-after-milliseconds 600000}]] {
+    test {Sentinel has nothing to say of a primary that was told to end and is followed again} {
+        r set key 1
+        wait_for_condition 800 25 {[r -1 dbsize] == 1 && [r -2 dbsize] == 1} else {fail "no synchronisation"}
+        r -2 config set replica-refuse-empty-primary always
+        set port [srv port]
+        stop_server
+        upvar #0 [lindex $::servers 0] server
+        dict set server(settings) port $port
+        continue_server
+        drop_clients
+        r set other 1
+        set sentinel [sentinel_first]
+        wait_for_condition 1600 50 {[string match *,keeps_lost_data* [replica_flags $sentinel [srv -2 port]]]} else {
+            fail "flags: [r -$sentinel sentinel replicas mym]"
+        }
+        wait_for_condition 1600 50 {[r -1 get other] == 1} else {fail "the empty primary is not followed: [r -1 info replication]"}
+        assert_equal slave [replica_flags $sentinel [srv -1 port]]
+        assert_equal {{} 1} [list [r -1 get key] [r -2 get key]]
+    }
+
+    test {it says nothing if both replicas follow} {
+        set sentinel [sentinel_first]
+        r -2 config set replica-refuse-empty-primary yes
+        wait_for_condition 1600 50 {[replica_flags $sentinel [srv -2 port]] eq "slave"} else {
+            fail "flags: [r -$sentinel sentinel replicas mym]"
+        }
+        assert_equal {1 1} [list [r -1 get other] [r -2 get other]]
+    }
+}

@@ -381,6 +381,13 @@ VOTERS = [
     Fault("voters that were not heard are reached", "voters.c",
           "|| n->has_told_voters;", "|| n->has_told_voters || FAULT;"),
 ]
+# Two nodes that claim the same slots after a hand-over.
+CLAIMS = [
+    Fault("a manual failover while slots are granted", "manual_failover.c",
+          "if (clusterMapHasUnclaimed(m)) {", "if (clusterMapHasUnclaimed(m) && !FAULT) {"),
+    Fault("the slots of a job are refused to a target with an older epoch", "topology.c",
+          "bool given = givesTo(m, claimer, slot, epoch);", "bool given = !FAULT && givesTo(m, claimer, slot, epoch);"),
+]
 # replication-quorum.
 QUORUM_CLUSTER = [
     Fault("too few replicas agree", "election.c",
@@ -450,7 +457,7 @@ QUORUM_SENTINEL = [
 # The scenario that has to find the faults of a table, and the folder of its files.
 TABLES = [("cluster", "bus", CLUSTER), ("quorum", "bus", QUORUM_CLUSTER), ("quorum", "psync", QUORUM_REPL),
           ("replication", "psync", REPLICATION),
-          ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("sentinel", "monitor", SENTINEL),
+          ("voters", "bus", VOTERS), ("slots", "bus", SLOTS), ("claims", "bus", CLAIMS), ("sentinel", "monitor", SENTINEL),
           ("sentinel", "monitor", QUORUM_SENTINEL)]
 FAULTS = [f._replace(scenario=scenario, file=f.file if "/" in f.file else f"{folder}/{f.file}")
           for scenario, folder, faults in TABLES for f in faults]

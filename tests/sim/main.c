@@ -22,8 +22,8 @@
 #include "sim.h"
 
 static const simScenario *const scenarios[] = {
-    &replicationScenario, &clusterScenario, &quorumScenario, &sentinelScenario,
-    &slotsScenario,       &votersScenario,  &halfScenario,   &largeScenario};
+    &replicationScenario, &clusterScenario, &quorumScenario, &sentinelScenario, &slotsScenario,
+    &claimsScenario,      &votersScenario,  &halfScenario,   &largeScenario};
 
 int sim_fault;
 

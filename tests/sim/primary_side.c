@@ -163,7 +163,8 @@ static void replconf(simServer *s, wire *w, const words *r) {
     char birth[BIRTH_TEXT_MAX];
     wireSend(w, WIRE_ACCEPTOR, SLICE("+"));
     wireSend(w, WIRE_ACCEPTOR,
-             asks_birth ? sliceMake(birth, birthPrint(&s->state.birth, birth)) : SLICE("OK"));
+             asks_birth ? sliceMake(birth, birthPrint(&s->state.birth, s->state.process, birth))
+                        : SLICE("OK"));
     wireSend(w, WIRE_ACCEPTOR, SLICE("\r\n"));
 }
 

@@ -168,10 +168,13 @@ static void loseDataset(simServer *s) {
 }
 
 /* Nothing has ordered to replace the data of a former process of the primary by a dataset that has
- * begun without them. */
+ * begun without them, or that process has discarded them by order. */
 static void checkKept(const simServer *s, const simTransfer *what) {
-    if (!s->link.keeps_data || !what->is_fresh || what->origin <= s->origin) return;
-    if (s->follows->process != s->followed.process)
+    if (!sim_refuses_empty || !s->followed.is_set || !s->had_data) return;
+    if (!what->is_fresh || what->origin <= s->origin) return;
+    bool obeys = !s->link.keeps_data && s->follows->discarded >= s->followed.process;
+    counts.obeyed += obeys;
+    if (!obeys && s->follows->process != s->followed.process)
         simFail("%s has got the data of %s, which was started empty", s->name, s->follows->name);
 }
 
@@ -239,6 +242,7 @@ static void apply(simServer *s, const words *r) {
         if (*selected < 0) simFail("%s: a write before SELECT", s->name);
         *dataset = oracleApply(*dataset, *selected, r->argv[2]);
     } else if (sliceIs(name, "replconf")) {
+        linkNoteGetack(&s->link, r->argv[2]);
         linkAcknowledge(&s->link, before, sim_now_ms);
     } else if (!sliceIs(name, "ping")) {
         simFail("%s: %.*s in the stream", s->name, (int)name.len, name.ptr);

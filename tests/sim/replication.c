@@ -75,6 +75,7 @@ static void stallWire(void) {
 
 static void restart(simServer *s) {
     if (s->running && oneIn(2)) simServerSnapshot(s);
+    if (s->running && oneIn(8)) simServerDiscard(s);
     if (s->running) simServerStop(s);
     counts.restarts++;
     if (oneIn(8)) s->disk.saved = false;
@@ -211,13 +212,15 @@ static void report(void) {
     printf(
         "%llu writes, %llu full (%llu dual-channel) and %llu partial synchronisations, "
         "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits, "
-        "%llu failovers (%llu completed), %llu refusals by replicas of empty primaries\n",
+        "%llu failovers (%llu completed), %llu refusals by replicas of empty primaries, "
+        "%llu primaries ended by order without saving, %llu times obeyed\n",
         (unsigned long long)counts.writes, (unsigned long long)counts.full_syncs,
         (unsigned long long)counts.dual_syncs, (unsigned long long)counts.partial_syncs,
         (unsigned long long)counts.failed_transfers, (unsigned long long)counts.cuts,
         (unsigned long long)counts.restarts, (unsigned long long)counts.promotions,
         (unsigned long long)counts.waits, (unsigned long long)counts.failovers,
-        (unsigned long long)counts.failovers_done, (unsigned long long)counts.refusals);
+        (unsigned long long)counts.failovers_done, (unsigned long long)counts.refusals,
+        (unsigned long long)counts.discards, (unsigned long long)counts.obeyed);
 }
 
 const simScenario replicationScenario = {.name = "replication", .run = run, .report = report};

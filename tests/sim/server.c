@@ -34,6 +34,7 @@ void simServerStart(simServer *s) {
     s->is_fresh = !s->disk.saved;
     s->origin = s->disk.saved ? s->disk.origin : s->process;
     birthBegin(&s->state.birth);
+    randomHex(s->state.process, REPL_ID_LEN);
     if (s->disk.saved) birthLoaded(&s->state.birth, sliceOf(s->disk.birth));
     s->followed = (simFollowed){0};
     networkSetUp(s->host, true);
@@ -95,6 +96,21 @@ void simServerStop(simServer *s) {
     networkSetUp(s->host, false);
     s->loaded_ms = 0;
     s->epoch++;
+}
+
+void simServerDiscard(simServer *s) {
+    s->disk.saved = false;
+    if (s->link.state == LINK_NONE) {
+        int64_t offset = s->state.history.offset;
+        primaryTellDiscard(&s->primary);
+        if (offset != s->state.history.offset) {
+            s->discarded = s->process;
+            counts.discards++;
+            simServerMoved(s);
+            primaryFeed(&s->primary);
+        }
+    }
+    simServerStop(s);
 }
 
 void simServerSnapshot(simServer *s) {

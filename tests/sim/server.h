@@ -76,6 +76,7 @@ struct simServer {
     simSave save;
     simDisk disk;
     simFollowed followed_on_disk; /* as replica-followed-PORT.conf */
+    int discarded;                /* the last process that was ended by order and saved nothing */
     /* As a replica. */
     simServer *follows;
     wire *wire;
@@ -104,6 +105,8 @@ extern simServer servers[SIM_SERVERS];
 void simServerStart(simServer *s);
 /* Everything that is not on the disk is lost. */
 void simServerStop(simServer *s);
+/* Stops by order, and discards the data: the replicas are told, if the network allows it. */
+void simServerDiscard(simServer *s);
 /* Writes the dataset and its position to the disk. */
 void simServerSnapshot(simServer *s);
 /* NULL: becomes a primary. */
@@ -122,7 +125,7 @@ static inline peerSide *peerSideOf(const wire *w) { return w->state[WIRE_ACCEPTO
 
 typedef struct simCounts {
     uint64_t full_syncs, partial_syncs, dual_syncs, writes, cuts, restarts, promotions,
-        failed_transfers, waits, failovers, failovers_done, refusals;
+        failed_transfers, waits, failovers, failovers_done, refusals, discards, obeyed;
 } simCounts;
 extern simCounts counts;
 

@@ -23,7 +23,7 @@ extern const simScenario largeScenario;       /* cluster_large.c */
 extern const simScenario quorumScenario;      /* cluster_quorum.c */
 extern const simScenario replicationScenario; /* replication.c */
 extern const simScenario sentinelScenario;    /* sentinel.c */
-extern const simScenario slotsScenario;       /* slots.c */
+extern const simScenario slotsScenario, claimsScenario; /* slots.c */
 extern const simScenario votersScenario;      /* cluster_voters.c */
 
 /* The fault that is switched on, 0: none. Only the program of faults.py has any. */

@@ -54,10 +54,11 @@ static int expected[SIM_KEYS]; /* 0: no such key */
 static int last_value;
 static bool calm;    /* only connections of jobs fail */
 static bool by_keys; /* slots are moved by SETSLOT and MIGRATE */
+static bool races;   /* replicas are ordered to take over while slots are handed over */
 
 static struct {
     uint64_t writes, deletes, reads, flushes, stale, lost, failovers, moved, cuts, restarts, asks,
-        left_open;
+        left_open, races;
 } counts;
 
 /* ------------------------------------------------------------------ owners */
@@ -203,7 +204,9 @@ static bool isAuthority(const simSlots *s, int slot, bool is_write) {
     if (!clusterMapIsMine(&s->node->map, simSlotNumber(slot))) gave = false; /* asked, and late */
     if (is_write && gave)
         simFail("node %d writes to slot %d, which node %d has taken", a->giver, slot, a->host);
-    if (calm && !gave) simFail("node %d serves slot %d of node %d", s->node->host, slot, a->host);
+    /* The replaced primary of an order accepts no write, and serves reads until it knows. */
+    if (calm && !gave && (is_write || !races))
+        simFail("node %d serves slot %d of node %d", s->node->host, slot, a->host);
     counts.stale++;
     return false;
 }
@@ -422,6 +425,31 @@ static void disturbJob(void) {
     }
 }
 
+/* While slots are handed over, a replica of either side is ordered to take over, plainly: two nodes
+ * claim the same slots at nearly the same time with neighbouring epochs, and others hear of one or
+ * the other first. */
+static void raceClaims(void) {
+    simSlots *s;
+    slotJob *job = oneIn(3) ? slotNodesJob(true, &s) : NULL;
+    if (!job) return;
+    int peer = slotNodePeerOf(job);
+    const simNode *side = peer >= 0 && oneIn(2) ? &sim_nodes[peer] : s->node;
+    for (int i = 0; i < sim_node_count; i++) {
+        simNode *n = &sim_nodes[i];
+        const clusterNode *primary = n->map.myself->primary;
+        if (primary && simNodeOf(primary) == side && oneIn(2)) {
+            operatorFailover(n, MANUAL_PLAIN);
+            counts.races++;
+            break;
+        }
+    }
+    /* Less than makes a node suspect another one. */
+    for (int i = 0; i < 4; i++) {
+        wire *w = wireAny();
+        if (w && !w->cut) wireStall(w, 400);
+    }
+}
+
 /* Of a move key by key one side fails, or a replica of it. */
 static void disturbMove(void) {
     int slot = (int)randomUniform(SIM_SLOTS);
@@ -628,16 +656,17 @@ static void finishRun(uint64_t fixed) {
     checkAtRest();
 }
 
-static void run(void) {
+static void simulate(bool with_races) {
     uint64_t fixed = node_counts.fixed_slots;
     sim_now_ms = 1700000000000;
-    calm = oneIn(3);
+    races = with_races;
+    calm = races || oneIn(3);
     rulesReset(false);
     sim_replica_migration = oneIn(2);
     sim_has_seeds = false;
     sim_full_percent = 0; /* nodes of Valkey have not all of the rules */
     sim_refused_timeout_ms = 0;
-    by_keys = oneIn(4);
+    by_keys = !races && oneIn(4);
     slotNodesReset(watchOwners);
     slot_node_drops = checkDrop;
     ordersReset();
@@ -654,6 +683,7 @@ static void run(void) {
         cutJobs();
         disturbJob();
         disturbMove();
+        if (races) raceClaims();
         if (!calm) disturb();
         if (!calm && oneIn(400)) moveUnseen();
         for (int k = (int)randomUniform(6); k; k--) request();
@@ -670,6 +700,10 @@ static void run(void) {
     slotNodesClear();
     networkReset(0, 0, 0);
 }
+
+static void run(void) { simulate(false); }
+
+static void runRaces(void) { simulate(true); }
 
 static void print(const char *what, uint64_t count) {
     printf(", %llu %s", (unsigned long long)count, what);
@@ -702,7 +736,9 @@ static void report(void) {
     print("requests with ASKING", counts.asks);
     print("connections of jobs cut", counts.cuts);
     print("restarts", counts.restarts);
+    print("orders to take over", counts.races);
     printf("\n");
 }
 
 const simScenario slotsScenario = {.name = "slots", .run = run, .report = report};
+const simScenario claimsScenario = {.name = "claims", .run = runRaces, .report = report};

@@ -332,6 +332,16 @@ proc stop_server {} {
     if {$how ne ""} {fail "the server ended badly: $how"}
 }
 
+# As if the process had crashed: nothing is saved, and nobody is told.
+proc kill_server {} {
+    upvar #0 [lindex $::servers 0] server
+    if {$server(client) ne ""} {catch {$server(client) -close}}
+    set server(client) {}
+    send_signal KILL $server(pid)
+    wait_process_end $server(pid) 10000
+    server_reap [lindex $::servers 0]
+}
+
 proc continue_server {} {
     server_launch [lindex $::servers 0]
 }

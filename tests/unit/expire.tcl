@@ -337,7 +337,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
 
     test {a watched key that expires or is deleted counts as changed} {
         without_active_expire {
-            foreach {ttl_ms end} {50 {after 60} 100000 {r expire a -1} 100000 {r expire a 1000}} {
+            foreach {ttl_ms end} {500 {after 510} 100000 {r expire a -1} 100000 {r expire a 1000}} {
                 r set a 1 px $ttl_ms
                 r watch a
                 eval $end

@@ -363,9 +363,6 @@ static bool runOnce(commandRunner *r, const words *command) {
     }
 }
 
-/* True for a command that ended the server's side on purpose. */
-static bool endsServer(const words *command) { return wordsBegin(command, "shutdown"); }
-
 bool commandRun(commandRunner *r, const words *command, long repeat) {
     if (helpIsCommand(command)) {
         helpPrint(command);
@@ -377,8 +374,8 @@ bool commandRun(commandRunner *r, const words *command, long repeat) {
             r->any_failed = true;
             bool failed = r->failed && r->connection->context && !r->connection->context->err;
             if (r->connection->context && r->connection->context->err) commandDisconnect(r);
-            if (!failed && endsServer(command)) return true;
-            return false;
+            /* Only SHUTDOWN ends the connection on purpose. */
+            return !failed && wordsBegin(command, "shutdown");
         }
         if (o->interval_us > 0 && repeat != 0) clockSleepUs(o->interval_us);
         fflush(stdout);

@@ -291,7 +291,10 @@ static int summarize(const diffJob *job) {
             printf("  %s: %" PRIu64 "\n", verdict_names[v], job->verdicts[v]);
     }
     if (job->sides[0].has_field_expiry != job->sides[1].has_field_expiry)
-        puts("  TTLs of fields were not compared: only one of the servers has them");
+        puts("  only one of the servers has TTLs of fields");
+    if (job->sides[0].has_member_expiry != job->sides[1].has_member_expiry &&
+        job->verdicts[DIFF_MEMBER_TTL])
+        puts("  only one of the servers has TTLs of members of sets and sorted sets");
     if (job->libraries) printf("  function libraries: %" PRIu64 "\n", job->libraries);
     return different || job->libraries;
 }

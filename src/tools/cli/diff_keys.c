@@ -194,11 +194,17 @@ static void compareAllSizes(diffSide sides[DIFF_SIDES], diffKey *keys, size_t co
 
 /* ------------------------------------------------------------------ TTLs of fields and members */
 
+/* True if the server can tell the TTLs of items of this type. One that cannot has none. */
+static bool hasItemTtls(const diffSide *side, const typeForm *form) {
+    return is(form, "hash") ? side->has_field_expiry : side->has_member_expiry;
+}
+
 static bool comparesItemTtls(const diffSide sides[DIFF_SIDES], const typeForm *form) {
     if (!form->expiry_command) return false;
-    bool both = is(form, "hash") ? sides[0].has_field_expiry && sides[1].has_field_expiry
-                                 : sides[0].has_member_expiry && sides[1].has_member_expiry;
-    return both && (sides[0].has_volatile_items || sides[1].has_volatile_items);
+    for (int s = 0; s < DIFF_SIDES; s++) {
+        if (hasItemTtls(&sides[s], form) && sides[s].has_volatile_items) return true;
+    }
+    return false;
 }
 
 /* Sends a command of `words` and the elements of a page, of which each has `width` items. */
@@ -228,16 +234,25 @@ static valkeyReply *itemExpiry(diffSide *side, slice name, const typeForm *form,
     return askAbout(side, words, 4, read, form->width);
 }
 
+/* -1: none. */
+static int64_t timeAt(const valkeyReply *expires, size_t index) {
+    return expires ? expires->element[index]->integer : -1;
+}
+
 /* `read` has elements that both values have. */
 static void compareItemTtls(diffSide sides[DIFF_SIDES], diffKey *key, const typeForm *form,
                             const valkeyReply *read) {
     if (!diffIsOpen(key) || !read->elements || !comparesItemTtls(sides, form)) return;
     valkeyReply *expires[DIFF_SIDES];
-    for (int s = 0; s < DIFF_SIDES; s++) expires[s] = itemExpiry(&sides[s], key->name, form, read);
-    bool valid = expires[0]->type == VALKEY_REPLY_ARRAY && expires[1]->type == VALKEY_REPLY_ARRAY &&
-                 expires[0]->elements == expires[1]->elements;
-    for (size_t i = 0; valid && i < expires[0]->elements; i++) {
-        int64_t a = expires[0]->element[i]->integer, b = expires[1]->element[i]->integer;
+    bool valid = true;
+    size_t count = read->elements / (size_t)form->width;
+    for (int s = 0; s < DIFF_SIDES; s++) {
+        bool asks = hasItemTtls(&sides[s], form);
+        expires[s] = asks ? itemExpiry(&sides[s], key->name, form, read) : NULL;
+        valid &= !asks || (expires[s]->type == VALKEY_REPLY_ARRAY && expires[s]->elements == count);
+    }
+    for (size_t i = 0; valid && i < count; i++) {
+        int64_t a = timeAt(expires[0], i), b = timeAt(expires[1], i);
         if (a == b || (a >= 0 && b >= 0 && llabs(a - b) <= TTL_TOLERANCE_MS)) continue;
         key->verdict = is(form, "hash") ? DIFF_FIELD_TTL : DIFF_MEMBER_TTL;
         strAppendText(&key->why, is(form, "hash") ? "field " : "member ");

@@ -105,10 +105,6 @@ static const char *unitOf(const keyJob *job, const typeRow *row) {
     return job->memory ? "bytes" : row->unit;
 }
 
-static double percentDone(const keyJob *job, uint64_t sampled) {
-    return job->database_size ? 100.0 * (double)sampled / (double)job->database_size : 0;
-}
-
 static void noteKey(keyJob *job, typeRow *row, const valkeyReply *key, uint64_t size,
                     double percent) {
     row->count++;
@@ -127,7 +123,8 @@ static void noteKey(keyJob *job, typeRow *row, const valkeyReply *key, uint64_t 
 
 static bool takePage(connection *c, const valkeyReply *keys, void *arg) {
     keyJob *job = arg;
-    double percent = percentDone(job, job->sampled);
+    double percent =
+        job->database_size ? 100.0 * (double)job->sampled / (double)job->database_size : 0;
     size_t count = keys->elements;
     typeRow **rows = memCalloc(count + 1, sizeof(*rows));
     uint64_t *sizes = memCalloc(count + 1, sizeof(*sizes));

@@ -12,10 +12,6 @@
 #include "tools/cli/info.h"
 #include "tools/cli/modes.h"
 
-static int64_t intervalOf(const connection *c) {
-    return c->options->interval_us ? c->options->interval_us : 1000000;
-}
-
 /* ------------------------------------------------------------------ --stat */
 
 static void printStat(const char *info, int64_t *requests) {
@@ -50,7 +46,7 @@ int modeStat(connection *c) {
                    "\n");
         printStat(reply->str, &requests);
         freeReplyObject(reply);
-        clockSleepUs(intervalOf(c));
+        clockSleepUs(c->options->interval_us ? c->options->interval_us : 1000000);
     }
 }
 

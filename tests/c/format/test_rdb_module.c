@@ -288,7 +288,7 @@ static void a_payload_of_dump_is_read_again(void **state) {
     str payload = STR_EMPTY;
     reason why = {""};
     robj *o;
-    rdbDump(get(storeDb(0), "a"), 0, &payload);
+    rdbDump(get(storeDb(0), "a"), 0, RDB_FORM_VALKEY, &payload);
     slice body = sliceMake(payload.ptr, payload.len - RDB_DUMP_FOOTER);
     uint8_t type;
     status st = rdbDumpRead(body, RDB_VERSION, SLICE("b"), &options, &o, &type, &why);

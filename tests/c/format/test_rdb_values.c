@@ -182,7 +182,7 @@ static void random_values_survive_a_round_trip(void **state) {
         options.limits.list.depth = i % 3;
         robj *o = randomObject(&options.limits), *back;
         str payload = STR_EMPTY;
-        rdbDump(o, 0, &payload);
+        rdbDump(o, 0, RDB_FORM_VALKEY, &payload);
         int version;
         assert_true(rdbDumpHasFooter(strSlice(&payload), false, false, &version));
         assert_int_equal(version, 80);
@@ -200,6 +200,32 @@ static void random_values_survive_a_round_trip(void **state) {
     }
 }
 
+static void the_lowest_versions_are_read_back(void **state) {
+    (void)state;
+    randomSeed(13);
+    rdbReadOptions options = testOptions();
+    for (int i = 0; i < ROUNDS; i++) {
+        rdbForm form = i % 2 ? RDB_FORM_LOWEST : RDB_FORM_REDIS;
+        robj *o = randomObject(&options.limits), *back;
+        bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
+        str payload = STR_EMPTY;
+        rdbDump(o, 0, form, &payload);
+        int version;
+        assert_true(rdbDumpHasFooter(strSlice(&payload), false, false, &version));
+        assert_int_equal(version, !timed ? 11 : form == RDB_FORM_REDIS ? 12 : 80);
+        reason why = {""};
+        uint8_t type;
+        slice body = sliceMake(payload.ptr, payload.len - RDB_DUMP_FOOTER);
+        if (rdbDumpRead(body, version, SLICE("key"), &options, &back, &type, &why) != OK)
+            fail_msg("round %d: %s", i, why.text);
+        assert_int_equal(type == 24, timed && form == RDB_FORM_REDIS);
+        assert_true(testEqual(o, back));
+        objectFree(o);
+        objectFree(back);
+        strFree(&payload);
+    }
+}
+
 static void every_cut_is_refused_and_no_change_of_a_byte_crashes(void **state) {
     (void)state;
     randomSeed(11);
@@ -207,7 +233,7 @@ static void every_cut_is_refused_and_no_change_of_a_byte_crashes(void **state) {
     for (int i = 0; i < ROUNDS / 10; i++) {
         robj *o = randomObject(&options.limits), *back;
         str payload = STR_EMPTY;
-        rdbDump(o, 0, &payload);
+        rdbDump(o, 0, RDB_FORM_VALKEY, &payload);
         size_t len = payload.len - RDB_DUMP_FOOTER;
         size_t step = 1 + len / 50;
         for (size_t cut = 0; cut < len; cut += step) {
@@ -281,6 +307,7 @@ int test_rdb_values(void) {
         cmocka_unit_test(values_of_other_versions_are_read),
         cmocka_unit_test(damaged_values_are_refused_with_the_reason),
         cmocka_unit_test(random_values_survive_a_round_trip),
+        cmocka_unit_test(the_lowest_versions_are_read_back),
         cmocka_unit_test(every_cut_is_refused_and_no_change_of_a_byte_crashes),
         cmocka_unit_test(expired_fields_are_dropped_on_request),
         cmocka_unit_test(values_beyond_the_limits_are_tables),

@@ -4,6 +4,7 @@
  * who is closed, and what an idle one owns. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@
 #include "engine/stream.h"
 #include "engine/transaction.h"
 #include "net/client.h"
+#include "net/io_threads.h"
 #include "net/io_threads_priv.h"
 #include "net/net.h"
 #include "net/net_priv.h"
@@ -635,6 +637,31 @@ static void another_thread_may_act_for_the_main_one(void **state) {
     assert_true(netThreadIsCurrent(netMainThread()));
 }
 
+/* As when the last bytes go to replicas before the end: the thread has nothing more to tell. */
+static void threads_end_when_their_last_results_were_taken(void **state) {
+    (void)state;
+    enum { YIELDS = 20000 };
+    reason why;
+    client *cl;
+    int fd = newClient(&cl);
+    netConf.io_threads = 2;
+    netConf.io_threads_always_active = true;
+    netConf.port = 0;
+    assert_int_equal(netListen(&why), ERR_IO); /* nowhere, but the threads have begun */
+    sendText(fd, "say x\r\n");
+    for (int i = 0; i < SETTLED && !cl->conn.thread; i++) loopTurn(test_loop, false);
+    assert_int_equal(cl->conn.thread, 1);
+    ioThreadsClose(cl);
+    ioThreadsSettle();
+    ioThreadsBeforeSleep(); /* the thread goes on, and to sleep: it finds nothing to do */
+    for (int i = 0; i < YIELDS; i++) sched_yield();
+    netConf.io_threads = 1;
+    netConf.io_threads_always_active = false;
+    netCloseAll();
+    assert_false(ioThreadsInUse());
+    close(fd);
+}
+
 static void clients_move_from_a_busy_thread_to_an_idle_one(void **state) {
     (void)state;
     assert_int_equal(ioThreadsToMove(10, 90, 30, 100), 3);
@@ -675,6 +702,8 @@ int test_client(void) {
         cmocka_unit_test_setup_teardown(bytes_announced_are_not_charged, setup, teardown),
         cmocka_unit_test(clients_move_from_a_busy_thread_to_an_idle_one),
         cmocka_unit_test_setup_teardown(another_thread_may_act_for_the_main_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_end_when_their_last_results_were_taken, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
 }

@@ -17,9 +17,11 @@
 
 /* What a replica receives for a birth. */
 static bool roundTrip(const replBirth *b, replBirth *out) {
-    char text[BIRTH_TEXT_MAX + 1] = "+";
-    size_t len = birthPrint(b, text + 1);
-    return birthParse(sliceMake(text, len + 1), out);
+    char text[BIRTH_TEXT_MAX + 1] = "+", process[REPL_ID_LEN + 1];
+    size_t len = birthPrint(b, ID_B, text + 1);
+    if (!birthParse(sliceMake(text, len + 1), out, process)) return false;
+    assert_string_equal(process, ID_B);
+    return true;
 }
 
 static void a_birth_is_told_and_read(void **state) {
@@ -40,14 +42,30 @@ static void a_birth_is_told_and_read(void **state) {
 
 static void other_replies_tell_no_birth(void **state) {
     (void)state;
-    static const char *const replies[] = {
-        "+OK",       "+OK ",    "+OK 1",           "+OK - 2",       "+OK - x",
-        "+OK -1",    "-ERR no", "+OK " ID_A,       "+OK " ID_A " ", "+OK " ID_A "a 1",
-        "+OK a b 1", "",        "+PONG " ID_A " 1"};
+    static const char *const replies[] = {"+OK",
+                                          "+OK ",
+                                          "+OK 1",
+                                          "+OK - 1",
+                                          "+OK " ID_A " 1",
+                                          "+OK - 2 " ID_B,
+                                          "+OK - x " ID_B,
+                                          "+OK -1 " ID_B,
+                                          "-ERR no",
+                                          "+OK " ID_A " " ID_B,
+                                          "+OK " ID_A "  " ID_B,
+                                          "+OK " ID_A "a 1 " ID_B,
+                                          "+OK " ID_A " 1 " ID_B "b",
+                                          "+OK " ID_A " 1" ID_B "b",
+                                          "+OK " ID_A " 1 x" ID_B,
+                                          "+OK a b 1 " ID_B,
+                                          "",
+                                          "+PONG " ID_A " 1 " ID_B};
     for (size_t i = 0; i < COUNT_OF(replies); i++) {
         replBirth read = {.id = "untouched"};
-        assert_false(birthParse(sliceOf(replies[i]), &read));
+        char process[REPL_ID_LEN + 1] = "untouched";
+        assert_false(birthParse(sliceOf(replies[i]), &read, process));
         assert_string_equal(read.id, "untouched");
+        assert_string_equal(process, "untouched");
     }
 }
 

@@ -16,6 +16,9 @@
 
 #define ID1 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID2 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+/* Of a start of the primary. */
+#define PROCESS1 "cccccccccccccccccccccccccccccccccccccccc"
+#define PROCESS2 "dddddddddddddddddddddddddddddddddddddddd"
 
 static replLink l;
 static replHistory history;
@@ -381,6 +384,29 @@ static void silence_ends_every_state(void **state) {
     assert_true(l.can_continue);
 }
 
+/* The time during which the server itself stood still counts, whatever ends the link. */
+static void the_data_are_as_old_as_the_last_byte_that_was_heard(void **state) {
+    (void)state;
+    linkSetContinuable(&l, true);
+    for (int silent = 0; silent < 2; silent++) {
+        toPsync();
+        receive("+CONTINUE\r\n");
+        linkHeard(&l, now_ms += 500);
+        int64_t heard_ms = now_ms;
+        now_ms += 70000;
+        if (silent) {
+            linkTick(&l, now_ms);
+        } else {
+            linkLost(&l, NULL, now_ms);
+        }
+        assert_int_not_equal(l.state, LINK_CONNECTED);
+        assert_int_equal(l.down_ms, heard_ms);
+        linkTick(&l, now_ms);
+        linkLost(&l, NULL, now_ms += 1000); /* an attempt that fails is no news from the primary */
+        assert_int_equal(l.down_ms, heard_ms);
+    }
+}
+
 static void a_failover_asks_the_primary_to_take_over(void **state) {
     (void)state;
     linkSetContinuable(&l, true);
@@ -408,7 +434,7 @@ static void a_primary_that_has_lost_the_data_is_asked_again_later_and_later(void
         receive("+PONG\r\n");
         bool again = strstr(strText(&done), "keeps:" ID1 "," ID2);
         assert_int_equal(again, tries > 0);
-        receive("+OK\r\n+OK " ID2 " 1\r\n+OK\r\n");
+        receive("+OK\r\n+OK " ID2 " 1 " PROCESS1 "\r\n+OK\r\n");
         assert_true(l.knows_birth);
         strClear(&done);
         receive("-EMPTYPRIMARY lost\r\n");
@@ -422,9 +448,79 @@ static void a_primary_that_has_lost_the_data_is_asked_again_later_and_later(void
     /* It was restored. */
     linkTick(&l, now_ms);
     linkOpened(&l, now_ms);
-    receive("+PONG\r\n+OK\r\n+OK - 0\r\n+OK\r\n+CONTINUE\r\n");
+    receive("+PONG\r\n+OK\r\n+OK - 0 " PROCESS1 "\r\n+OK\r\n+CONTINUE\r\n");
     assert_int_equal(l.state, LINK_CONNECTED);
     assert_false(l.refuses);
+}
+
+/* Connects; true if it tells the primary that it keeps data. */
+static bool keepsData(const char *process) {
+    linkTick(&l, now_ms);
+    linkOpened(&l, now_ms);
+    strClear(&done);
+    receive("+PONG\r\n");
+    bool keeps = strstr(strText(&done), "keeps:");
+    receive("+OK\r\n+OK");
+    if (process[0]) receive(" - 0 ");
+    receive(process);
+    receive("\r\n+OK\r\n");
+    return keeps;
+}
+
+/* The connection is lost after this value of REPLCONF GETACK in the stream. */
+static void endWith(const char *value) {
+    if (l.state == LINK_PSYNC) receive("+CONTINUE\r\n");
+    linkNoteGetack(&l, sliceOf(value));
+    linkLost(&l, NULL, now_ms);
+}
+
+static void a_primary_that_discards_its_data_by_order_is_obeyed_once(void **state) {
+    (void)state;
+    settings.keeps_data = true;
+    settings.kept_birth = SLICE(ID1);
+    linkSetContinuable(&l, true);
+    linkStart(&l, now_ms);
+    assert_true(keepsData(PROCESS1));
+    endWith("discards:" PROCESS1);
+    assert_true(l.is_discarded);
+    /* It is not there at once. */
+    linkTick(&l, now_ms);
+    linkFailed(&l, "refused", now_ms);
+    now_ms += 1000;
+    assert_false(keepsData(PROCESS2));
+    /* Its stream is followed again: nothing is ordered any more. */
+    endWith("*");
+    assert_false(l.is_discarded);
+    assert_true(keepsData(PROCESS2));
+    endWith("discards:" PROCESS2);
+    settings.keeps_discarded = true; /* replica-refuse-empty-primary always */
+    assert_true(keepsData(PROCESS2));
+    linkStart(&l, now_ms); /* another primary */
+    assert_false(l.is_discarded);
+}
+
+static void the_order_of_another_server_discards_nothing(void **state) {
+    (void)state;
+    static const char *const values[] = {
+        "*", "discards:", "discards:" PROCESS2, "discards:" PROCESS1 "c", "discards", "TURN", ""};
+    settings.keeps_data = true;
+    linkSetContinuable(&l, true);
+    linkStart(&l, now_ms);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        assert_true(keepsData(PROCESS1));
+        endWith(values[i]);
+        assert_false(l.is_discarded);
+    }
+    /* A released server, whose primary may be one of ours. */
+    assert_true(keepsData(""));
+    endWith("discards:" PROCESS1);
+    assert_true(keepsData(""));
+    endWith("discards:");
+    assert_false(l.is_discarded);
+    /* Before the stream is followed. */
+    assert_true(keepsData(PROCESS1));
+    linkNoteGetack(&l, SLICE("discards:" PROCESS1));
+    assert_false(l.is_discarded);
 }
 
 static void of_other_primaries_a_dataset_without_keys_is_refused(void **state) {
@@ -599,9 +695,15 @@ int test_link(void) {
         cmocka_unit_test_setup_teardown(a_cut_connection_is_opened_again_within_a_second, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(silence_ends_every_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_data_are_as_old_as_the_last_byte_that_was_heard, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_failover_asks_the_primary_to_take_over, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_primary_that_has_lost_the_data_is_asked_again_later_and_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_primary_that_discards_its_data_by_order_is_obeyed_once,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(the_order_of_another_server_discards_nothing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(of_other_primaries_a_dataset_without_keys_is_refused, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_dual_channel_synchronisation_collects_the_stream, setup,

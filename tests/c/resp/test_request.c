@@ -325,6 +325,27 @@ static void a_large_argument_of_a_trusted_sender_gets_its_block_at_once(void **s
     }
 }
 
+static void a_trusted_sender_may_have_a_greater_limit(void **state) {
+    requestLimits limits = FEED_LIMITS;
+    limits.bulk_max = 1000;
+    for (int trusted = 0; trusted < 2; trusted++) {
+        requestParser p = {NULL};
+        requestBatch batch;
+        requestError error;
+        char buf[128 + REQUEST_READ_SLACK];
+        size_t pos = 0, room = 0,
+               len = (size_t)sprintf(buf, "*2\r\n$4\r\nECHO\r\n$%d\r\nv", 1 << 30);
+        requestBatchInit(&batch);
+        limits.trusted = trusted;
+        assert_int_equal(requestParse(&p, buf, &len, &pos, &limits, &batch, 64, &error),
+                         trusted ? REQUEST_NEED_MORE : REQUEST_BAD);
+        if (trusted) assert_non_null(requestParserTail(&p, &room));
+        assert_true(room < 1 << 20); /* a block of the announced size is not allocated */
+        requestParserClear(&p);
+        requestBatchClear(&batch);
+    }
+}
+
 static void proto_max_bulk_len_and_the_count_limit_are_the_callers(void **state) {
     static const requestLimits tight = {5, 2, true, false};
     static const sample samples[] = {
@@ -651,6 +672,7 @@ int test_request(void) {
         cmocka_unit_test(unauthenticated_clients_may_send_16384_bytes),
         cmocka_unit_test(every_length_of_a_bulk_is_read_exactly),
         cmocka_unit_test(a_large_argument_of_a_trusted_sender_gets_its_block_at_once),
+        cmocka_unit_test(a_trusted_sender_may_have_a_greater_limit),
         cmocka_unit_test(proto_max_bulk_len_and_the_count_limit_are_the_callers),
         cmocka_unit_test(lines_without_an_end_are_refused_beyond_64_kib),
         cmocka_unit_test(a_long_inline_line_that_comes_whole_is_accepted),

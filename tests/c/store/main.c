@@ -12,6 +12,7 @@ int test_keyspace(void);
 int test_members(void);
 int test_object(void);
 int test_packed(void);
+int test_placeholder(void);
 int test_record(void);
 int test_removal(void);
 int test_saving(void);
@@ -37,6 +38,7 @@ int main(void) {
     failed += test_members();
     failed += test_object();
     failed += test_packed();
+    failed += test_placeholder();
     failed += test_record();
     failed += test_removal();
     failed += test_saving();

@@ -363,6 +363,7 @@ start_server {tags {stream idmp} overrides {snapshot-mode inline enable-debug-co
         for {set i 0} {$i < 100} {incr i} {r xadd big idmp p$i j * f v}
         wait_for_condition 400 25 {[info_field rdb_bgsave_in_progress] == 0}
         assert_equal ok [info_field rdb_last_bgsave_status]
+        assert {[info_field snapshot_inline_divided_values] > 0} ;# it was written in parts
         set after [table_bytes -0 big]
         r debug reload nosave
         assert_equal $before [table_bytes -0 big]

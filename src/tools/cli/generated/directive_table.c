@@ -179,6 +179,7 @@ const knownDirective knownDirectives[] = {
     {"notify-keyspace-events", "", NULL},
     {"oom-score-adj", "no", NULL},
     {"oom-score-adj-values", "0 200 800", NULL},
+    {"outgoing-format", "valkey", NULL},
     {"pidfile", "", NULL},
     {"port", "6379", NULL},
     {"prefetch-batch-max-size", "16", "the size of batches is fixed here"},
@@ -304,4 +305,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 298;
+const int knownDirectiveCount = 299;
