@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the commands of docs/migration.md as they are written, from a peer's programs to ours and back.
+"""Runs the commands of docs/migration.md, or of docs/from-redis.md, as they are written, from a peer's programs to ours and back.
 
-    tests/helpers/migration_guide.py PEER_FOLDER [--ours FOLDER] [--only WORD] [--verbose]
+    tests/helpers/migration_guide.py PEER_FOLDER [--guide from-redis] [--ours FOLDER] [--only WORD] [--verbose]
 
-PEER_FOLDER has valkey-server and valkey-cli of the peer; ours are in src/ unless another folder is given. Each section is run in a folder of its own, against an old server
+PEER_FOLDER has valkey-server and valkey-cli of the peer, or redis-server and redis-cli (each name is used if the other is missing); ours are in src/ unless another folder is given. Each section is run in a folder of its own, against an old server
 with data of all types, while a client writes a counter; ports are replaced by free ones. Afterwards the data is compared,
 and no acknowledged write may be missing. Ends with "N passed, N failed"."""
 import argparse
@@ -21,15 +21,20 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 sys.path.insert(0, os.path.join(ROOT, "tests/support"))
 from ports import reserve_node_port  # noqa: E402
 
-GUIDE = os.path.join(ROOT, "docs/migration.md")
-# Section, what is started before it, the port that has the data after it, and whether clients write meanwhile.
-SECTIONS = (
+# By guide: section, what is started before it, the port that has the data after it, and whether clients write meanwhile.
+SECTIONS = {"migration": (
     ("Before", "server", 6379, False),
     ("Live", "server", 6379, True),
     ("With files", "server", 6379, False),
     ("A cluster, node by node", "cluster", 7000, True),
     ("With Sentinel", "sentinel", 7000, True),
-)
+), "from-redis": (
+    ("Check", "server", 6379, False),
+    ("Live", "server", 6379, True),
+    ("With a file", "server", 6379, False),
+    ("With an append only file", "server", 6379, False),
+    ("Single keys", "server", 6379, False),
+)}
 FILL = """
 for i = 1, 2000 do redis.call('SET', 'string:{t}' .. i, 'value:' .. i) end
 for i = 1, 300 do redis.call('RPUSH', 'list:{t}', i) redis.call('SADD', 'set:{t}', 'm' .. i) redis.call('ZADD', 'zset:{t}', i, 'm' .. i)
@@ -57,9 +62,9 @@ return redis.sha1hex(table.concat(out, ';'))
 """
 
 
-def blocks(title):
+def blocks(guide, title):
     """The commands of a section and of those within it."""
-    with open(GUIDE, encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs", guide + ".md"), encoding="utf-8") as file:
         text = file.read()
     body = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, flags=re.M | re.S)[1]
     found = re.findall(r"^( *)```sh\n(.*?)^ *```", body, flags=re.M | re.S)
@@ -73,7 +78,16 @@ class Place:
         self.dir, self.guards = tempfile.mkdtemp(prefix="migration"), []
         os.symlink(ours, os.path.join(self.dir, "src"))
         shutil.copy(os.path.join(ROOT, "valkey.conf"), self.dir)
-        self.environment = dict(os.environ, PATH=peer + ":" + os.environ["PATH"])
+        # The peer's programs by either name.
+        names = os.path.join(self.dir, "peer")
+        os.mkdir(names)
+        for program in ("server", "cli"):
+            found = next((path for kind in ("valkey-", "redis-") if os.path.exists(path := os.path.join(peer, kind + program))), None)
+            if not found:
+                raise RuntimeError(f"{peer} has neither valkey-{program} nor redis-{program}")
+            for kind in ("valkey-", "redis-"):
+                os.symlink(found, os.path.join(names, kind + program))
+        self.environment = dict(os.environ, PATH=names + ":" + os.environ["PATH"])
         self.ports = {}
         for port in (6379, 7000, 7001, 7002, 26379):
             self.ports[port], guards = reserve_node_port()
@@ -144,7 +158,7 @@ def run_section(options, title, kind, port, writes):
         before = place.digest(6379)
         writer = Writer(place) if writes else None
         try:
-            output = place.run(blocks(title))
+            output = place.run(blocks(options.guide, title))
         finally:
             if writer:
                 writer.end()
@@ -165,11 +179,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peer", type=os.path.abspath)
     parser.add_argument("--ours", type=os.path.abspath, default=os.path.join(ROOT, "src"))
+    parser.add_argument("--guide", choices=sorted(SECTIONS), default="migration")
     parser.add_argument("--only", default="")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     passed = failed = 0
-    for title, kind, port, writes in SECTIONS:
+    for title, kind, port, writes in SECTIONS[options.guide]:
         if options.only not in title:
             continue
         begun = time.monotonic()
