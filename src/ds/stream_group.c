@@ -30,7 +30,7 @@ static void *firstOf(const orderedIndex *x, orderedCursor *at) {
 
 /* ------------------------------------------------------------------ groups */
 
-uint64_t streamGroupCount(const stream *s) { return s->groups.count; }
+uint64_t streamGroupCount(const stream *s) { return s->groups ? s->groups->count : 0; }
 slice streamGroupName(const streamGroup *g) { return sliceMake(g->name, g->name_len); }
 streamId streamGroupLastId(const streamGroup *g) { return g->last_id; }
 int64_t streamGroupEntriesRead(const streamGroup *g) { return g->entries_read; }
@@ -41,7 +41,7 @@ void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read) {
 }
 
 streamGroup *streamGroupFind(const stream *s, slice name) {
-    return findByName(&s->groups, &groups_type, name);
+    return s->groups ? findByName(s->groups, &groups_type, name) : NULL;
 }
 
 streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t entries_read) {
@@ -53,7 +53,8 @@ streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t 
     g->oldest_ms = INT64_MAX;
     g->name_len = (uint32_t)name.len;
     if (name.len) memcpy(g->name, name.ptr, name.len);
-    orderedInsert(&s->groups, &groups_type, g);
+    if (!s->groups) s->groups = memNew(orderedIndex);
+    orderedInsert(s->groups, &groups_type, g);
     return g;
 }
 
@@ -72,14 +73,21 @@ static void freeGroup(streamGroup *g) {
     memFree(g);
 }
 
+static void dropIndex(stream *s) {
+    orderedFree(s->groups);
+    memFree(s->groups);
+    s->groups = NULL;
+}
+
 void streamGroupDestroy(stream *s, streamGroup *g) {
-    hotCheck(s->groups.count > 0);
-    orderedDelete(&s->groups, &groups_type, g);
+    hotCheck(streamGroupCount(s) > 0);
+    orderedDelete(s->groups, &groups_type, g);
+    if (s->groups->count == 0) dropIndex(s);
     freeGroup(g);
 }
 
 streamGroup *streamGroupFirst(const stream *s, orderedCursor *at) {
-    return firstOf(&s->groups, at);
+    return s->groups ? firstOf(s->groups, at) : NULL;
 }
 
 streamGroup *streamGroupNext(orderedCursor *at) { return orderedNext(at); }
@@ -292,7 +300,7 @@ void streamFreeGroups(stream *s) {
         freeGroup(g);
         g = next;
     }
-    orderedFree(&s->groups);
+    if (s->groups) dropIndex(s);
 }
 
 static void copyConsumers(streamGroup *to, const streamGroup *from) {
@@ -345,7 +353,8 @@ size_t streamGroupsBytes(const stream *s, size_t samples) {
          g = streamGroupNext(&at), seen++)
         bytes += memSizeOf(g) + memSizeOf(g->by_number) + g->pending.bytes + g->consumers.bytes +
                  streamTimesBytes(g) + consumersBytes(g, samples);
-    return s->groups.bytes + scale(bytes, s->groups.count, seen);
+    if (!s->groups) return 0;
+    return memSizeOf(s->groups) + s->groups->bytes + scale(bytes, s->groups->count, seen);
 }
 
 size_t streamGroupsEffort(const stream *s) {
@@ -355,7 +364,7 @@ size_t streamGroupsEffort(const stream *s) {
     for (const streamGroup *g = streamGroupFirst(s, &at); g && seen < GROUPS_LOOKED_AT;
          g = streamGroupNext(&at), seen++)
         effort += 1 + g->consumers.count + g->pending.count / 64;
-    return scale(effort, s->groups.count, seen);
+    return scale(effort, streamGroupCount(s), seen);
 }
 
 static void compactTree(idTree *t, uint64_t *moved, uint64_t *kept) {
@@ -406,5 +415,5 @@ const char *streamVerifyGroups(const stream *s) {
         const char *broken = verifyGroup(s, g);
         if (broken) return broken;
     }
-    return orderedVerify(&s->groups, &groups_type);
+    return s->groups ? orderedVerify(s->groups, &groups_type) : NULL;
 }

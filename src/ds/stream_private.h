@@ -9,19 +9,25 @@
 #include "ds/stream.h"
 #include "ds/stream_group.h"
 
-/* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming
- * may be without live entries; `tail` is the last one; first_id is that of the first live entry. */
+/* What a stream has that is longer than a node (stream_index.c). */
+typedef struct streamIndex {
+    idTree nodes;        /* by first id; one value: the node's address */
+    size_t node_bytes;   /* of all of them */
+    streamId compact_at; /* where streamCompact() continues */
+} streamIndex;
+
+/* Invariant: only loaded nodes and the first one after trimming may be without live entries; `tail`
+ * is the last node; first_id is that of the first live entry. */
 struct stream {
-    idTree nodes; /* one value: the node's address */
-    size_t node_bytes;
-    uint64_t length, entries_added;
-    streamId last_id, first_id, max_deleted_id;
     streamNode *tail; /* NULL: no node */
-    streamId tail_key;
-    orderedIndex groups;  /* by name */
-    streamId compact_at;  /* where streamCompact() continues */
+    streamId tail_key, last_id;
+    uint64_t length, entries_added;
+    streamId first_id, max_deleted_id;
+    streamIndex *index;   /* NULL: no other node */
+    orderedIndex *groups; /* by name; NULL: none */
     streamFrozen *frozen; /* NULL: not being read as of an earlier moment */
 };
+_Static_assert(sizeof(stream) <= 112, "a size class of the heap; most streams are short");
 
 struct streamConsumer {
     idTree pending; /* ids, no values */
@@ -51,6 +57,25 @@ struct streamGroup {
     uint32_t time_walks; /* since there were no `times` */
     char name[];
 };
+
+/* The first node whose key is at or above `id`; the last one whose key is at or below it. False:
+ * there is none, and *p is undefined. */
+bool streamSeek(const stream *s, streamId id, streamPlace *p);
+bool streamSeekBack(const stream *s, streamId id, streamPlace *p);
+/* To the following or preceding node; false: there is none, and *p is no place any more. */
+bool streamPlaceNext(streamPlace *p);
+bool streamPlacePrev(streamPlace *p);
+/* Adds a node after the others. */
+void streamNodesAdd(stream *s, streamId key, streamNode *n);
+/* A node of `cap` bytes has moved from `old` to `n`, or has another size. */
+void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n);
+/* Forgets a node; the caller frees it. */
+void streamNodesRemove(stream *s, streamId key, const streamNode *n);
+/* Memory of nodes and index. */
+size_t streamNodesBytes(const stream *s);
+/* Frees all nodes and the index. */
+void streamNodesFree(stream *s, void *by);
+const char *streamVerifyIndex(const stream *s);
 
 /* An entry of the group's tree. */
 void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out);
