@@ -5,63 +5,40 @@
 
 enum { FIRST_NODE_SPARE = 64 }; /* bytes reserved in a stream's first node beyond its first entry */
 
-static streamNode *nodeOf(const idEntry *entry) { return (streamNode *)(uintptr_t)entry->value[0]; }
-
-static idEntry indexEntry(streamId key, const streamNode *n) {
-    return (idEntry){key, {(uintptr_t)n}};
-}
-
 /* ------------------------------------------------------------------ the whole */
 
-stream *streamNew(void) {
-    stream *s = memNew(stream);
-    s->nodes.values = 1;
-    return s;
-}
+stream *streamNew(void) { return memNew(stream); }
 
 void streamFree(stream *s, void *by) {
     hotCheck(!s || !s->frozen);
     if (!s) return;
-    idCursor at;
-    idEntry entry;
-    for (bool more = idTreeSeek(&s->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
-        idCursorRead(&at, &entry);
-        streamNodeFree(nodeOf(&entry), by);
-    }
-    idTreeClear(&s->nodes);
+    streamNodesFree(s, by);
     streamFreeGroups(s);
-    streamProducersFree(s->producers);
+    streamProducersDrop(s);
     memFree(s);
 }
 
 stream *streamCopy(const stream *from) {
     stream *s = memNew(stream);
     *s = *from;
-    s->nodes = (idTree){.values = 1};
-    s->groups = (orderedIndex){0};
+    s->tail = NULL;
+    s->index = NULL;
+    s->parties = NULL;
     s->frozen = NULL;
-    s->node_bytes = 0;
-    idCursor at;
-    idEntry entry;
-    for (bool more = idTreeSeek(&from->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
-        idCursorRead(&at, &entry);
-        streamNode *n = streamNodeCopy(nodeOf(&entry));
-        entry = indexEntry(entry.id, n);
-        check(idTreeInsert(&s->nodes, &entry));
-        s->node_bytes += n->cap;
-        s->tail = n;
-    }
+    streamPlace p;
+    for (bool more = streamSeek(from, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+        streamNodesAdd(s, p.key, streamNodeCopy(p.node));
     streamCopyGroups(s, from);
-    s->producers = streamProducersCopy(from->producers, true);
+    streamProducersCopy(s, from, true);
     return s;
 }
 
 size_t streamBytes(const stream *s, size_t samples) {
-    return memSizeOf(s) + s->node_bytes + s->nodes.bytes + streamGroupsBytes(s, samples) +
-           streamProducersBytes(s->producers);
+    return memSizeOf(s) + streamNodesBytes(s) + streamGroupsBytes(s, samples) +
+           streamProducersBytes(streamProducersOf(s));
 }
 
-size_t streamFreeEffort(const stream *s) { return s->nodes.count + streamGroupsEffort(s); }
+size_t streamFreeEffort(const stream *s) { return streamNodeCount(s) + streamGroupsEffort(s); }
 
 /* ------------------------------------------------------------------ counters and ids */
 
@@ -76,10 +53,9 @@ streamId streamMaxDeletedId(const stream *s) { return s->max_deleted_id; }
 void streamSetMaxDeletedId(stream *s, streamId id) { s->max_deleted_id = id; }
 uint64_t streamEntriesAdded(const stream *s) { return s->entries_added; }
 void streamSetEntriesAdded(stream *s, uint64_t n) { s->entries_added = n; }
-uint64_t streamNodeCount(const stream *s) { return s->nodes.count; }
 
 bool streamLastLive(const stream *s, streamId *id) {
-    hotCheck((s->tail == NULL) == (s->nodes.count == 0));
+    hotCheck(s->tail || s->length == 0);
     streamCursor c;
     streamFields fields;
     streamEntry last;
@@ -95,22 +71,19 @@ bool streamLastLive(const stream *s, streamId *id) {
 }
 
 bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *out) {
-    idCursor at;
-    idEntry entry;
+    streamPlace p;
     uint64_t count = 0;
     hotCheck(nodes_max > 0);
-    bool more = idTreeSeekBack(&s->nodes, id, &at) || idTreeSeek(&s->nodes, id, &at);
-    for (; more; more = idCursorNext(&at)) {
+    bool more = streamSeekBack(s, id, &p) || streamSeek(s, id, &p);
+    for (; more; more = streamPlaceNext(&p)) {
         if (nodes_max-- == 0) return false;
-        idCursorRead(&at, &entry);
-        const streamNode *n = nodeOf(&entry);
-        if (streamIdLess(id, entry.id)) {
-            count += n->live;
+        if (streamIdLess(id, p.key)) {
+            count += p.node->live;
             continue;
         }
         streamEntry e; /* the only node with entries up to `id` */
-        for (bool has = streamNodeSeek(n, entry.id, id, &e); has;
-             has = streamNodeNext(n, entry.id, &e))
+        for (bool has = streamNodeSeek(p.node, p.key, id, &e); has;
+             has = streamNodeNext(p.node, p.key, &e))
             count += !e.deleted && streamIdLess(id, e.id);
     }
     *out = count;
@@ -118,36 +91,28 @@ bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *
 }
 
 bool streamFirstKept(const stream *s, streamId *id) {
-    idCursor at;
-    idEntry entry;
-    if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) return false;
-    idCursorRead(&at, &entry);
-    *id = entry.id;
+    streamPlace p;
+    if (!streamSeek(s, STREAM_ID_MIN, &p)) return false;
+    *id = p.key;
     return true;
 }
 
 /* ------------------------------------------------------------------ nodes */
 
 /* Finds the node whose id range includes the id; false if there is none. */
-static bool nodeFor(const stream *s, streamId id, idEntry *out) {
+static bool nodeFor(const stream *s, streamId id, streamPlace *out) {
     if (likely(s->tail != NULL) && !streamIdLess(id, s->tail_key)) {
-        *out = indexEntry(s->tail_key, s->tail);
+        out->key = s->tail_key;
+        out->node = s->tail;
         return true;
     }
-    idCursor at;
-    if (!idTreeSeekBack(&s->nodes, id, &at)) return false;
-    idCursorRead(&at, out);
-    return true;
+    return s->index && streamSeekBack(s, id, out);
 }
 
-/* Updates pointers and sizes after a node of `cap` bytes has moved from `old` to `n`. */
-static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n) {
-    hotCheck(s->node_bytes + n->cap >= cap);
-    s->node_bytes += n->cap - cap;
-    if (n == old) return;
-    idEntry entry = indexEntry(key, n);
-    idTreeSet(&s->nodes, &entry);
-    if (s->tail == old) s->tail = n;
+/* After a node of `cap` bytes at `old` was changed. */
+ALWAYS_INLINE void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap,
+                             streamNode *n) {
+    if (n != old || n->cap != cap) streamNodesChanged(s, key, old, cap, n);
 }
 
 /* Before the content of a node changes. */
@@ -155,19 +120,11 @@ ALWAYS_INLINE void beforeNode(stream *s, streamId key, const streamNode *n) {
     if (unlikely(s->frozen)) streamFrozenBefore(s, key, n);
 }
 
-static void dropNode(stream *s, const idEntry *entry) {
-    streamNode *n = nodeOf(entry);
-    check(idTreeRemove(&s->nodes, entry->id, NULL));
-    s->node_bytes -= n->cap;
+static void dropNode(stream *s, const streamPlace *p) {
+    streamNode *n = p->node;
+    streamNodesRemove(s, p->key, n);
     s->length -= n->live;
-    if (n == s->tail) {
-        idCursor at;
-        idEntry last = {0};
-        if (idTreeSeekBack(&s->nodes, STREAM_ID_MAX, &at)) idCursorRead(&at, &last);
-        s->tail = nodeOf(&last);
-        s->tail_key = last.id;
-    }
-    if (unlikely(s->frozen) && streamFrozenTake(s, entry->id, n)) return;
+    if (unlikely(s->frozen) && streamFrozenTake(s, p->key, n)) return;
     streamNodeFree(n, NULL);
 }
 
@@ -215,11 +172,7 @@ static void beginNode(stream *s, streamId id, const slice *fields, size_t count,
         nodeMoved(s, s->tail_key, n, old_cap, streamNodeFit(n));
         if (s->tail->used > cap) cap = s->tail->used;
     }
-    s->tail = streamNodeNew(fields, count, cap);
-    s->tail_key = id;
-    s->node_bytes += s->tail->cap;
-    idEntry entry = indexEntry(id, s->tail);
-    check(idTreeInsert(&s->nodes, &entry));
+    streamNodesAdd(s, id, streamNodeNew(fields, count, cap));
     if (unlikely(s->frozen)) streamFrozenAdded(s, id);
 }
 
@@ -243,32 +196,32 @@ void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
 /* ------------------------------------------------------------------ removing */
 
 bool streamHas(const stream *s, streamId id) {
-    idEntry entry;
+    streamPlace p;
     streamEntry e;
-    if (!nodeFor(s, id, &entry)) return false;
-    if (!streamNodeSeek(nodeOf(&entry), entry.id, id, &e)) return false;
+    if (!nodeFor(s, id, &p)) return false;
+    if (!streamNodeSeek(p.node, p.key, id, &e)) return false;
     return !e.deleted && streamIdEqual(e.id, id);
 }
 
 bool streamDelete(stream *s, streamId id) {
-    idEntry entry;
+    streamPlace p;
     streamEntry e;
-    if (!nodeFor(s, id, &entry)) return false;
-    streamNode *n = nodeOf(&entry);
-    if (!streamNodeSeek(n, entry.id, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;
+    if (!nodeFor(s, id, &p)) return false;
+    streamNode *n = p.node;
+    if (!streamNodeSeek(n, p.key, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;
     bool was_first = streamIdEqual(id, s->first_id);
     if (n->live == 1) {
-        dropNode(s, &entry);
+        dropNode(s, &p);
         if (was_first) findFirst(s);
     } else {
-        beforeNode(s, entry.id, n);
+        beforeNode(s, p.key, n);
         size_t cap = n->cap;
         streamNodeMark(n, &e);
         s->length--;
         /* Fast path: the next live entry is in the same node, shortly after the first one. */
-        while (was_first && e.deleted) check(streamNodeNext(n, entry.id, &e));
+        while (was_first && e.deleted) check(streamNodeNext(n, p.key, &e));
         if (was_first) s->first_id = e.id;
-        nodeMoved(s, entry.id, n, cap, streamNodeDropFields(n, entry.id));
+        nodeMoved(s, p.key, n, cap, streamNodeDropFields(n, p.key));
     }
     if (streamIdLess(s->max_deleted_id, id)) s->max_deleted_id = id;
     return true;
@@ -280,14 +233,14 @@ static bool trimEnds(const stream *s, const streamTrimRule *rule, streamId id) {
 }
 
 /* Marks as removed the entries of the first node that match the rule; returns their number. */
-static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule *rule) {
-    hotCheck(nodeOf(first)->live > 0 || nodeOf(first)->deleted > 0);
-    streamNode *n = nodeOf(first);
+static uint64_t trimWithin(stream *s, const streamPlace *first, const streamTrimRule *rule) {
+    hotCheck(first->node->live > 0 || first->node->deleted > 0);
+    streamNode *n = first->node;
     streamEntry e;
     uint64_t removed = 0;
-    beforeNode(s, first->id, n);
-    for (bool more = streamNodeFirst(n, first->id, &e); more;
-         more = streamNodeNext(n, first->id, &e)) {
+    beforeNode(s, first->key, n);
+    for (bool more = streamNodeFirst(n, first->key, &e); more;
+         more = streamNodeNext(n, first->key, &e)) {
         if (trimEnds(s, rule, e.id)) break;
         if (e.deleted) continue;
         if (unlikely(rule->removes)) rule->removes(rule->arg, e.id);
@@ -298,26 +251,26 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
     /* A node without live entries is kept, as in Valkey, because its last id is not below the
      * bound. */
     size_t cap = n->cap;
-    nodeMoved(s, first->id, n, cap, streamNodeDropFields(n, first->id));
+    nodeMoved(s, first->key, n, cap, streamNodeDropFields(n, first->key));
     return removed;
 }
 
 /* True if the rule removes all entries of the node. */
-static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRule *rule) {
-    hotCheck(nodeOf(entry)->live <= s->length);
-    const streamNode *n = nodeOf(entry);
+static bool takesNode(const stream *s, const streamPlace *place, const streamTrimRule *rule) {
+    hotCheck(place->node->live <= s->length);
+    const streamNode *n = place->node;
     if (!rule->by_id) return s->length - n->live >= rule->length;
     streamEntry last;
-    return streamNodeLast(n, entry->id, &last) && streamIdLess(last.id, rule->min_id);
+    return streamNodeLast(n, place->key, &last) && streamIdLess(last.id, rule->min_id);
 }
 
 /* Calls rule->removes for the entries of a node. */
-static void eachRemoved(const idEntry *entry, const streamTrimRule *rule) {
+static void eachRemoved(const streamPlace *place, const streamTrimRule *rule) {
     hotCheck(rule->removes);
-    const streamNode *n = nodeOf(entry);
+    const streamNode *n = place->node;
     streamEntry e;
-    for (bool more = streamNodeFirst(n, entry->id, &e); more;
-         more = streamNodeNext(n, entry->id, &e)) {
+    for (bool more = streamNodeFirst(n, place->key, &e); more;
+         more = streamNodeNext(n, place->key, &e)) {
         if (!e.deleted) rule->removes(rule->arg, e.id);
     }
 }
@@ -326,12 +279,10 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
     hotCheck(s->length <= s->entries_added);
     uint64_t removed = 0;
     for (;;) {
-        idCursor at;
-        idEntry first;
+        streamPlace first;
         if (!rule->by_id && s->length <= rule->length) break;
-        if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) break;
-        idCursorRead(&at, &first);
-        uint64_t live = nodeOf(&first)->live;
+        if (!streamSeek(s, STREAM_ID_MIN, &first)) break;
+        uint64_t live = first.node->live;
         if (rule->max_removed && removed + live > rule->max_removed) break;
         if (takesNode(s, &first, rule)) {
             if (unlikely(rule->removes)) eachRemoved(&first, rule);
@@ -348,13 +299,13 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
 
 /* Ids of the live entries of a node, in a block that the caller frees; *last: id of its last entry,
  * live or not. Returns their number. */
-static size_t liveIds(const idEntry *entry, streamId **out, streamId *last) {
-    const streamNode *n = nodeOf(entry);
+static size_t liveIds(const streamPlace *place, streamId **out, streamId *last) {
+    const streamNode *n = place->node;
     streamEntry e;
     size_t count = 0;
     *out = memNewArray(streamId, (size_t)n->live + 1);
-    for (bool more = streamNodeFirst(n, entry->id, &e); more;
-         more = streamNodeNext(n, entry->id, &e)) {
+    for (bool more = streamNodeFirst(n, place->key, &e); more;
+         more = streamNodeNext(n, place->key, &e)) {
         if (!e.deleted) (*out)[count++] = e.id;
         *last = e.id;
     }
@@ -366,15 +317,13 @@ uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermit
     hotCheck(s->length <= s->entries_added);
     uint64_t removed = 0;
     streamId next = STREAM_ID_MIN;
-    idCursor at;
+    streamPlace p;
     bool more = true;
-    while (more && idTreeSeek(&s->nodes, next, &at)) {
-        idEntry entry;
-        idCursorRead(&at, &entry);
-        if (rule->max_removed && removed + nodeOf(&entry)->live > rule->max_removed) break;
-        if (rule->whole_nodes && !takesNode(s, &entry, rule)) break;
+    while (more && streamSeek(s, next, &p)) {
+        if (rule->max_removed && removed + p.node->live > rule->max_removed) break;
+        if (rule->whole_nodes && !takesNode(s, &p, rule)) break;
         streamId *ids;
-        size_t count = liveIds(&entry, &ids, &next), i = 0;
+        size_t count = liveIds(&p, &ids, &next), i = 0;
         for (; i < count && !trimEnds(s, rule, ids[i]); i++)
             removed += permits(rule->arg, ids[i]) && streamDelete(s, ids[i]);
         memFree(ids);
@@ -414,21 +363,19 @@ static unsigned sharedBytes(streamId a, streamId b) {
 }
 
 uint64_t streamTrieNodes(const stream *s) {
-    triePath t = {.nodes = s->nodes.count};
-    idCursor at;
-    idEntry last, entry;
-    if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) return 1;
-    idCursorRead(&at, &last);
-    while (idCursorNext(&at)) {
-        idCursorRead(&at, &entry);
-        unsigned shared = sharedBytes(last.id, entry.id);
+    triePath t = {.nodes = streamNodeCount(s)};
+    streamPlace p;
+    if (!streamSeek(s, STREAM_ID_MIN, &p)) return 1;
+    streamId last = p.key;
+    while (streamPlaceNext(&p)) {
+        unsigned shared = sharedBytes(last, p.key);
         unsigned child = closeBranches(&t, shared);
         if (!t.count || t.depth[t.count - 1] < shared) {
             t.depth[t.count++] = shared;
             t.nodes++;
         }
         attach(&t, child);
-        last = entry;
+        last = p.key;
     }
     unsigned child = sizeof(streamId);
     while (t.count) {
@@ -441,12 +388,9 @@ uint64_t streamTrieNodes(const stream *s) {
 /* ------------------------------------------------------------------ saving, loading, moving */
 
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg) {
-    idCursor at;
-    idEntry entry;
-    for (bool more = idTreeSeek(&s->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
-        idCursorRead(&at, &entry);
-        if (!visit(arg, entry.id, nodeOf(&entry))) return;
-    }
+    streamPlace p;
+    for (bool more = streamSeek(s, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+        if (!visit(arg, p.key, p.node)) return;
 }
 
 bool streamAddNode(stream *s, streamId key, streamNode **take) {
@@ -458,43 +402,13 @@ bool streamAddNode(stream *s, streamId key, streamNode **take) {
     check(!s->frozen);
     streamNode *n = *take;
     *take = NULL;
-    idEntry entry = indexEntry(key, n);
-    check(idTreeInsert(&s->nodes, &entry));
+    streamNodesAdd(s, key, n);
     bool was_empty = s->length == 0;
-    s->node_bytes += n->cap;
     s->length += n->live;
-    s->tail = n;
-    s->tail_key = key;
     check(streamNodeLast(n, key, &last));
     if (streamIdLess(s->last_id, last.id)) s->last_id = last.id;
     if (was_empty) findFirst(s);
     return true;
-}
-
-bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, void *arg,
-                   bool heap, uint64_t *moved, uint64_t *kept) {
-    idCursor at;
-    if (begin) s->compact_at = STREAM_ID_MIN;
-    streamId first = s->compact_at;
-    size_t seen = 0;
-    while (seen < entries) {
-        idEntry entry;
-        if (!idTreeSeek(&s->nodes, s->compact_at, &at)) break;
-        idCursorRead(&at, &entry);
-        streamNode *n = nodeOf(&entry);
-        seen += sizeMax(1, n->live);
-        size_t cap = n->cap;
-        streamNode *now = move(arg, n, cap);
-        if (now) nodeMoved(s, entry.id, n, cap, now);
-        s->compact_at = entry.id;
-        if (!streamIdNext(&s->compact_at)) break;
-    }
-    if (heap)
-        (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the result is that of the nodes */
-    if (seen >= entries) return true;
-    if (heap) streamCompactGroups(s, moved, kept);
-    if (heap) streamProducersCompact(s->producers, moved, kept);
-    return false;
 }
 
 /* State of the check of all nodes. */
@@ -528,15 +442,14 @@ static bool verifyNode(void *arg, streamId key, const streamNode *n) {
 
 const char *streamVerify(const stream *s) {
     nodeCheck v = {.s = s};
-    const char *broken = idTreeVerify(&s->nodes);
+    const char *broken = streamVerifyIndex(s);
     if (broken) return broken;
     streamEachNode(s, verifyNode, &v);
     if (v.broken) return v.broken;
     if (v.length != s->length) return "length";
-    if (v.bytes != s->node_bytes) return "bytes of nodes";
+    if (v.bytes != (s->index ? s->index->node_bytes : streamNodesBytes(s))) return "bytes of nodes";
     if (!streamIdEqual(v.first_live, s->first_id)) return "first id";
     if (streamIdLess(s->last_id, v.last)) return "last id";
-    if ((s->tail == NULL) != (s->nodes.count == 0)) return "tail";
-    broken = streamProducersVerify(s->producers);
+    broken = streamProducersVerify(streamProducersOf(s));
     return broken ? broken : streamVerifyGroups(s);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * stream: entries of fields and values, ordered by id and stored in nodes (ds/stream_node.h) that
- * are indexed by their first id; and the consumer groups that read them (ds/stream_group.h).
+ * stream: entries of fields and values, ordered by id and stored in nodes (ds/stream_node.h), which
+ * are indexed by their first id if there are several; and the consumer groups that read them
+ * (ds/stream_group.h).
  *
  * Appending writes at the end of the last node; finding costs O(log nodes) and a scan of the ids of
  * one node. Node boundaries are visible to users (XINFO, XTRIM ~), so they follow Valkey's rule,
@@ -98,15 +99,20 @@ uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermit
 /* True if there is a live entry with this id. */
 bool streamHas(const stream *s, streamId id);
 
+/* A node of a stream. */
+typedef struct streamPlace {
+    idCursor at; /* private; without leaf: the tail, with nothing before it to go to */
+    streamId key;
+    streamNode *node;
+} streamPlace;
+
 /* Cursor over live entries. The stream must not change while it is used, and the cursor must not be
  * copied. */
 typedef struct streamCursor {
     const stream *s; /* private */
     streamId start, end;
-    bool backwards, whole_node;
-    idCursor nodes;
-    const streamNode *node; /* NULL: at the end */
-    streamId key;
+    bool backwards, whole_node, at_end;
+    streamPlace place; /* unless at_end */
     streamEntry entry;
     uint32_t *offsets; /* of the remaining entries of the node, when backwards */
     size_t offset_count, offset_cap;

@@ -3,18 +3,9 @@
  * Iteration over the entries of a stream (stream.h). Main thread only. */
 #include "ds/stream_private.h"
 
-/* Enters the node at c->nodes. */
-static void enter(streamCursor *c) {
-    idEntry entry;
-    idCursorRead(&c->nodes, &entry);
-    c->key = entry.id;
-    c->node = (const streamNode *)(uintptr_t)entry.value[0];
-    hotCheck(c->node->used <= c->node->cap);
-}
-
 /* Stores the offsets of the entries up to c->end, to read them in reverse order. */
 static void collect(streamCursor *c) {
-    size_t most = (size_t)c->node->live + c->node->deleted;
+    size_t most = (size_t)c->place.node->live + c->place.node->deleted;
     if (most > c->offset_cap) {
         memFree(c->offsets);
         c->offsets = memAlloc(most * sizeof(*c->offsets));
@@ -22,8 +13,9 @@ static void collect(streamCursor *c) {
     }
     c->offset_count = 0;
     streamEntry e;
-    for (bool more = streamNodeFirst(c->node, c->key, &e); more && !streamIdLess(c->end, e.id);
-         more = streamNodeNext(c->node, c->key, &e))
+    for (bool more = streamNodeFirst(c->place.node, c->place.key, &e);
+         more && !streamIdLess(c->end, e.id);
+         more = streamNodeNext(c->place.node, c->place.key, &e))
         c->offsets[c->offset_count++] = e.at;
     hotCheck(c->offset_count <= c->offset_cap);
 }
@@ -32,10 +24,16 @@ static void collect(streamCursor *c) {
  * scanning the others. */
 static bool enterLast(streamCursor *c) {
     c->whole_node = false;
-    if (!streamNodeLast(c->node, c->key, &c->entry)) return false;
+    if (!streamNodeLast(c->place.node, c->place.key, &c->entry)) return false;
     if (streamIdLess(c->end, c->entry.id)) return false;
     c->whole_node = true;
     return true;
+}
+
+/* To the first entry of the following node. */
+static void nextNode(streamCursor *c) {
+    c->at_end = !streamPlaceNext(&c->place);
+    if (!c->at_end) check(streamNodeFirst(c->place.node, c->place.key, &c->entry));
 }
 
 void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId end,
@@ -45,31 +43,30 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
     c->end = end;
     c->backwards = backwards;
     c->whole_node = false;
-    c->node = NULL;
+    c->at_end = true;
     c->offsets = NULL;
     c->offset_count = c->offset_cap = 0;
     if (streamIdLess(end, start)) return;
     if (backwards) {
-        if (!idTreeSeekBack(&s->nodes, end, &c->nodes)) return;
-        enter(c);
+        if (!streamSeekBack(s, end, &c->place)) return;
+        c->at_end = false;
         if (!enterLast(c)) collect(c);
         return;
     }
-    if (!idTreeSeekBack(&s->nodes, start, &c->nodes) &&
-        !idTreeSeek(&s->nodes, STREAM_ID_MIN, &c->nodes))
+    if (s->tail && !streamIdLess(start, s->tail_key)) {
+        /* Readers of what is new: no search, as nothing follows the tail. */
+        c->place = (streamPlace){.key = s->tail_key, .node = s->tail};
+    } else if (!streamSeekBack(s, start, &c->place) && !streamSeek(s, STREAM_ID_MIN, &c->place)) {
         return;
-    enter(c);
-    if (streamNodeSeek(c->node, c->key, start, &c->entry)) return;
-    c->node = NULL;
-    if (!idCursorNext(&c->nodes)) return;
-    enter(c);
-    check(streamNodeFirst(c->node, c->key, &c->entry));
+    }
+    c->at_end = false;
+    if (!streamNodeSeek(c->place.node, c->place.key, start, &c->entry)) nextNode(c);
 }
 
 /* Reads the next entry in forward order, removed or not, into *e. */
 static bool stepForwards(streamCursor *c, streamEntry *e) {
     if (streamIdLess(c->end, c->entry.id)) {
-        c->node = NULL;
+        c->at_end = true;
         return false;
     }
     *e = c->entry;
@@ -78,11 +75,7 @@ static bool stepForwards(streamCursor *c, streamEntry *e) {
 
 /* Advances to the entry after the one just read. */
 static void advance(streamCursor *c) {
-    if (streamNodeNext(c->node, c->key, &c->entry)) return;
-    c->node = NULL;
-    if (!idCursorNext(&c->nodes)) return;
-    enter(c);
-    check(streamNodeFirst(c->node, c->key, &c->entry));
+    if (!streamNodeNext(c->place.node, c->place.key, &c->entry)) nextNode(c);
 }
 
 /* Reads the next entry in reverse order, removed or not, into *e. */
@@ -99,27 +92,25 @@ static bool stepBackwards(streamCursor *c, streamEntry *e) {
             c->offset_count--; /* the last one has been read */
         }
         if (c->offset_count > 0) {
-            streamNodeRead(c->node, c->key, c->offsets[--c->offset_count], e);
+            streamNodeRead(c->place.node, c->place.key, c->offsets[--c->offset_count], e);
             break;
         }
-        if (!idCursorPrev(&c->nodes)) {
-            c->node = NULL;
+        if (!streamPlacePrev(&c->place)) {
+            c->at_end = true;
             return false;
         }
-        enter(c);
         (void)enterLast(c); /* all of its ids are below the end */
     }
     if (!streamIdLess(e->id, c->start)) return true;
-    c->node = NULL;
+    c->at_end = true;
     return false;
 }
 
 bool streamCursorNext(streamCursor *c, streamId *id, streamFields *fields) {
-    while (c->node) {
+    while (!c->at_end) {
         streamEntry e;
-        const streamNode *n = c->node;
         if (c->backwards ? !stepBackwards(c, &e) : !stepForwards(c, &e)) return false;
-        if (c->backwards) n = c->node;
+        const streamNode *n = c->place.node;
         if (!e.deleted) {
             *id = e.id;
             streamNodeFields(n, &e, fields);

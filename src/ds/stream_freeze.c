@@ -23,15 +23,14 @@ streamFrozen *streamFreeze(stream *s) {
     check(!s->frozen);
     streamFrozen *f = memNew(streamFrozen);
     f->rest = *s;
-    f->rest.nodes = (idTree){.values = 1};
     f->rest.tail = NULL;
-    f->rest.groups = (orderedIndex){0};
-    f->rest.node_bytes = 0;
+    f->rest.index = NULL;
+    f->rest.parties = NULL;
     streamCopyGroups(&f->rest, s);
-    f->rest.producers = streamProducersCopy(s->producers, false);
+    streamProducersCopy(&f->rest, s, false);
     f->kept.values = 1;
     f->last = s->tail_key;
-    f->count = f->left = s->nodes.count;
+    f->count = f->left = streamNodeCount(s);
     s->frozen = f;
     return f;
 }
@@ -82,10 +81,10 @@ bool streamFrozenTake(stream *s, streamId key, const streamNode *n) {
 
 /* ------------------------------------------------------------------ reading */
 
-/* The first entry at or after `from`; false if there is none. */
-static bool firstFrom(const idTree *t, streamId from, idEntry *out) {
+/* The first kept node that has not been read; false if there is none. */
+static bool firstKept(const streamFrozen *f, idEntry *out) {
     idCursor at;
-    if (!idTreeSeek(t, from, &at)) return false;
+    if (!idTreeSeek(&f->kept, f->next, &at)) return false;
     idCursorRead(&at, out);
     return true;
 }
@@ -95,19 +94,20 @@ bool streamFrozenNext(streamFrozen *f, const stream *s, streamId *key, const str
     freeKept(f->reading);
     f->reading = NULL;
     while (f->left > 0) {
-        idEntry kept, now;
-        bool has_kept = firstFrom(&f->kept, f->next, &kept);
-        bool has_now = firstFrom(&s->nodes, f->next, &now);
+        idEntry kept;
+        streamPlace now;
+        bool has_kept = firstKept(f, &kept);
+        bool has_now = streamSeek(s, f->next, &now);
         check(has_kept || has_now);
-        if (has_kept && has_now && streamIdLess(now.id, kept.id)) has_kept = false;
-        const idEntry *entry = has_kept ? &kept : &now;
-        streamNode *n = (streamNode *)(uintptr_t)entry->value[0];
-        check(!streamIdLess(f->last, entry->id));
+        if (has_kept && has_now && streamIdLess(now.key, kept.id)) has_kept = false;
+        streamNode *n = has_kept ? (streamNode *)(uintptr_t)kept.value[0] : now.node;
+        *key = has_kept ? kept.id : now.key;
+        check(!streamIdLess(f->last, *key));
         if (has_kept) {
             check(idTreeRemove(&f->kept, kept.id, NULL));
             f->reading = n;
         }
-        *key = f->next = entry->id;
+        f->next = *key;
         bool is_highest = !streamIdNext(&f->next);
         if (!n) continue; /* added since */
         f->left--;
@@ -130,6 +130,6 @@ void streamThaw(streamFrozen *f, stream *s) {
         freeKept((streamNode *)(uintptr_t)entry.value[0]);
     }
     streamFreeGroups(&f->rest);
-    streamProducersFree(f->rest.producers);
+    streamProducersDrop(&f->rest);
     memFree(f);
 }

@@ -28,9 +28,23 @@ static void *firstOf(const orderedIndex *x, orderedCursor *at) {
     return x->count ? orderedSeek(x, 0, at) : NULL;
 }
 
+/* ------------------------------------------------------------------ groups and producers */
+
+streamParties *streamPartiesMake(stream *s) {
+    if (!s->parties) s->parties = memNew(streamParties);
+    return s->parties;
+}
+
+void streamPartiesDrop(stream *s) {
+    if (!s->parties || s->parties->groups.count > 0 || s->parties->producers) return;
+    orderedFree(&s->parties->groups);
+    memFree(s->parties);
+    s->parties = NULL;
+}
+
 /* ------------------------------------------------------------------ groups */
 
-uint64_t streamGroupCount(const stream *s) { return s->groups.count; }
+uint64_t streamGroupCount(const stream *s) { return s->parties ? s->parties->groups.count : 0; }
 slice streamGroupName(const streamGroup *g) { return sliceMake(g->name, g->name_len); }
 streamId streamGroupLastId(const streamGroup *g) { return g->last_id; }
 int64_t streamGroupEntriesRead(const streamGroup *g) { return g->entries_read; }
@@ -41,7 +55,7 @@ void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read) {
 }
 
 streamGroup *streamGroupFind(const stream *s, slice name) {
-    return findByName(&s->groups, &groups_type, name);
+    return s->parties ? findByName(&s->parties->groups, &groups_type, name) : NULL;
 }
 
 streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t entries_read) {
@@ -53,7 +67,7 @@ streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t 
     g->oldest_ms = INT64_MAX;
     g->name_len = (uint32_t)name.len;
     if (name.len) memcpy(g->name, name.ptr, name.len);
-    orderedInsert(&s->groups, &groups_type, g);
+    orderedInsert(&streamPartiesMake(s)->groups, &groups_type, g);
     return g;
 }
 
@@ -73,13 +87,14 @@ static void freeGroup(streamGroup *g) {
 }
 
 void streamGroupDestroy(stream *s, streamGroup *g) {
-    hotCheck(s->groups.count > 0);
-    orderedDelete(&s->groups, &groups_type, g);
+    hotCheck(streamGroupCount(s) > 0);
+    orderedDelete(&s->parties->groups, &groups_type, g);
+    streamPartiesDrop(s);
     freeGroup(g);
 }
 
 streamGroup *streamGroupFirst(const stream *s, orderedCursor *at) {
-    return firstOf(&s->groups, at);
+    return s->parties ? firstOf(&s->parties->groups, at) : NULL;
 }
 
 streamGroup *streamGroupNext(orderedCursor *at) { return orderedNext(at); }
@@ -292,7 +307,10 @@ void streamFreeGroups(stream *s) {
         freeGroup(g);
         g = next;
     }
-    orderedFree(&s->groups);
+    if (!s->parties) return;
+    orderedFree(&s->parties->groups);
+    s->parties->groups = (orderedIndex){0};
+    streamPartiesDrop(s);
 }
 
 static void copyConsumers(streamGroup *to, const streamGroup *from) {
@@ -345,7 +363,9 @@ size_t streamGroupsBytes(const stream *s, size_t samples) {
          g = streamGroupNext(&at), seen++)
         bytes += memSizeOf(g) + memSizeOf(g->by_number) + g->pending.bytes + g->consumers.bytes +
                  streamTimesBytes(g) + consumersBytes(g, samples);
-    return s->groups.bytes + scale(bytes, s->groups.count, seen);
+    if (!s->parties) return 0;
+    const orderedIndex *groups = &s->parties->groups;
+    return memSizeOf(s->parties) + groups->bytes + scale(bytes, groups->count, seen);
 }
 
 size_t streamGroupsEffort(const stream *s) {
@@ -355,8 +375,9 @@ size_t streamGroupsEffort(const stream *s) {
     for (const streamGroup *g = streamGroupFirst(s, &at); g && seen < GROUPS_LOOKED_AT;
          g = streamGroupNext(&at), seen++)
         effort += 1 + g->consumers.count + g->pending.count / 64;
-    effort = scale(effort, s->groups.count, seen);
-    return s->producers ? effort + streamProducersIds(s->producers) : effort;
+    const streamProducers *producers = streamProducersOf(s);
+    effort = scale(effort, streamGroupCount(s), seen);
+    return producers ? effort + streamProducersIds(producers) : effort;
 }
 
 static void compactTree(idTree *t, uint64_t *moved, uint64_t *kept) {
@@ -407,5 +428,5 @@ const char *streamVerifyGroups(const stream *s) {
         const char *broken = verifyGroup(s, g);
         if (broken) return broken;
     }
-    return orderedVerify(&s->groups, &groups_type);
+    return s->parties ? orderedVerify(&s->parties->groups, &groups_type) : NULL;
 }

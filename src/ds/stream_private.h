@@ -10,20 +10,31 @@
 #include "ds/stream_group.h"
 #include "ds/stream_producers.h"
 
-/* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming
- * may be without live entries; `tail` is the last one; first_id is that of the first live entry. */
-struct stream {
-    idTree nodes; /* one value: the node's address */
-    size_t node_bytes;
-    uint64_t length, entries_added;
-    streamId last_id, first_id, max_deleted_id;
-    streamNode *tail; /* NULL: no node */
-    streamId tail_key;
+/* What a stream has that is longer than a node (stream_index.c). */
+typedef struct streamIndex {
+    idTree nodes;        /* by first id; one value: the node's address */
+    size_t node_bytes;   /* of all of them */
+    streamId compact_at; /* where streamCompact() continues */
+} streamIndex;
+
+/* The groups and producers of a stream; most streams have neither. */
+typedef struct streamParties {
     orderedIndex groups;        /* by name */
-    streamId compact_at;        /* where streamCompact() continues */
-    streamFrozen *frozen;       /* NULL: not being read as of an earlier moment */
-    streamProducers *producers; /* NULL: none; accessed by stream_producers.c and owners alone */
+    streamProducers *producers; /* NULL: none */
+} streamParties;
+
+/* Invariant: only loaded nodes and the first one after trimming may be without live entries; `tail`
+ * is the last node; first_id is that of the first live entry. */
+struct stream {
+    streamNode *tail; /* NULL: no node */
+    streamId tail_key, last_id;
+    uint64_t length, entries_added;
+    streamId first_id, max_deleted_id;
+    streamIndex *index;     /* NULL: no other node */
+    streamParties *parties; /* NULL: none */
+    streamFrozen *frozen;   /* NULL: not being read as of an earlier moment */
 };
+_Static_assert(sizeof(stream) <= 112, "a size class of the heap; most streams are short");
 
 struct streamConsumer {
     idTree pending; /* ids, no values */
@@ -54,6 +65,25 @@ struct streamGroup {
     char name[];
 };
 
+/* The first node whose key is at or above `id`; the last one whose key is at or below it. False:
+ * there is none, and *p is undefined. */
+bool streamSeek(const stream *s, streamId id, streamPlace *p);
+bool streamSeekBack(const stream *s, streamId id, streamPlace *p);
+/* To the following or preceding node; false: there is none, and *p is no place any more. */
+bool streamPlaceNext(streamPlace *p);
+bool streamPlacePrev(streamPlace *p);
+/* Adds a node after the others. */
+void streamNodesAdd(stream *s, streamId key, streamNode *n);
+/* A node of `cap` bytes has moved from `old` to `n`, or has another size. */
+void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n);
+/* Forgets a node; the caller frees it. */
+void streamNodesRemove(stream *s, streamId key, const streamNode *n);
+/* Memory of nodes and index. */
+size_t streamNodesBytes(const stream *s);
+/* Frees all nodes and the index. */
+void streamNodesFree(stream *s, void *by);
+const char *streamVerifyIndex(const stream *s);
+
 /* An entry of the group's tree. */
 void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out);
 
@@ -63,6 +93,10 @@ void streamFrozenAdded(stream *s, streamId key);
 /* A node was removed. True: it was taken over, and is not to be freed. */
 bool streamFrozenTake(stream *s, streamId key, const streamNode *n);
 
+/* Makes s->parties, if there are none; frees them if there are neither groups nor producers
+ * (stream_group.c). */
+streamParties *streamPartiesMake(stream *s);
+void streamPartiesDrop(stream *s);
 /* Copies and frees the groups of a stream (stream_group.c). */
 void streamCopyGroups(stream *to, const stream *from);
 void streamFreeGroups(stream *s);
@@ -76,10 +110,11 @@ void streamTimesFree(streamGroup *g);
 size_t streamTimesBytes(const streamGroup *g);
 void streamTimesCompact(streamGroup *g, uint64_t *moved, uint64_t *kept);
 const char *streamTimesVerify(const stream *s, const streamGroup *g);
-/* Copies, frees, measures and moves a table of producers (stream_producers.c); NULL is allowed.
- * `of_stream`: the copy belongs to a stream, so its ids are to expire. */
-streamProducers *streamProducersCopy(const streamProducers *from, bool of_stream);
-void streamProducersFree(streamProducers *t);
+/* Copies the table of a stream for another, and frees it (stream_producers.c). `of_stream`: the copy
+ * belongs to a stream, so its ids are to expire. */
+void streamProducersCopy(stream *to, const stream *of, bool of_stream);
+void streamProducersDrop(stream *s);
+/* Measures and moves a table of producers; NULL is allowed. */
 size_t streamProducersBytes(const streamProducers *t);
 void streamProducersCompact(streamProducers *t, uint64_t *moved, uint64_t *kept);
 const char *streamProducersVerify(const streamProducers *t);

@@ -5,7 +5,7 @@
  * Invariant: an id is in the index and the list of its producer, and in `by_time`; a producer in
  * the index has at least one id. Tables of streams are in one list of all tables, under a lock,
  * because streams are freed by other threads; copies for a saver are not. Main thread only, but for
- * streamProducersFree(). */
+ * streamProducersDrop(). */
 #include "ds/stream_producers.h"
 
 #include <pthread.h>
@@ -221,7 +221,9 @@ static void clearIds(streamProducers *t) {
     t->bytes = 0;
 }
 
-streamProducers *streamProducersOf(const stream *s) { return s->producers; }
+streamProducers *streamProducersOf(const stream *s) {
+    return s->parties ? s->parties->producers : NULL;
+}
 
 static streamProducers *tableNew(void) {
     streamProducers *t = memNew(streamProducers);
@@ -238,10 +240,11 @@ static void addToAll(streamProducers *t) {
 }
 
 streamProducers *streamProducersMake(stream *s) {
-    if (s->producers) return s->producers;
-    s->producers = tableNew();
-    addToAll(s->producers);
-    return s->producers;
+    streamParties *parties = streamPartiesMake(s);
+    if (parties->producers) return parties->producers;
+    parties->producers = tableNew();
+    addToAll(parties->producers);
+    return parties->producers;
 }
 
 void streamProducersSet(streamProducers *t, const streamProducersState *state) {
@@ -250,8 +253,11 @@ void streamProducersSet(streamProducers *t, const streamProducersState *state) {
     t->state = *state;
 }
 
-void streamProducersFree(streamProducers *t) {
+void streamProducersDrop(stream *s) {
+    streamProducers *t = streamProducersOf(s);
     if (!t) return;
+    s->parties->producers = NULL;
+    streamPartiesDrop(s);
     if (listHas(&t->node)) {
         pthread_mutex_lock(&all.lock);
         listRemove(&all.tables, &t->node);
@@ -261,8 +267,9 @@ void streamProducersFree(streamProducers *t) {
     memFree(t);
 }
 
-streamProducers *streamProducersCopy(const streamProducers *from, bool of_stream) {
-    if (!from) return NULL;
+void streamProducersCopy(stream *to, const stream *of, bool of_stream) {
+    const streamProducers *from = streamProducersOf(of);
+    if (!from) return;
     streamProducers *t = tableNew();
     orderedCursor at;
     t->state = from->state;
@@ -277,7 +284,7 @@ streamProducers *streamProducersCopy(const streamProducers *from, bool of_stream
     }
     check(t->by_time.count == from->by_time.count);
     if (of_stream) addToAll(t);
-    return t;
+    streamPartiesMake(to)->producers = t;
 }
 
 /* The memory of the indexes of ids is estimated from some producers. */

@@ -691,6 +691,76 @@ static void testFrozenStreamIsReadAsItWas(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------ the border of one node */
+
+/* Each block has another address. */
+static void *moveBlock(void *arg, void *block, size_t size) {
+    (void)arg;
+    void *now = memAlloc(size);
+    memcpy(now, block, size);
+    memFree(block);
+    return now;
+}
+
+static void compactStream(void) {
+    uint64_t moved = 0, kept = 0;
+    size_t most = 1 + randomUniform(3);
+    for (bool begin = true;
+         streamCompact(s, begin, most, moveBlock, NULL, randomUniform(2), &moved, &kept);)
+        begin = false;
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+}
+
+/* A stream of one node, or none, has no index: it takes no more than one that was never longer. */
+static void testStreamsGrowAndShrinkOverOneNode(void **state) {
+    testSeed("one node");
+    for (uint64_t round = 0; round < 10 * testScale(); round++) {
+        reset();
+        limits = (streamLimits){0, 1 + randomUniform(2)};
+        for (int step = 0; step < 1000; step++) {
+            now_ms = 1700000000000 + step;
+            if (randomUniform(2 + (uint64_t)entry_count) < 2) {
+                addEntry();
+            } else if (randomUniform(4)) {
+                deleteEntry();
+            } else {
+                trimEntries();
+            }
+            if (randomUniform(8) == 0) groupStep();
+            if (randomUniform(5) == 0) lowerLastId();
+            if (!past.frozen && randomUniform(5) == 0) freezeStream();
+            if (past.frozen && randomUniform(2) == 0) readPast(randomUniform(3));
+            if (randomUniform(3) == 0) compactStream();
+            compareAll();
+        }
+        if (past.frozen) thawStream();
+        compareCopies();
+        streamFree(s, NULL);
+    }
+}
+
+static void testOneNodeNeedsNoIndex(void **state) {
+    (void)state; /* none */
+    s = streamNew();
+    limits = (streamLimits){0, 1};
+    size_t none = streamBytes(s, 0);
+    slice fields[2] = {SLICE("f"), SLICE("v")};
+    streamAppend(s, (streamId){1, 0}, fields, 2, &limits);
+    size_t one = streamBytes(s, 0);
+    assert_true(one <= none + 160);
+    streamAppend(s, (streamId){2, 0}, fields, 2, &limits);
+    assert_true(streamBytes(s, 0) > 2 * one - none);
+    assert_true(streamDelete(s, (streamId){1, 0}));
+    assert_true(streamBytes(s, 0) <= one);
+    streamGroup *g = streamGroupCreate(s, SLICE("g"), STREAM_ID_MIN, 0);
+    assert_true(streamBytes(s, 0) > one);
+    streamGroupDestroy(s, g);
+    assert_true(streamBytes(s, 0) <= one);
+    assert_true(streamDelete(s, (streamId){2, 0}));
+    assert_int_equal(streamBytes(s, 0), none);
+    streamFree(s, NULL);
+}
+
 /* ------------------------------------------------------------------ single cases */
 
 static void add(uint64_t ms, uint64_t seq, const char *value) {
@@ -973,6 +1043,8 @@ int test_stream(void) {
         cmocka_unit_test(testHistories),
         cmocka_unit_test(testIdleIndexOfABusyGroup),
         cmocka_unit_test(testFrozenStreamIsReadAsItWas),
+        cmocka_unit_test(testStreamsGrowAndShrinkOverOneNode),
+        cmocka_unit_test(testOneNodeNeedsNoIndex),
         cmocka_unit_test(testNodesEndAtTheirLimits),
         cmocka_unit_test(testTrieNodes),
         cmocka_unit_test(testNodeOfOneEntryHasItsSize),

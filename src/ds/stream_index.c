@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The nodes of a stream in the order of their keys (stream_private.h). Most streams of an
+ * application are short, and have one node: it is the tail, and there is no index.
+ *
+ * Invariants: `index` exists if and only if there are at least two nodes; the tail is its last
+ * entry. Adding a second node costs two allocations; finding costs O(log nodes). ANY_THREAD that
+ * owns the stream. */
+#include "ds/stream_private.h"
+
+static idEntry entryOf(streamId key, const streamNode *n) { return (idEntry){key, {(uintptr_t)n}}; }
+
+/* The entry at the position of the index. */
+static void readPlace(streamPlace *p) {
+    idEntry entry;
+    idCursorRead(&p->at, &entry);
+    p->key = entry.id;
+    p->node = (streamNode *)(uintptr_t)entry.value[0];
+    hotCheck(p->node->used <= p->node->cap);
+}
+
+/* ------------------------------------------------------------------ finding */
+
+static bool onlyNode(const stream *s, streamPlace *p) {
+    hotCheck(!s->index);
+    *p = (streamPlace){.key = s->tail_key, .node = s->tail};
+    return s->tail != NULL;
+}
+
+bool streamSeek(const stream *s, streamId id, streamPlace *p) {
+    if (likely(!s->index)) return onlyNode(s, p) && !streamIdLess(p->key, id);
+    if (!idTreeSeek(&s->index->nodes, id, &p->at)) return false;
+    readPlace(p);
+    return true;
+}
+
+bool streamSeekBack(const stream *s, streamId id, streamPlace *p) {
+    if (likely(!s->index)) return onlyNode(s, p) && !streamIdLess(id, p->key);
+    if (!idTreeSeekBack(&s->index->nodes, id, &p->at)) return false;
+    readPlace(p);
+    return true;
+}
+
+bool streamPlaceNext(streamPlace *p) {
+    hotCheck(p->node);
+    if (!p->at.leaf || !idCursorNext(&p->at)) return false;
+    readPlace(p);
+    return true;
+}
+
+bool streamPlacePrev(streamPlace *p) {
+    hotCheck(p->node);
+    if (!p->at.leaf || !idCursorPrev(&p->at)) return false;
+    readPlace(p);
+    return true;
+}
+
+uint64_t streamNodeCount(const stream *s) {
+    hotCheck(!s->index || s->index->nodes.count > 1);
+    return s->index ? s->index->nodes.count : s->tail != NULL;
+}
+
+size_t streamNodesBytes(const stream *s) {
+    if (s->index) return memSizeOf(s->index) + s->index->nodes.bytes + s->index->node_bytes;
+    return s->tail ? s->tail->cap : 0;
+}
+
+/* ------------------------------------------------------------------ changing */
+
+void streamNodesAdd(stream *s, streamId key, streamNode *n) {
+    if (s->tail && !s->index) {
+        s->index = memNew(streamIndex);
+        s->index->nodes.values = 1;
+        s->index->node_bytes = s->tail->cap;
+        idEntry first = entryOf(s->tail_key, s->tail);
+        check(idTreeInsert(&s->index->nodes, &first));
+    }
+    if (s->index) {
+        hotCheck(streamIdLess(s->tail_key, key));
+        idEntry entry = entryOf(key, n);
+        check(idTreeInsert(&s->index->nodes, &entry));
+        s->index->node_bytes += n->cap;
+    }
+    s->tail = n;
+    s->tail_key = key;
+}
+
+void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n) {
+    hotCheck(s->tail != NULL);
+    if (s->index) {
+        s->index->node_bytes += n->cap - cap;
+        idEntry entry = entryOf(key, n);
+        if (n != old) idTreeSet(&s->index->nodes, &entry);
+    }
+    if (s->tail == old) s->tail = n;
+}
+
+/* The index has one entry, which is the tail. */
+static void dropIndex(stream *s) {
+    idTreeClear(&s->index->nodes);
+    memFree(s->index);
+    s->index = NULL;
+    hotCheck(s->tail);
+}
+
+void streamNodesRemove(stream *s, streamId key, const streamNode *n) {
+    hotCheck(s->tail != NULL);
+    if (!s->index) {
+        check(n == s->tail);
+        s->tail = NULL;
+        s->tail_key = STREAM_ID_MIN;
+        return;
+    }
+    check(idTreeRemove(&s->index->nodes, key, NULL));
+    s->index->node_bytes -= n->cap;
+    if (n == s->tail) {
+        streamPlace last;
+        check(streamSeekBack(s, STREAM_ID_MAX, &last));
+        s->tail = last.node;
+        s->tail_key = last.key;
+    }
+    if (s->index->nodes.count == 1) dropIndex(s);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+void streamNodesFree(stream *s, void *by) {
+    streamPlace p;
+    for (bool more = streamSeek(s, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+        streamNodeFree(p.node, by);
+    if (s->index) dropIndex(s);
+    s->tail = NULL;
+}
+
+bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, void *arg,
+                   bool heap, uint64_t *moved, uint64_t *kept) {
+    streamId *at = s->index ? &s->index->compact_at : &(streamId){0, 0};
+    if (begin) *at = STREAM_ID_MIN;
+    streamId first = *at;
+    size_t seen = 0;
+    for (streamPlace p; seen < entries && streamSeek(s, *at, &p);) {
+        seen += sizeMax(1, p.node->live);
+        size_t cap = p.node->cap;
+        streamNode *now = move(arg, p.node, cap);
+        if (now) streamNodesChanged(s, p.key, p.node, cap, now);
+        *at = p.key;
+        if (!s->index || !streamIdNext(at)) break;
+    }
+    if (heap && s->index)
+        (void)idTreeCompact(&s->index->nodes, &first, moved, kept); /* the nodes' result counts */
+    if (s->index && seen >= entries) return true;
+    if (heap) streamCompactGroups(s, moved, kept);
+    if (heap) streamProducersCompact(streamProducersOf(s), moved, kept);
+    return false;
+}
+
+const char *streamVerifyIndex(const stream *s) {
+    if (!s->index) return NULL;
+    const char *broken = idTreeVerify(&s->index->nodes);
+    if (broken) return broken;
+    streamPlace p;
+    if (s->index->nodes.count < 2) return "an index of one node";
+    if (!streamSeekBack(s, STREAM_ID_MAX, &p) || p.node != s->tail) return "tail";
+    return streamIdEqual(p.key, s->tail_key) ? NULL : "key of the tail";
+}
