@@ -110,8 +110,8 @@ void streamTimesFree(streamGroup *g);
 size_t streamTimesBytes(const streamGroup *g);
 void streamTimesCompact(streamGroup *g, uint64_t *moved, uint64_t *kept);
 const char *streamTimesVerify(const stream *s, const streamGroup *g);
-/* Copies the table of a stream for another, and frees it (stream_producers.c). `of_stream`: the copy
- * belongs to a stream, so its ids are to expire. */
+/* Copies the table of a stream to another, and frees it (stream_producers.c). `of_stream`: the copy
+ * belongs to a stream, so its ids expire. */
 void streamProducersCopy(stream *to, const stream *of, bool of_stream);
 void streamProducersDrop(stream *s);
 /* Measures and moves a table of producers; NULL is allowed. */
