@@ -17,14 +17,14 @@ typedef struct simScenario {
     bool by_name_only; /* it takes long */
 } simScenario;
 
-extern const simScenario clusterScenario;     /* cluster.c */
-extern const simScenario halfScenario;        /* cluster_large.c */
-extern const simScenario largeScenario;       /* cluster_large.c */
-extern const simScenario quorumScenario;      /* cluster_quorum.c */
-extern const simScenario replicationScenario; /* replication.c */
-extern const simScenario sentinelScenario;    /* sentinel.c */
+extern const simScenario clusterScenario;               /* cluster.c */
+extern const simScenario halfScenario;                  /* cluster_large.c */
+extern const simScenario largeScenario;                 /* cluster_large.c */
+extern const simScenario quorumScenario;                /* cluster_quorum.c */
+extern const simScenario replicationScenario;           /* replication.c */
+extern const simScenario sentinelScenario;              /* sentinel.c */
 extern const simScenario slotsScenario, claimsScenario; /* slots.c */
-extern const simScenario votersScenario;      /* cluster_voters.c */
+extern const simScenario votersScenario;                /* cluster_voters.c */
 
 /* The fault that is switched on, 0: none. Only the program of faults.py has any. */
 extern int sim_fault;
