@@ -46,6 +46,7 @@ static void freeSets(session *s, void *state) {
 
 static size_t setsMemory(const void *state) {
     const fieldsets *all = state;
+    hotCheck(all->count <= FIELDSETS_MAX);
     return sizeof(*all) + (size_t)all->count * sizeof(*all->at) + all->memory;
 }
 
@@ -87,6 +88,7 @@ static int compareSlices(const void *a, const void *b) {
 }
 
 static bool areDistinct(const slice *fields, int count) {
+    hotCheck(count > 0);
     slice *sorted = memNewArray(slice, (size_t)count);
     memcpy(sorted, fields, (size_t)count * sizeof(*sorted));
     qsort(sorted, (size_t)count, sizeof(*sorted), compareSlices);

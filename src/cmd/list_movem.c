@@ -99,6 +99,7 @@ static void freeBlock(movedBlock *b) {
 
 /* Replies the elements in the order that they have in the destination. */
 static void replyBlock(ctx *c, const movedBlock *b, bool to_front) {
+    hotCheck(b->count > 0);
     replyArray(c, (int64_t)b->count);
     for (size_t i = 0; i < b->count; i++) replyBulk(c, b->texts[to_front ? b->count - 1 - i : i]);
 }
@@ -106,6 +107,7 @@ static void replyBlock(ctx *c, const movedBlock *b, bool to_front) {
 /* ------------------------------------------------------------------ propagation */
 
 static void propagatePush(ctx *c, const movedBlock *b, bool front) {
+    hotCheck(b->count > 0);
     slice *words = memNewArray(slice, 2 + sizeMin(b->count, PUSHED_MAX));
     words[0] = front ? SLICE("LPUSH") : SLICE("RPUSH");
     words[1] = c->argv[2];

@@ -32,6 +32,8 @@ static void copyLine(migration *m, slice line) {
 
 /* Writes the line as a comment. */
 static void drop(migration *m, slice line, slice name, slice reason, bool is_open) {
+    hotCheck(reason.len > 0);
+    hotCheck(m->number > 0);
     strAppendFormat(m->out, "# --migrate-config: %.*s\n# ", (int)reason.len, reason.ptr);
     copyLine(m, line);
     note(m, name, is_open ? "is left out, look at it: " : "is left out, ", reason);
@@ -72,6 +74,7 @@ static void takeKnown(migration *m, slice line, slice original, slice name) {
 }
 
 static void takeForeign(migration *m, const configForeign *f, slice line, slice name) {
+    hotCheck(line.len >= name.len);
     str text = STR_EMPTY;
     configForeignHint(f, &text);
     if (f->here) {
@@ -95,6 +98,7 @@ static slice trim(slice line) {
 }
 
 static slice nameOf(slice line) {
+    hotCheck(line.ptr);
     size_t len = 0;
     while (len < line.len && !memchr(" \t", line.ptr[len], 2)) len++;
     return sliceMake(line.ptr, len);
