@@ -15,11 +15,12 @@ usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, 
 7. A folder of a row `pure` includes, through headers, too, only what the row lists; it reads no clock, calls
    only functions of those folders and of C that depend on nothing but their arguments, and has no data that
    is not const.
-8. An exported name has a user: another file, its own one, or the tests alone if it ends an instance
+8. The files of a folder of a row `headers` include, through headers, too, no more lines of headers of src/ at the median.
+9. An exported name has a user: another file, its own one, or the tests alone if it ends an instance
    or verifies one. The client library and the interface of modules are for others.
 Exceptions stand with a reason in check_exceptions.txt; one that is no longer needed is an error.
 """
-import argparse, os, re, subprocess, sys
+import argparse, os, re, statistics, subprocess, sys
 from collections import defaultdict
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -54,12 +55,13 @@ ALLOWED = {  # file: calls it may make in spite of the rules below
 
 
 def read_table(path):
-    rows, public, pure, read = {}, {}, {}, {}
+    rows, public, pure, read, headers = {}, {}, {}, {}, {}
     for line in open(path):
-        match = re.match(r"(public |pure |read )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
+        match = re.match(r"(public |pure |read |headers )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
         if match:
-            {"public ": public, "pure ": pure, "read ": read}.get(match[1], rows)[match[2]] = match[3].split()
-    return rows, public, pure, read.get("downwards", [])
+            table = {"public ": public, "pure ": pure, "read ": read, "headers ": headers}.get(match[1], rows)
+            table[match[2]] = match[3].split()
+    return rows, public, pure, read.get("downwards", []), headers
 
 
 def circles(graph):
@@ -166,6 +168,27 @@ def check_pure_includes(pure, fail):
                 work.append((inner, f"{way} > {inner}"))
                 if inner.split("/")[0] not in (folder, *pure[folder]) and inner not in pure[folder]:
                     fail("pure", f"{path} {inner}", f"src/{path}: {folder} is pure, but it includes {way} > {inner}")
+
+
+def header_lines(path, includes, lines):
+    """The lines of all headers of src/ that a file includes, and that these include."""
+    work, seen = [path], {path}
+    while work:
+        inner = set(includes.get(work.pop(), ())) - seen
+        seen |= inner
+        work += inner
+    return sum(lines.get(header, 0) for header in seen - {path})
+
+
+def check_headers(headers, fail):
+    includes = read_includes()
+    lines = {path: open(os.path.join("src", path), "rb").read().count(b"\n") for path in includes}
+    for folder, (most,) in headers.items():
+        seen = [header_lines(path, includes, lines) for path in includes if path.startswith(folder + "/") and path.endswith(".c")]
+        middle = statistics.median(seen)
+        print(f"layers: {folder} sees {middle:.0f} header lines at the median, {max(seen)} at most")
+        if middle > int(most):
+            fail("headers", folder, f"src/{folder} sees {middle:.0f} header lines at the median, more than {most}")
 
 
 def check_pure_symbols(pure, lacks, writable, owners, fail):
@@ -291,10 +314,11 @@ def main():
     parser.add_argument("--objects", metavar="DIR")
     options = parser.parse_args()
     exceptions = Exceptions()
-    rows, public, pure, downwards = read_table("src/layers.txt")
-    kinds = ["table", "include"]
+    rows, public, pure, downwards, headers = read_table("src/layers.txt")
+    kinds = ["table", "include", "headers"]
     check_includes(rows, public, exceptions.fail)
     check_pure_includes(pure, exceptions.fail)
+    check_headers(headers, exceptions.fail)
     if options.objects:
         kinds += ["symbol", "call", "data", "caller", "pure", "circle"]
         count = check_symbols(rows, pure, downwards, options.objects, exceptions.fail)

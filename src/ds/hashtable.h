@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ds/hashtable_position.h"
+
 typedef struct hashtable {
     void *body; /* NULL when empty */
 } hashtable;
@@ -79,17 +81,7 @@ bool hashtableReplace(hashtable *t, const hashtableType *type, uint64_t hash, co
 /* Sets the flags of `entry` to exactly `flags`. False if it is not in the table. */
 bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned flags);
 
-/* ---- single entries, with one lookup ---- */
-
-/* A position is the result of a lookup: an entry or its absence. Valid until the next change of the
- * table. */
-
-typedef struct hashtablePosition {
-    uint64_t hash;
-    void *home;     /* private: where the search started */
-    uint64_t *word; /* private: where it ended; NULL if absent */
-    uint32_t tag;   /* private */
-} hashtablePosition;
+/* ---- single entries, with one lookup: hashtable_position.h ---- */
 
 /* Like hashtableFind(); always sets `position`. */
 void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint64_t hash,

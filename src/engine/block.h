@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 #include "engine/ctx.h"
-#include "engine/hooks.h"
-#include "store/object.h"
+#include "store/value_type.h"
+
+typedef struct dbEvent dbEvent; /* defined in hooks.h */
 
 /* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times
  * out; 0 means no timeout. False: the error was replied. */

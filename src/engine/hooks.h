@@ -15,9 +15,7 @@
 #include "engine/command.h"
 #include "engine/key_event.h"
 #include "engine/session.h"
-#include "store/listener.h"
-
-typedef struct robj robj; /* store/object.h */
+#include "store/value_type.h"
 
 /* Gates: can refuse a command (after replying the error), or hold it back. GATE_HELD: the carrier
  * keeps the request, and SESSION_STOPS has a bit set by the gate. GATE_DONE: queued or replied. */

@@ -19,6 +19,7 @@
 #include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/generated/server_events.h"
 #include "module/module.h"
 #include "module/thread_context.h"
 #include "net/net.h"

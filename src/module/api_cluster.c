@@ -4,6 +4,8 @@
  * module, which is made of its name if that has nine characters, else 0, as in Valkey.
  *
  * Main thread, or a thread that has the lock. */
+#include <stdio.h>
+
 #include "base/base.h"
 #include "base/hash.h"
 #include "cluster/cluster.h"

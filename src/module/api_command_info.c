@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "module/commands.h"
 #include "module/generated/api.h"
+#include "module/generated/command_info.h"
 
 typedef ValkeyModuleCommandKeySpec givenKeys;
 typedef ValkeyModuleCommandArg givenArg;

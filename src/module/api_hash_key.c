@@ -6,6 +6,7 @@
 #include <stdarg.h>
 
 #include "base/base.h"
+#include "engine/ctx.h"
 #include "format/rdb_settings.h"
 #include "module/generated/api.h"
 #include "module/key.h"

@@ -3,9 +3,11 @@
  * Functions of modules: reading and writing values in RDB files, payloads of DUMP, strings, and as
  * commands. A failure is kept: further reads return nothing. A module that has not said that it
  * handles failures ends the server at the first one, as it would use what it has not read. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "engine/command.h"
 #include "format/aof_value.h"
 #include "format/rdb_settings.h"
 #include "module/call.h"

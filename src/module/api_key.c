@@ -9,6 +9,7 @@
 #include "module/generated/api.h"
 #include "module/key.h"
 #include "module/thread_context.h"
+#include "store/store.h"
 
 int apiGetOpenKeyModesAll(void) { return _VALKEYMODULE_OPEN_KEY_ALL; }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "engine/hot.h"
 #include "module/generated/api.h"
 #include "module/key.h"
 #include "persist/persist.h"

@@ -3,6 +3,7 @@
  * Functions of modules: replies. A context without a reader, of a timer or a thread of its own,
  * takes them and does nothing. */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -150,7 +151,7 @@ static void postpone(ValkeyModuleCtx *x) {
         x->postponed = memRealloc(x->postponed, (size_t)x->postponed_max * sizeof(*x->postponed));
     }
     hotCheck(x->out);
-    if (!x->postponed_count) x->postponed_from = outbufMark(x->out);
+    if (!x->postponed_count) x->postponed_from = outbufMark(x->out).at;
     x->postponed[x->postponed_count++] = respDeferBegin(x->out);
 }
 

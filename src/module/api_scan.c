@@ -5,9 +5,11 @@
 #include <errno.h>
 
 #include "base/base.h"
+#include "engine/ctx.h"
 #include "module/generated/api.h"
 #include "module/key.h"
 #include "module/thread_context.h"
+#include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"

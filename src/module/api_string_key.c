@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "module/generated/api.h"
 #include "module/key.h"
+#include "store/store.h"
 #include "store/type_string.h"
 
 enum { STRING_MAX = 512 << 20 };

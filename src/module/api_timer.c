@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "ds/ordered.h"
+#include "engine/ctx.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "io/loop.h"

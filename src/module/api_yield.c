@@ -18,6 +18,7 @@
 #include "module/thread_lock.h"
 #include "persist/persist.h"
 #include "script/run.h"
+#include "store/keyspace.h"
 
 enum { SERVE_EVERY_US = 1000 };
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/session.h"
 #include "module/call.h"
 
 static void add(callArgs *a, slice arg) {

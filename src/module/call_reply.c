@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "module/generated/api.h"
 #include "module/pool.h"
+#include "module/promise.h"
+#include "resp/resp.h"
 
 /* The whole reply. */
 typedef struct replyRoot {

@@ -11,7 +11,8 @@
 
 #include "base/slice.h"
 #include "module/context.h"
-#include "module/promise.h"
+
+typedef struct ValkeyModuleAsyncRMCallPromise promise; /* defined in promise.h */
 
 /* Before the first one is made. */
 void callRepliesStart(void);

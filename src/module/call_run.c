@@ -21,6 +21,7 @@
 #include "module/key.h"
 #include "module/promise.h"
 #include "script/run.h"
+#include "store/store.h"
 
 /* Ids that no client has: for filters a caller of 0 would be none. */
 #define CALL_ID_FIRST (UINT64_C(1) << 62)

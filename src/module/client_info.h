@@ -5,7 +5,7 @@
 #define MODULE_CLIENT_INFO_H
 
 #include "engine/session.h"
-#include "module/valkeymodule.h"
+#include "module/generated/interface.h"
 
 void clientInfoRead(const session *s, ValkeyModuleClientInfo *info);
 

@@ -11,6 +11,7 @@
 #include "engine/execute.h"
 #include "engine/propagate.h"
 #include "module/block_client.h"
+#include "module/generated/command_info.h"
 
 static struct {
     moduleCommand **by_id; /* by command.id; NULL: of no module */

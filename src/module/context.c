@@ -59,7 +59,7 @@ static void closePostponed(ValkeyModuleCtx *x) {
         if (x->out) respDeferEnd(x->out, mark, '*', x->proto, 0);
     }
     if (!x->out) return;
-    outbufCutTo(x->out, x->postponed_from);
+    outbufCutTo(x->out, (outmark){x->postponed_from});
     respError(x->out, SLICE("ERR the reply of the module has no end"));
     if (x->run) x->run->flags |= CTX_FAILED;
 }

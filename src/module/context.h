@@ -9,12 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/ctx.h"
-#include "engine/command.h"
 #include "module/module_string.h"
 #include "module/pool.h"
 #include "module/registry.h"
-#include "resp/resp.h"
+
+/* Defined in engine/ctx.h, engine/command.h, engine/user.h, resp/resp.h. */
+typedef struct ctx ctx;
+typedef struct command command;
+typedef struct keyPosition keyPosition;
+typedef struct user user;
+typedef struct outbuf outbuf;
+typedef struct respDeferred respDeferred;
 
 enum contextFlag {
     CONTEXT_AUTO_MEMORY = 1u << 0,
@@ -61,7 +66,7 @@ struct ValkeyModuleCtx {
     /* Replies whose length is to come, the latest last. */
     respDeferred *postponed;
     int postponed_count, postponed_max;
-    outmark postponed_from; /* where the first of them begins */
+    size_t postponed_from; /* outmark of where the first of them begins */
     /* Auto memory. */
     garbage *garbage;
     int garbage_count, garbage_max;

@@ -5,10 +5,12 @@
 #include "module/key.h"
 
 #include "base/base.h"
+#include "ds/listpack.h"
 #include "engine/block.h"
 #include "engine/keyspace.h"
 #include "module/generated/api.h"
 #include "store/member_expiry.h"
+#include "store/store.h"
 #include "store/type_hash.h"
 
 enum { SPARES = 16 };

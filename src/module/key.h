@@ -10,9 +10,13 @@
 #include <stdint.h>
 
 #include "base/number.h"
-#include "ds/listpack.h"
 #include "module/context.h"
-#include "store/store.h"
+#include "store/look.h"
+
+/* Defined in ds/listpack.h, store/object.h, store/store.h. */
+typedef struct listpackItem listpackItem;
+typedef struct robj robj;
+typedef struct db db;
 
 struct ValkeyModuleKey {
     ValkeyModuleCtx *owner;

@@ -5,6 +5,7 @@
 #ifndef MODULE_LOAD_H
 #define MODULE_LOAD_H
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "module/context.h"

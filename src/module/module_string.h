@@ -13,7 +13,7 @@
 
 #include "base/slice.h"
 #include "base/str.h"
-#include "module/valkeymodule.h"
+#include "module/generated/interface.h"
 
 typedef struct argArray argArray;
 

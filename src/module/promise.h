@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "engine/session.h"
 #include "module/context.h"
 
 typedef struct ValkeyModuleAsyncRMCallPromise promise;

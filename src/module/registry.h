@@ -10,9 +10,9 @@
 #include "base/slice.h"
 #include "base/str.h"
 #include "ds/list.h"
-#include "engine/ctx.h"
-#include "module/valkeymodule.h"
+#include "module/generated/interface.h"
 
+typedef struct ctx ctx; /* defined in engine/ctx.h */
 typedef struct moduleCommand moduleCommand;
 
 typedef struct module module;

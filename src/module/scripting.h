@@ -5,6 +5,7 @@
 #define MODULE_SCRIPTING_H
 
 #include "module/context.h"
+#include "module/generated/scripting_engines.h"
 #include "script/engine.h"
 
 /* Tables from these versions on: compile_code() takes a length, reset_env() the use; there is a

@@ -15,9 +15,11 @@
 #include "module/client_info.h"
 #include "module/context.h"
 #include "module/generated/api.h"
+#include "module/generated/server_events.h"
 #include "module/key.h"
 #include "module/owned.h"
 #include "repl/role.h"
+#include "store/store.h"
 
 typedef struct listener {
     ownedEntry entry;

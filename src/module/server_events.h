@@ -4,6 +4,7 @@
 #ifndef MODULE_SERVER_EVENTS_H
 #define MODULE_SERVER_EVENTS_H
 
+#include "engine/session.h"
 #include "module/registry.h"
 
 /* The module ends: it is told nothing any more. */

@@ -6,7 +6,7 @@
 #define MODULE_USER_H
 
 #include "engine/user.h"
-#include "module/valkeymodule.h"
+#include "module/generated/interface.h"
 
 /* The user behind a handle; NULL: the registered user is not there any more. */
 user *moduleUserOf(const ValkeyModuleUser *u);

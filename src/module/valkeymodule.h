@@ -239,6 +239,14 @@
 #define VALKEYMODULE_CALL_ARGV_ALLOW_BLOCK (1 << 11)
 #define VALKEYMODULE_CALL_ARGV_REPLY_EXACT (1 << 12)
 
+typedef enum {
+    VALKEYMODULE_ACL_LOG_AUTH,
+    VALKEYMODULE_ACL_LOG_CMD,
+    VALKEYMODULE_ACL_LOG_KEY,
+    VALKEYMODULE_ACL_LOG_CHANNEL,
+    VALKEYMODULE_ACL_LOG_DB
+} ValkeyModuleACLLogEntryReason;
+
 /* ------------------------------------------------------------------ description of commands */
 
 typedef enum {
@@ -359,6 +367,120 @@ typedef struct {
     ValkeyModuleCommandKeySpec *key_specs;
     ValkeyModuleCommandArg *args;
 } ValkeyModuleCommandInfo;
+
+/* ------------------------------------------------------------------ opaque types */
+
+typedef long long mstime_t;
+typedef long long ustime_t;
+
+typedef struct ValkeyModuleString ValkeyModuleString;
+typedef struct ValkeyModuleKey ValkeyModuleKey;
+typedef struct ValkeyModuleCtx ValkeyModuleCtx;
+typedef struct ValkeyModuleIO ValkeyModuleIO;
+typedef struct ValkeyModuleDigest ValkeyModuleDigest;
+typedef struct ValkeyModuleInfoCtx ValkeyModuleInfoCtx;
+typedef struct ValkeyModuleDefragCtx ValkeyModuleDefragCtx;
+typedef struct ValkeyModuleCommand ValkeyModuleCommand;
+typedef struct ValkeyModuleCallReply ValkeyModuleCallReply;
+typedef struct ValkeyModuleType ValkeyModuleType;
+typedef struct ValkeyModuleBlockedClient ValkeyModuleBlockedClient;
+typedef struct ValkeyModuleClusterInfo ValkeyModuleClusterInfo;
+typedef struct ValkeyModuleDict ValkeyModuleDict;
+typedef struct ValkeyModuleDictIter ValkeyModuleDictIter;
+typedef struct ValkeyModuleCommandFilterCtx ValkeyModuleCommandFilterCtx;
+typedef struct ValkeyModuleCommandFilter ValkeyModuleCommandFilter;
+typedef struct ValkeyModuleServerInfoData ValkeyModuleServerInfoData;
+typedef struct ValkeyModuleScanCursor ValkeyModuleScanCursor;
+typedef struct ValkeyModuleUser ValkeyModuleUser;
+typedef struct ValkeyModuleKeyOptCtx ValkeyModuleKeyOptCtx;
+typedef struct ValkeyModuleRdbStream ValkeyModuleRdbStream;
+typedef struct ValkeyModuleAsyncRMCallPromise ValkeyModuleAsyncRMCallPromise;
+typedef ValkeyModuleAsyncRMCallPromise ValkeyModuleCallArgvBlockedHandle;
+typedef void ValkeyModuleScriptingEngineCtx;
+typedef void ValkeyModuleScriptingEngineServerRuntimeCtx;
+typedef uint64_t ValkeyModuleTimerID;
+
+typedef struct ValkeyModuleStreamID {
+    uint64_t ms;
+    uint64_t seq;
+} ValkeyModuleStreamID;
+
+typedef struct ValkeyModuleKeyInfo {
+    uint64_t version;
+    ValkeyModuleKey *key;
+} ValkeyModuleKeyInfoV1;
+#define VALKEYMODULE_KEYINFO_VERSION 1
+
+typedef struct ValkeyModuleCommandResultInfo {
+    uint64_t version;
+    const char *command_name;
+    int64_t duration_us;
+    int64_t dirty;
+    uint64_t client_id;
+    int is_module_client;
+    int argc;
+    ValkeyModuleString **argv;
+    const char *rejection_context;
+} ValkeyModuleCommandResultInfoV1;
+#define VALKEYMODULE_COMMANDRESULTINFO_VERSION 1
+
+typedef struct ValkeyModuleClientInfo ValkeyModuleClientInfo;
+typedef struct ValkeyModuleReplicationInfo ValkeyModuleReplicationInfo;
+typedef struct ValkeyModuleFlushInfo ValkeyModuleFlushInfo;
+typedef struct ValkeyModuleModuleChange ValkeyModuleModuleChange;
+typedef struct ValkeyModuleConfigChange ValkeyModuleConfigChange;
+typedef struct ValkeyModuleCronLoopInfo ValkeyModuleCronLoop;
+typedef struct ValkeyModuleLoadingProgressInfo ValkeyModuleLoadingProgress;
+typedef struct ValkeyModuleSwapDbInfo ValkeyModuleSwapDbInfo;
+typedef struct ValkeyModuleKeyInfo ValkeyModuleKeyInfo;
+typedef struct ValkeyModuleAuthenticationInfo ValkeyModuleAuthenticationInfo;
+typedef struct ValkeyModuleAtomicSlotMigrationInfo ValkeyModuleAtomicSlotMigrationInfo;
+typedef struct ValkeyModuleCommandResultInfo ValkeyModuleCommandResultInfo;
+
+/* ------------------------------------------------------------------ callbacks */
+
+typedef int (*ValkeyModuleCmdFunc)(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
+typedef void (*ValkeyModuleDisconnectFunc)(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc);
+typedef int (*ValkeyModuleAuthCallback)(ValkeyModuleCtx *ctx, ValkeyModuleString *username,
+                                        ValkeyModuleString *password, ValkeyModuleString **err);
+typedef int (*ValkeyModuleNotificationFunc)(ValkeyModuleCtx *ctx, int type, const char *event,
+                                            ValkeyModuleString *key);
+typedef void (*ValkeyModulePostNotificationJobFunc)(ValkeyModuleCtx *ctx, void *pd);
+typedef void (*ValkeyModuleClusterMessageReceiver)(ValkeyModuleCtx *ctx, const char *sender_id,
+                                                   uint8_t type, const unsigned char *payload,
+                                                   uint32_t len);
+typedef void (*ValkeyModuleTimerProc)(ValkeyModuleCtx *ctx, void *data);
+typedef void (*ValkeyModuleCommandFilterFunc)(ValkeyModuleCommandFilterCtx *filter);
+typedef void (*ValkeyModuleForkDoneHandler)(int exitcode, int bysignal, void *user_data);
+typedef void (*ValkeyModuleInfoFunc)(ValkeyModuleInfoCtx *ctx, int for_crash_report);
+typedef void (*ValkeyModuleDefragFunc)(ValkeyModuleDefragCtx *ctx);
+typedef void (*ValkeyModuleUserChangedFunc)(uint64_t client_id, void *privdata);
+typedef void (*ValkeyModuleScanCB)(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname,
+                                   ValkeyModuleKey *key, void *privdata);
+typedef void (*ValkeyModuleScanKeyCB)(ValkeyModuleKey *key, ValkeyModuleString *field,
+                                      ValkeyModuleString *value, void *privdata);
+typedef void (*ValkeyModuleOnUnblocked)(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply,
+                                        void *private_data);
+typedef void (*ValkeyModuleEventLoopFunc)(int fd, void *user_data, int mask);
+typedef void (*ValkeyModuleEventLoopOneShotFunc)(void *user_data);
+typedef ValkeyModuleString *(*ValkeyModuleConfigGetStringFunc)(const char *name, void *privdata);
+typedef long long (*ValkeyModuleConfigGetNumericFunc)(const char *name, void *privdata);
+typedef unsigned long long (*ValkeyModuleConfigGetUnsignedNumericFunc)(const char *name,
+                                                                       void *privdata);
+typedef int (*ValkeyModuleConfigGetBoolFunc)(const char *name, void *privdata);
+typedef int (*ValkeyModuleConfigGetEnumFunc)(const char *name, void *privdata);
+typedef int (*ValkeyModuleConfigSetStringFunc)(const char *name, ValkeyModuleString *val,
+                                               void *privdata, ValkeyModuleString **err);
+typedef int (*ValkeyModuleConfigSetNumericFunc)(const char *name, long long val, void *privdata,
+                                                ValkeyModuleString **err);
+typedef int (*ValkeyModuleConfigSetUnsignedNumericFunc)(const char *name, unsigned long long val,
+                                                        void *privdata, ValkeyModuleString **err);
+typedef int (*ValkeyModuleConfigSetBoolFunc)(const char *name, int val, void *privdata,
+                                             ValkeyModuleString **err);
+typedef int (*ValkeyModuleConfigSetEnumFunc)(const char *name, int val, void *privdata,
+                                             ValkeyModuleString **err);
+typedef int (*ValkeyModuleConfigApplyFunc)(ValkeyModuleCtx *ctx, void *privdata,
+                                           ValkeyModuleString **err);
 
 /* ------------------------------------------------------------------ server events */
 
@@ -546,14 +668,6 @@ typedef struct ValkeyModuleSwapDbInfo {
 #define VALKEYMODULE_SWAPDBINFO_VERSION 1
 
 typedef enum {
-    VALKEYMODULE_ACL_LOG_AUTH,
-    VALKEYMODULE_ACL_LOG_CMD,
-    VALKEYMODULE_ACL_LOG_KEY,
-    VALKEYMODULE_ACL_LOG_CHANNEL,
-    VALKEYMODULE_ACL_LOG_DB
-} ValkeyModuleACLLogEntryReason;
-
-typedef enum {
     VALKEYMODULE_AUTH_RESULT_GRANTED,
     VALKEYMODULE_AUTH_RESULT_DENIED
 } ValkeyModuleAuthenticationResult;
@@ -582,121 +696,8 @@ typedef struct ValkeyModuleAtomicSlotMigrationInfo {
 } ValkeyModuleAtomicSlotMigrationInfoV1;
 #define VALKEYMODULE_ATOMIC_SLOT_MIGRATION_INFO_VERSION 1
 
-/* ------------------------------------------------------------------ opaque types */
-
-typedef long long mstime_t;
-typedef long long ustime_t;
-
-typedef struct ValkeyModuleString ValkeyModuleString;
-typedef struct ValkeyModuleKey ValkeyModuleKey;
-typedef struct ValkeyModuleCtx ValkeyModuleCtx;
-typedef struct ValkeyModuleIO ValkeyModuleIO;
-typedef struct ValkeyModuleDigest ValkeyModuleDigest;
-typedef struct ValkeyModuleInfoCtx ValkeyModuleInfoCtx;
-typedef struct ValkeyModuleDefragCtx ValkeyModuleDefragCtx;
-typedef struct ValkeyModuleCommand ValkeyModuleCommand;
-typedef struct ValkeyModuleCallReply ValkeyModuleCallReply;
-typedef struct ValkeyModuleType ValkeyModuleType;
-typedef struct ValkeyModuleBlockedClient ValkeyModuleBlockedClient;
-typedef struct ValkeyModuleClusterInfo ValkeyModuleClusterInfo;
-typedef struct ValkeyModuleDict ValkeyModuleDict;
-typedef struct ValkeyModuleDictIter ValkeyModuleDictIter;
-typedef struct ValkeyModuleCommandFilterCtx ValkeyModuleCommandFilterCtx;
-typedef struct ValkeyModuleCommandFilter ValkeyModuleCommandFilter;
-typedef struct ValkeyModuleServerInfoData ValkeyModuleServerInfoData;
-typedef struct ValkeyModuleScanCursor ValkeyModuleScanCursor;
-typedef struct ValkeyModuleUser ValkeyModuleUser;
-typedef struct ValkeyModuleKeyOptCtx ValkeyModuleKeyOptCtx;
-typedef struct ValkeyModuleRdbStream ValkeyModuleRdbStream;
-typedef struct ValkeyModuleAsyncRMCallPromise ValkeyModuleAsyncRMCallPromise;
-typedef ValkeyModuleAsyncRMCallPromise ValkeyModuleCallArgvBlockedHandle;
-typedef void ValkeyModuleScriptingEngineCtx;
-typedef void ValkeyModuleScriptingEngineServerRuntimeCtx;
-typedef uint64_t ValkeyModuleTimerID;
-
-typedef struct ValkeyModuleStreamID {
-    uint64_t ms;
-    uint64_t seq;
-} ValkeyModuleStreamID;
-
-typedef struct ValkeyModuleKeyInfo {
-    uint64_t version;
-    ValkeyModuleKey *key;
-} ValkeyModuleKeyInfoV1;
-#define VALKEYMODULE_KEYINFO_VERSION 1
-
-typedef struct ValkeyModuleCommandResultInfo {
-    uint64_t version;
-    const char *command_name;
-    int64_t duration_us;
-    int64_t dirty;
-    uint64_t client_id;
-    int is_module_client;
-    int argc;
-    ValkeyModuleString **argv;
-    const char *rejection_context;
-} ValkeyModuleCommandResultInfoV1;
-#define VALKEYMODULE_COMMANDRESULTINFO_VERSION 1
-
-typedef struct ValkeyModuleClientInfo ValkeyModuleClientInfo;
-typedef struct ValkeyModuleReplicationInfo ValkeyModuleReplicationInfo;
-typedef struct ValkeyModuleFlushInfo ValkeyModuleFlushInfo;
-typedef struct ValkeyModuleModuleChange ValkeyModuleModuleChange;
-typedef struct ValkeyModuleConfigChange ValkeyModuleConfigChange;
-typedef struct ValkeyModuleCronLoopInfo ValkeyModuleCronLoop;
-typedef struct ValkeyModuleLoadingProgressInfo ValkeyModuleLoadingProgress;
-typedef struct ValkeyModuleSwapDbInfo ValkeyModuleSwapDbInfo;
-typedef struct ValkeyModuleKeyInfo ValkeyModuleKeyInfo;
-typedef struct ValkeyModuleAuthenticationInfo ValkeyModuleAuthenticationInfo;
-typedef struct ValkeyModuleAtomicSlotMigrationInfo ValkeyModuleAtomicSlotMigrationInfo;
-typedef struct ValkeyModuleCommandResultInfo ValkeyModuleCommandResultInfo;
-
-/* ------------------------------------------------------------------ callbacks */
-
-typedef int (*ValkeyModuleCmdFunc)(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
-typedef void (*ValkeyModuleDisconnectFunc)(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc);
-typedef int (*ValkeyModuleAuthCallback)(ValkeyModuleCtx *ctx, ValkeyModuleString *username,
-                                        ValkeyModuleString *password, ValkeyModuleString **err);
-typedef int (*ValkeyModuleNotificationFunc)(ValkeyModuleCtx *ctx, int type, const char *event,
-                                            ValkeyModuleString *key);
-typedef void (*ValkeyModulePostNotificationJobFunc)(ValkeyModuleCtx *ctx, void *pd);
 typedef void (*ValkeyModuleEventCallback)(ValkeyModuleCtx *ctx, ValkeyModuleEvent eid,
                                           uint64_t subevent, void *data);
-typedef void (*ValkeyModuleClusterMessageReceiver)(ValkeyModuleCtx *ctx, const char *sender_id,
-                                                   uint8_t type, const unsigned char *payload,
-                                                   uint32_t len);
-typedef void (*ValkeyModuleTimerProc)(ValkeyModuleCtx *ctx, void *data);
-typedef void (*ValkeyModuleCommandFilterFunc)(ValkeyModuleCommandFilterCtx *filter);
-typedef void (*ValkeyModuleForkDoneHandler)(int exitcode, int bysignal, void *user_data);
-typedef void (*ValkeyModuleInfoFunc)(ValkeyModuleInfoCtx *ctx, int for_crash_report);
-typedef void (*ValkeyModuleDefragFunc)(ValkeyModuleDefragCtx *ctx);
-typedef void (*ValkeyModuleUserChangedFunc)(uint64_t client_id, void *privdata);
-typedef void (*ValkeyModuleScanCB)(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname,
-                                   ValkeyModuleKey *key, void *privdata);
-typedef void (*ValkeyModuleScanKeyCB)(ValkeyModuleKey *key, ValkeyModuleString *field,
-                                      ValkeyModuleString *value, void *privdata);
-typedef void (*ValkeyModuleOnUnblocked)(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply,
-                                        void *private_data);
-typedef void (*ValkeyModuleEventLoopFunc)(int fd, void *user_data, int mask);
-typedef void (*ValkeyModuleEventLoopOneShotFunc)(void *user_data);
-typedef ValkeyModuleString *(*ValkeyModuleConfigGetStringFunc)(const char *name, void *privdata);
-typedef long long (*ValkeyModuleConfigGetNumericFunc)(const char *name, void *privdata);
-typedef unsigned long long (*ValkeyModuleConfigGetUnsignedNumericFunc)(const char *name,
-                                                                       void *privdata);
-typedef int (*ValkeyModuleConfigGetBoolFunc)(const char *name, void *privdata);
-typedef int (*ValkeyModuleConfigGetEnumFunc)(const char *name, void *privdata);
-typedef int (*ValkeyModuleConfigSetStringFunc)(const char *name, ValkeyModuleString *val,
-                                               void *privdata, ValkeyModuleString **err);
-typedef int (*ValkeyModuleConfigSetNumericFunc)(const char *name, long long val, void *privdata,
-                                                ValkeyModuleString **err);
-typedef int (*ValkeyModuleConfigSetUnsignedNumericFunc)(const char *name, unsigned long long val,
-                                                        void *privdata, ValkeyModuleString **err);
-typedef int (*ValkeyModuleConfigSetBoolFunc)(const char *name, int val, void *privdata,
-                                             ValkeyModuleString **err);
-typedef int (*ValkeyModuleConfigSetEnumFunc)(const char *name, int val, void *privdata,
-                                             ValkeyModuleString **err);
-typedef int (*ValkeyModuleConfigApplyFunc)(ValkeyModuleCtx *ctx, void *privdata,
-                                           ValkeyModuleString **err);
 
 /* ------------------------------------------------------------------ types of values */
 

@@ -10,16 +10,7 @@
 
 #include "base/slice.h"
 #include "store/keyspace.h"
-#include "store/object.h"
-
-/* Why a key is removed. A value that is changed in place is not removed. */
-typedef enum storeRemoval {
-    REMOVAL_DELETED, /* by a command; a collection that became empty; the key of a flushed slot */
-    REMOVAL_EXPIRED, /* found expired, or given a time in the past */
-    REMOVAL_EVICTED, /* to stay below the memory limit */
-    REMOVAL_OVERWRITTEN, /* another value takes its place */
-    REMOVAL_MOVED,       /* renamed, or moved to another database: the value lives on */
-} storeRemoval;
+#include "store/value_type.h"
 
 /* Notifications of changes that were not made by a command. */
 typedef struct storeListener {

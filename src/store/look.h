@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "ds/hashtable.h"
+#include "ds/hashtable_position.h"
 
 /* True if a key, field or member with this expiry time has expired: after the time, not at it.
  * Every comparison of expiry times with the clock is this one. Both in Unix ms. */

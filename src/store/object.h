@@ -25,19 +25,7 @@
 #include "base/slice.h"
 #include "ds/pack_buffer.h"
 #include "store/look.h"
-
-typedef struct robj robj;
-
-typedef enum valueType {
-    TYPE_STRING,
-    TYPE_LIST,
-    TYPE_SET,
-    TYPE_ZSET,
-    TYPE_HASH,
-    TYPE_STREAM,
-    TYPE_MODULE,
-    TYPE_COUNT,
-} valueType;
+#include "store/value_type.h"
 
 enum {
     /* Sizes of the whole object. Text is embedded up to ALWAYS, and up to MAX unless a blob takes

@@ -30,7 +30,7 @@ class Pure(unittest.TestCase):
                     subprocess.run(["gcc", "-O0", "-Isrc", "-c", "-o", out, path], cwd=tree, check=True)
             result = subprocess.run([sys.executable, os.path.join(ROOT, "utils/check_layers.py"), "--objects", "build"],
                                     cwd=tree, capture_output=True, text=True, check=False)
-            return [line for line in result.stdout.split("\n") if "pure" in line]
+            return [line for line in result.stdout.split("\n") if "pure" in line or "header lines" in line]
 
     def test_what_depends_on_arguments_alone_is_pure(self):
         self.assertEqual([], self.found('#include "base/str.h"\n#include <string.h>\nstatic const char *const names[] = {"a"};\n'
@@ -46,6 +46,14 @@ class Pure(unittest.TestCase):
     def test_a_header_that_includes_more_is_found(self):
         more = {"src/io/loop.h": "int x(void);\n", "src/base/all.h": '#include "io/loop.h"\n'}
         self.assertIn("base/all.h > io/loop.h", "".join(self.found('#include "base/all.h"\nint y;\n', more=more.items())))
+
+
+    def test_header_lines_are_counted_through_headers_once(self):
+        more = {"src/base/all.h": '#include "base/str.h"\n\n', "src/base/more.h": '#include "base/str.h"\n#include "base/all.h"\n'}
+        for most, failed in ((5, 0), (4, 1)):
+            lines = self.found('#include "base/all.h"\n#include "base/more.h"\n', TABLE + f"headers bus : {most}\n", more.items())
+            self.assertIn("bus sees 5 header lines at the median, 5 at most", lines[0])
+            self.assertEqual(failed, sum("more than 4" in line for line in lines))
 
 
 if __name__ == "__main__":

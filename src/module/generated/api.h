@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "module/valkeymodule.h"
+#include "module/generated/interface.h"
 
 void *apiAlloc(size_t bytes);
 void *apiTryAlloc(size_t bytes);
@@ -32,7 +32,6 @@ void apiChannelAtPosWithFlags(ValkeyModuleCtx *ctx, int pos, int flags);
 int apiCreateCommand(ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCmdFunc cmdfunc, const char *strflags, int firstkey, int lastkey, int keystep);
 ValkeyModuleCommand *apiGetCommand(ValkeyModuleCtx *ctx, const char *name);
 int apiCreateSubcommand(ValkeyModuleCommand *parent, const char *name, ValkeyModuleCmdFunc cmdfunc, const char *strflags, int firstkey, int lastkey, int keystep);
-int apiSetCommandInfo(ValkeyModuleCommand *command, const ValkeyModuleCommandInfo *info);
 int apiSetCommandACLCategories(ValkeyModuleCommand *command, const char *ctgrsflags);
 int apiAddACLCategory(ValkeyModuleCtx *ctx, const char *name);
 int apiUpdateRuntimeArgs(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
@@ -359,8 +358,6 @@ int apiFork(ValkeyModuleForkDoneHandler cb, void *user_data);
 void apiSendChildHeartbeat(double progress);
 int apiExitFromChild(int retcode);
 int apiKillForkChild(int child_pid);
-int apiSubscribeToServerEvent(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, ValkeyModuleEventCallback callback);
-int apiIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent);
 int apiRegisterStringConfig(ValkeyModuleCtx *ctx, const char *name, const char *default_val, unsigned int flags, ValkeyModuleConfigGetStringFunc getfn, ValkeyModuleConfigSetStringFunc setfn, ValkeyModuleConfigApplyFunc applyfn, void *privdata);
 int apiRegisterBoolConfig(ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags, ValkeyModuleConfigGetBoolFunc getfn, ValkeyModuleConfigSetBoolFunc setfn, ValkeyModuleConfigApplyFunc applyfn, void *privdata);
 int apiRegisterEnumConfig(ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags, const char **enum_values, const int *int_values, int num_enum_vals, ValkeyModuleConfigGetEnumFunc getfn, ValkeyModuleConfigSetEnumFunc setfn, ValkeyModuleConfigApplyFunc applyfn, void *privdata);
@@ -377,14 +374,6 @@ void *apiDefragAlloc(ValkeyModuleDefragCtx *ctx, void *ptr);
 ValkeyModuleString *apiDefragValkeyModuleString(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *str);
 const ValkeyModuleString *apiGetKeyNameFromDefragCtx(ValkeyModuleDefragCtx *ctx);
 int apiGetDbIdFromDefragCtx(ValkeyModuleDefragCtx *ctx);
-int apiRegisterScriptingEngine(ValkeyModuleCtx *module_ctx, const char *engine_name, ValkeyModuleScriptingEngineCtx *engine_ctx, ValkeyModuleScriptingEngineMethods *engine_methods);
-int apiUnregisterScriptingEngine(ValkeyModuleCtx *module_ctx, const char *engine_name);
-ValkeyModuleScriptingEngineExecutionState apiGetFunctionExecutionState(ValkeyModuleScriptingEngineServerRuntimeCtx *server_ctx);
-void apiScriptingEngineDebuggerLog(ValkeyModuleString *msg, int truncate);
-void apiScriptingEngineDebuggerLogRespReplyStr(const char *reply);
-void apiScriptingEngineDebuggerLogRespReply(ValkeyModuleCallReply *reply);
-void apiScriptingEngineDebuggerFlushLogs(void);
-void apiScriptingEngineDebuggerProcessCommands(int *client_disconnected, ValkeyModuleString **err);
 int apiCallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags, const ValkeyModuleReplyHandlers *resp_handlers, void *reply_ctx);
 int apiCallArgvAbort(ValkeyModuleCallArgvBlockedHandle *handle);
 int apiReplyRaw(ValkeyModuleCtx *ctx, const char *proto, size_t proto_len);
