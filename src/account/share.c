@@ -43,6 +43,7 @@ static struct {
     share *first;
     list held;
     uint64_t turn;
+    bool begins;            /* the first session was held after `turn` */
     int looks, releases;    /* that are left in this turn */
     uint64_t free_commands; /* commands that have run without credit */
 } shares;
@@ -103,6 +104,7 @@ static gateVerdict admit(ctx *c) {
     sharedSession *shared = stateOf(s);
     if (!shared || c->below || isExempt(s) || mayRun(s, shared)) return GATE_PASS;
     hotCheck(!listHas(&shared->held));
+    if (!shares.held.count) shares.begins = true;
     s->flags |= SESSION_PAUSED;
     listAppend(heldList(), &shared->held);
     if (shareOf(s)) shareOf(s)->held++;
@@ -112,13 +114,18 @@ static gateVerdict admit(ctx *c) {
 
 const gate shareGate = {.name = "cpu-share", .admit = admit, .origins = GATE_FOR_CLIENTS};
 
+bool sharesHold(void) { return shares.held.count != 0; }
+
+/* Turns without held sessions do not count: what a bucket has used in several of them may hold it
+ * for one turn. */
 session *shareNextReleased(uint64_t turn) {
     if (turn != shares.turn) {
         shares.turn = turn;
-        shares.looks = LOOKS_PER_TURN;
+        shares.looks = shares.begins ? 0 : LOOKS_PER_TURN; /* others are read first */
+        shares.begins = false;
         shares.releases = RELEASED_PER_TURN;
     }
-    if (likely(!shares.held.count) || engineHot.current) return NULL;
+    if (!shares.held.count || engineHot.current) return NULL;
     if ((size_t)shares.looks > shares.held.count) shares.looks = (int)shares.held.count;
     while (shares.looks > 0 && shares.releases > 0) {
         shares.looks--;
@@ -136,7 +143,7 @@ session *shareNextReleased(uint64_t turn) {
 }
 
 int64_t shareNextMs(void) {
-    if (likely(!shares.held.count)) return -1;
+    check(shares.held.count > 0);
     int64_t now_ns = clockMonoNs(), least_ns = INT64_MAX;
     int looks = LOOKS_PER_TURN;
     for (listNode *n = listFirst(heldList()); n && looks; n = listNext(heldList(), n), looks--) {

@@ -30,10 +30,12 @@ void shareFree(user *u);
 void shareSetPercent(share *s, int percent);
 void shareRead(const share *s, shareReport *out);
 
-/* For `net`, in each turn after others were served: removes and returns the next session that may
- * continue; NULL if there is none. `turn` is the number of the turn. */
+/* True if a session is held back. */
+bool sharesHold(void);
+/* For `net`, in each turn with held sessions, after others were served: removes and returns the
+ * next session that may continue; NULL if there is none. `turn` is the number of the turn. */
 session *shareNextReleased(uint64_t turn);
-/* Milliseconds until another one may continue; -1: none waits. */
+/* Milliseconds until another one may continue; one is held back. */
 int64_t shareNextMs(void);
 
 #endif

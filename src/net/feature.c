@@ -26,16 +26,22 @@
 /* Descriptors for the server itself: listeners, log, files, pipes to a child. */
 enum { OWN_DESCRIPTORS = 32 };
 
-static bool resumeReleased(void) {
-    bool any = false;
-    for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
-    for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
-    /* Comes last: who has used up a share runs after the others. */
+/* Sessions that a share of time held back: they run after the others. */
+static NO_INLINE bool resumeShares(void) {
     uint64_t turn = loopTurnNumber(netLoop());
+    bool any = false;
     for (session *s; (s = shareNextReleased(turn)) != NULL; any = true) {
         s->carrier->resume(s);
         if (!(s->flags & (SESSION_IN_BATCH | SESSION_STOPS))) s->carrier->pause_reading(s, false);
     }
+    return any;
+}
+
+static bool resumeReleased(void) {
+    bool any = false;
+    for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    if (unlikely(sharesHold()) && resumeShares()) any = true;
     return any;
 }
 
@@ -48,10 +54,11 @@ static void execute(void) {
         if (unlikely(ioThreadsInUse())) ioThreadsExecute();
         timersTurn(&timer_ms);
     } while (resumeReleased());
-    const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs(), shareNextMs()};
+    const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs()};
     for (size_t i = 0; i < COUNT_OF(next_ms); i++) {
         if (next_ms[i] >= 0) loopLimitSleep(netLoop(), next_ms[i]);
     }
+    if (unlikely(sharesHold())) loopLimitSleep(netLoop(), shareNextMs());
 }
 
 /* Sessions woken in stage WAKE continue in the same turn. */
