@@ -363,17 +363,37 @@ static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) 
     return orderedCompareText(listpackGetText(at, digits), bound->text) < (after ? 1 : 0);
 }
 
-/* Number of members before a bound. */
+/* Advances *at, the position of pair number `place` of a listpack or NULL at its end, to the first
+ * pair that is not before a bound; returns the number of that pair. */
+static uint64_t skipPacked(const uint8_t *lp, const uint8_t **at, uint64_t place,
+                           const zsetBound *bound, bool after) {
+    for (; *at && pairIsBefore(*at, bound, after); *at = nextPair(lp, *at)) place++;
+    return place;
+}
+
+/* zsetFindRange() of a packed set. The bounds are first compared with the last pair, because ranges
+ * beyond all members and ranges without an upper limit are frequent. */
+static zsetRange findPackedRange(const robj *o, const zsetBound *min, const zsetBound *max) {
+    hotCheck(objectIsPacked(o));
+    const uint8_t *lp = objectPacked(o), *at = listpackFirst(lp), *last = listpackSeek(lp, -2);
+    uint64_t begin = 0, length = listpackCount(lp) / 2, end = length;
+    if (!last || min->by == ZSET_LAST || max->by == ZSET_FIRST) return (zsetRange){0, 0};
+    if (min->by != ZSET_FIRST) {
+        if (pairIsBefore(last, min, min->excluded)) return (zsetRange){length, 0};
+        begin = skipPacked(lp, &at, 0, min, min->excluded);
+    }
+    /* Unequal scores leave texts unordered: then only the walk stops where Valkey's does. */
+    bool to_last = max->by == ZSET_LAST ||
+                   (max->by == ZSET_BY_SCORE && pairIsBefore(last, max, !max->excluded));
+    if (!to_last) end = skipPacked(lp, &at, begin, max, !max->excluded);
+    return (zsetRange){begin, end - begin};
+}
+
+/* Number of members of a large set before a bound. */
 static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
-    hotCheck(objectType(o) == TYPE_ZSET);
+    hotCheck(!objectIsPacked(o));
     if (bound->by == ZSET_FIRST) return 0;
     if (bound->by == ZSET_LAST) return zsetLength(o);
-    if (objectIsPacked(o)) {
-        const uint8_t *lp = objectPacked(o), *at = listpackFirst(lp);
-        uint64_t before = 0;
-        for (; at && pairIsBefore(at, bound, after); at = nextPair(lp, at)) before++;
-        return before;
-    }
     orderedPoint point = {.by = ORDERED_BY_RANK, .after = after};
     if (bound->by == ZSET_BY_LEX) {
         point.by = ORDERED_BY_TEXT;
@@ -386,6 +406,7 @@ static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
 
 zsetRange zsetFindRange(const robj *o, const zsetBound *min, const zsetBound *max) {
     hotCheck(objectType(o) == TYPE_ZSET);
+    if (objectIsPacked(o)) return findPackedRange(o, min, max);
     uint64_t begin = countBefore(o, min, min->excluded), end = countBefore(o, max, !max->excluded);
     return (zsetRange){begin, end > begin ? end - begin : 0};
 }

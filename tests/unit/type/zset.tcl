@@ -486,6 +486,51 @@ start_server {tags {zset}} {
         r del big
     }
 
+    test {ranges before, at and beyond both ends of a sorted set, in both forms} {
+        foreach form {listpack skiplist} {
+            force $form
+            r del ends texts
+            r zadd ends 10 a 20 b 20 c 30 d
+            r zadd texts 0 b 0 c 0 d
+            foreach {min max members} {
+                -5 5 {}  -5 10 a  -5 (10 {}  (10 10 {}  10 10 a  (10 (30 {b c}  (20 +inf d  20 20 {b c}
+                30 99 d  (30 99 {}  30 (30 {}  31 99 {}  99 5 {}  30 10 {}  -inf +inf {a b c d}  +inf -inf {}  +inf +inf {}
+                -inf -inf {}  25 27 {}  -inf 30 {a b c d}  -inf (30 {a b c}
+            } {
+                set count [llength $members]
+                assert_equal $count [r zcount ends $min $max] "$form $min $max"
+                assert_equal $members [r zrangebyscore ends $min $max] "$form $min $max"
+                assert_equal [lreverse $members] [r zrevrangebyscore ends $max $min] "$form $min $max"
+                assert_equal [lrange $members 1 1] [r zrange ends $min $max byscore limit 1 1] "$form $min $max"
+                r copy ends cut replace
+                assert_equal $count [r zremrangebyscore cut $min $max] "$form $min $max"
+                assert_equal [expr {4 - $count}] [r zcard cut] "$form $min $max"
+            }
+            foreach {min max members} {
+                - + {b c d}  + - {}  + + {}  - - {}  - [a {}  - (b {}  - [b b  (b (d c  [d + d  (d + {}  [e + {}  [e [a {}
+                [a [z {b c d}  [d [d d  [d (d {}  (c [z d
+            } {
+                set count [llength $members]
+                assert_equal $count [r zlexcount texts $min $max] "$form $min $max"
+                assert_equal $members [r zrangebylex texts $min $max] "$form $min $max"
+                assert_equal [lreverse $members] [r zrevrangebylex texts $max $min] "$form $min $max"
+                r copy texts cut replace
+                assert_equal $count [r zremrangebylex cut $min $max] "$form $min $max"
+                assert_equal [expr {3 - $count}] [r zcard cut] "$form $min $max"
+            }
+            foreach {start stop members} {
+                0 -1 {a b c d}  4 9 {}  3 9 d  -9 0 a  -9 -5 {}  2 1 {}  -1 -1 d  -1 0 {}  1 2 {b c}
+            } {
+                assert_equal $members [r zrange ends $start $stop] "$form $start $stop"
+                r copy ends cut replace
+                assert_equal [llength $members] [r zremrangebyrank cut $start $stop] "$form $start $stop"
+                assert_equal [expr {4 - [llength $members]}] [r zcard cut] "$form $start $stop"
+            }
+        }
+        usual
+        r del ends texts cut
+    }
+
     test {ZRANGESTORE by score stores -0 as 0 as long as the destination is packed} {
         set long [string repeat L 70]
         r config set zset-max-listpack-entries 0
