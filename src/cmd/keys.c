@@ -170,18 +170,40 @@ static void notifyIn(ctx *c, db *d, slice key, const keyEvent *event) {
     c->db = own;
 }
 
-/* MOVE key db. Reply: 1, or 0 if the key is missing here or exists there. */
+/* Removes the key that MOVE replaces. MOVE is propagated as DEL and MOVE, which servers without
+ * REPLACE know, too. */
+static void removeReplaced(ctx *c, const dbKey *to) {
+    hotCheck(c->argc == 4);
+    (void)dbDelete(to->db, to->key, to->hash, c->look); /* it exists */
+    slice del[] = {SLICE("DEL"), to->key}, move[] = {SLICE("MOVE"), c->argv[1], c->argv[2]};
+    ctxPropagateIn(c, dbId(to->db), COUNT_OF(del), del);
+    ctxPropagateAs(c, COUNT_OF(move), move);
+}
+
+/* MOVE key db [REPLACE]. Reply: 1, or 0 if the key is missing here, or exists there and REPLACE is
+ * not given. */
 void moveCommand(ctx *c) {
     db *target;
+    bool replace = c->argc > 3;
+    if (replace && (c->argc > 4 || !ctxArgIs(c, 3, "replace"))) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
     if (!dbArg(c, 2, &target)) return;
     if (target == c->db) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
     dbKey from = keyAt(c, c->db, 1), to = keyAt(c, target, 1);
-    if (!findKey(c, &from) || findKey(c, &to) || isGone(&from)) {
+    bool found = findKey(c, &from), exists = found && findKey(c, &to);
+    if (!found || (exists && !replace) || isGone(&from)) {
         replyInteger(c, 0);
         return;
+    }
+    if (exists) {
+        removeReplaced(c, &to);
+    } else if (replace) {
+        ctxPropagateAs(c, 3, c->argv);
     }
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, &eventMoveFrom);

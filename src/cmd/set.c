@@ -111,11 +111,20 @@ void smoveCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ queries */
 
-/* SISMEMBER key member. Reply: 1 or 0. */
+/* SISMEMBER key member [XX]. Reply: 1 or 0; with XX -1 if the key is missing. */
 void sismemberCommand(ctx *c) {
-    hotCheck(c->argc == 3);
+    hotCheck(c->argc >= 3);
+    bool given_xx = unlikely(c->argc > 3);
+    if (given_xx && (c->argc > 4 || !ctxArgIs(c, 3, "xx"))) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
     robj *o;
     if (!findRead(c, &o)) return;
+    if (given_xx && !o) {
+        replyInteger(c, -1);
+        return;
+    }
     listpackItem member = listpackItemOf(c->argv[2]);
     replyInteger(c, o && setHas(o, &member));
 }

@@ -91,6 +91,7 @@ typedef struct query {
     queryBy by; /* BY_ANY, GO_ANY: determined by the options */
     queryDirection direction;
     bool scores, stores;
+    bool must_exist;       /* XX: a missing key is null, not an empty array */
     int64_t offset, limit; /* limit below 0: no limit */
     int64_t start, stop;
     zsetBound min, max;
@@ -103,6 +104,8 @@ static bool parseOption(ctx *c, query *q, int *arg_index) {
     int i = (*arg_index)++;
     if (!q->stores && ctxArgIs(c, i, "withscores")) {
         q->scores = true;
+    } else if (!q->stores && ctxArgIs(c, i, "xx")) {
+        q->must_exist = true;
     } else if (ctxArgIs(c, i, "limit") && i + 2 < c->argc) {
         *arg_index += 2;
         return ctxArgInt(c, i + 1, &q->offset) && ctxArgInt(c, i + 2, &q->limit);
@@ -188,10 +191,18 @@ static void runQuery(ctx *c, queryBy by, queryDirection direction) {
     query q = {.by = by, .direction = direction};
     robj *o;
     if (!parseQuery(c, &q, 2)) return;
-    if (collectionFindRead(c, 1, TYPE_ZSET, &o)) replyRange(c, &q, o);
+    if (!collectionFindRead(c, 1, TYPE_ZSET, &o)) return;
+    if (q.must_exist && !o) {
+        replyNullArray(c);
+    } else {
+        replyRange(c, &q, o);
+    }
 }
 
-/* ZRANGE key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]. Reply: members. */
+/* The options of ZRANGE and its variants may be followed or preceded by XX: then the reply is null
+ * if the key is missing.
+ *
+ * ZRANGE key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]. Reply: members. */
 void zrangeCommand(ctx *c) { runQuery(c, BY_ANY, GO_ANY); }
 
 /* ZREVRANGE key start stop [WITHSCORES]. Reply: members in descending order. */

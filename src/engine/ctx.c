@@ -106,10 +106,17 @@ void ctxDatasetChanged(ctx *c, uint64_t n) {
 }
 
 void ctxPropagateAs(ctx *c, int argc, const slice *argv) {
+    ctxPropagateIn(c, c->who->db_id, argc, argv);
+}
+
+void ctxPropagateIn(ctx *c, int db_id, int argc, const slice *argv) {
     hotCheck(argc > 0);
     if (!(c->flags & CTX_REWRITTEN)) propagateOwnBegins();
     c->flags |= CTX_CHANGED | CTX_REWRITTEN;
-    if (engineHot.sinks) propagateCopy(propagateToOf(c), argc, argv);
+    if (!engineHot.sinks) return;
+    propagateTo to = propagateToOf(c);
+    to.db_id = db_id;
+    propagateCopy(to, argc, argv);
 }
 
 void ctxPropagateTo(ctx *c, uint32_t targets) {

@@ -124,6 +124,8 @@ void ctxDatasetChanged(ctx *c, uint64_t n);
 /* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to
  * propagate several commands. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
+/* The same in another database than the selected one. */
+void ctxPropagateIn(ctx *c, int db_id, int argc, const slice *argv);
 /* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not
  * have changed anything: PUBLISH goes to replicas and not to the AOF. Before what it is rewritten
  * to. */

@@ -47,7 +47,7 @@ start_server {tags {tls:skip} overrides {enable-module-command yes enable-debug-
     # What rename, unlink and swap do is much the same.
     set modes {del overwrite flush fill}
     if {[resp3]} {set modes {rename}} ;# the protocol does not matter
-    set families {strings keys hashes lists sets sorted_sets streams blocked extended newer_redis}
+    set families {strings keys hashes lists sets sorted_sets streams blocked extended newer_redis valkey_92}
     foreach mode $modes {
         test "commands go on whose keys a module changes in its callback: $mode" {
             set ::matrix(control) [connect]

@@ -8,7 +8,7 @@ source $::tests_dir/support/replication.tcl
 source $::tests_dir/support/write_matrix.tcl
 
 set families {strings keys hashes lists sets sorted_sets streams server blocked}
-if {![info exists ::env(WRITE_MATRIX_RECORD)] && ![info exists ::env(WRITE_MATRIX_VALKEY)]} {lappend families extended newer_redis expired_members}
+if {![info exists ::env(WRITE_MATRIX_RECORD)] && ![info exists ::env(WRITE_MATRIX_VALKEY)]} {lappend families extended newer_redis valkey_92 expired_members}
 
 start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
     start_server [list tags {repl tls:skip} overrides $::matrix_settings] {

@@ -3564,9 +3564,14 @@ static const commandSpec subs_module[] = {
      .args = args_module_unload, .arg_count = 1},
 };
 
+static const commandHistory history_move[] = {
+    {"9.2.0", "Added the `REPLACE` option."},
+};
+
 static const commandArg args_move[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "db", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const char *const tips_mset[] = {
@@ -4509,9 +4514,14 @@ static const commandArg args_shutdown[] = {
     {.name = "abort-selector", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_shutdown_abort_selector},
 };
 
+static const commandHistory history_sismember[] = {
+    {"9.2.0", "Added the `XX` option."},
+};
+
 static const commandArg args_sismember[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "member", .type = ARG_STRING, .key_spec = -1},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_slowlog_get[] = {
@@ -5276,6 +5286,7 @@ static const commandArg args_zrandmember[] = {
 
 static const commandHistory history_zrange[] = {
     {"6.2.0", "Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options."},
+    {"9.2.0", "Added the `XX` option."},
 };
 
 static const commandArg args_zrange_sortby[] = {
@@ -5291,6 +5302,7 @@ static const commandArg args_zrange[] = {
     {.name = "rev", .token = "REV", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .since = "6.2.0", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_zrangebylex[] = {
@@ -5298,10 +5310,12 @@ static const commandArg args_zrangebylex[] = {
     {.name = "min", .type = ARG_STRING, .key_spec = -1},
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_zrangebyscore[] = {
     {"2.0.0", "Added the `WITHSCORES` modifier."},
+    {"9.2.0", "Added the `XX` option."},
 };
 
 static const commandArg args_zrangebyscore[] = {
@@ -5310,6 +5324,7 @@ static const commandArg args_zrangebyscore[] = {
     {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .since = "2.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_zrangestore[] = {
@@ -5341,6 +5356,7 @@ static const commandArg args_zrevrange[] = {
     {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_zrevrangebylex[] = {
@@ -5348,10 +5364,12 @@ static const commandArg args_zrevrangebylex[] = {
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
     {.name = "min", .type = ARG_STRING, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_zrevrangebyscore[] = {
     {"2.1.6", "`min` and `max` can be exclusive."},
+    {"9.2.0", "Added the `XX` option."},
 };
 
 static const commandArg args_zrevrangebyscore[] = {
@@ -5360,6 +5378,7 @@ static const commandArg args_zrevrangebyscore[] = {
     {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "xx", .token = "XX", .since = "9.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_zscan[] = {
@@ -5372,6 +5391,11 @@ static const commandArg args_zscan[] = {
     {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "noscores", .token = "NOSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zscore[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
 };
 
 const commandSpec serverCommands[] = {
@@ -7088,7 +7112,7 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0"},
     {.name = "move",
      .proc = moveCommand,
-     .arity = 3,
+     .arity = -3,
      .first_key = 1, .last_key = 1, .key_step = 1,
      .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
      .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(FAST),
@@ -7098,7 +7122,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .key_specs = keys_cl_throttle, .key_spec_count = 1,
-     .args = args_move, .arg_count = 2},
+     .history = history_move, .history_count = 1,
+     .args = args_move, .arg_count = 3},
     {.name = "mset",
      .proc = msetCommand,
      .arity = -3,
@@ -7849,7 +7874,7 @@ const commandSpec serverCommands[] = {
      .args = args_sdiffstore, .arg_count = 2},
     {.name = "sismember",
      .proc = sismemberCommand,
-     .arity = 3,
+     .arity = -3,
      .first_key = 1, .last_key = 1, .key_step = 1,
      .flags = CMD_READONLY | CMD_FAST | CMD_ITEM | CMD_QUICK,
      .categories = CAT(READ) | CAT(SET) | CAT(FAST),
@@ -7859,7 +7884,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
-     .args = args_sismember, .arg_count = 2},
+     .history = history_sismember, .history_count = 1,
+     .args = args_sismember, .arg_count = 3},
     {.name = "slaveof",
      .proc = slaveofCommand,
      .arity = 3,
@@ -8928,8 +8954,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
      .since = "1.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .history = history_zrange, .history_count = 1,
-     .args = args_zrange, .arg_count = 7},
+     .history = history_zrange, .history_count = 2,
+     .args = args_zrange, .arg_count = 8},
     {.name = "zrangebylex",
      .proc = zrangebylexCommand,
      .arity = -4,
@@ -8942,7 +8968,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.8.9",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .args = args_zrangebylex, .arg_count = 4},
+     .history = history_sismember, .history_count = 1,
+     .args = args_zrangebylex, .arg_count = 5},
     {.name = "zrangebyscore",
      .proc = zrangebyscoreCommand,
      .arity = -4,
@@ -8955,8 +8982,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "1.0.5",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .history = history_zrangebyscore, .history_count = 1,
-     .args = args_zrangebyscore, .arg_count = 5},
+     .history = history_zrangebyscore, .history_count = 2,
+     .args = args_zrangebyscore, .arg_count = 6},
     {.name = "zrangestore",
      .proc = zrangestoreCommand,
      .arity = -5,
@@ -9049,7 +9076,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
      .since = "1.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .args = args_zrevrange, .arg_count = 4},
+     .history = history_sismember, .history_count = 1,
+     .args = args_zrevrange, .arg_count = 5},
     {.name = "zrevrangebylex",
      .proc = zrevrangebylexCommand,
      .arity = -4,
@@ -9062,7 +9090,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.8.9",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .args = args_zrevrangebylex, .arg_count = 4},
+     .history = history_sismember, .history_count = 1,
+     .args = args_zrevrangebylex, .arg_count = 5},
     {.name = "zrevrangebyscore",
      .proc = zrevrangebyscoreCommand,
      .arity = -4,
@@ -9075,8 +9104,8 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .history = history_zrevrangebyscore, .history_count = 1,
-     .args = args_zrevrangebyscore, .arg_count = 5},
+     .history = history_zrevrangebyscore, .history_count = 2,
+     .args = args_zrevrangebyscore, .arg_count = 6},
     {.name = "zrevrank",
      .proc = zrevrankCommand,
      .arity = -3,
@@ -9118,7 +9147,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.2.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
-     .args = args_sismember, .arg_count = 2},
+     .args = args_zscore, .arg_count = 2},
     {.name = "zttl",
      .proc = zttlCommand,
      .arity = -5,

@@ -27,7 +27,7 @@ proc usual {} {
 start_server {tags {set}} {
     test {set commands refuse too few and too many arguments} {
         foreach {command few many} {
-            sadd {k} {}              srem {k} {}               sismember {k} {k m x}     smismember {k} {}
+            sadd {k} {}              srem {k} {}               sismember {k} {}          smismember {k} {}
             scard {} {k x}           smembers {} {k x}         spop {} {}                srandmember {} {}
             smove {k d} {k d m x}    sscan {k} {}              sinter {} {}              sunion {} {}
             sdiff {} {}              sinterstore {d} {}        sunionstore {d} {}        sdiffstore {d} {}

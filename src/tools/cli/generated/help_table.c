@@ -1560,6 +1560,7 @@ static const helpArgument arguments336[] = {
 static const helpArgument arguments337[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"db", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments338[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2019,6 +2020,7 @@ static const helpArgument arguments446[] = {
 static const helpArgument arguments447[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments448[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2716,6 +2718,7 @@ static const helpArgument arguments594[] = {
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments593, 2},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments595[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2726,6 +2729,7 @@ static const helpArgument arguments596[] = {
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments595, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments597[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2737,6 +2741,7 @@ static const helpArgument arguments598[] = {
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments597, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments599[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
@@ -2784,6 +2789,7 @@ static const helpArgument arguments607[] = {
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments608[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2794,6 +2800,7 @@ static const helpArgument arguments609[] = {
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments608, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments610[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2805,6 +2812,7 @@ static const helpArgument arguments611[] = {
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments610, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments612[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -3378,8 +3386,8 @@ const helpEntry helpEntries[] = {
      "Unloads a module.", "4.0.0", "server", arguments336, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
-    {"MOVE", "key db",
-     "Moves a key to another database.", "1.0.0", "generic", arguments337, 2},
+    {"MOVE", "key db [REPLACE]",
+     "Moves a key to another database.", "1.0.0", "generic", arguments337, 3},
     {"MSET", "key value [key value ...]",
      "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments339, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
@@ -3588,8 +3596,8 @@ const helpEntry helpEntries[] = {
      "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments445, 3},
     {"SINTERSTORE", "destination key [key ...]",
      "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments446, 2},
-    {"SISMEMBER", "key member",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments447, 2},
+    {"SISMEMBER", "key member [XX]",
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments447, 3},
     {"SLAVEOF", "host port|NO ONE",
      "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments451, 1},
     {"SLOWLOG", "",
@@ -3782,12 +3790,12 @@ const helpEntry helpEntries[] = {
      "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments589, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
      "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments591, 2},
-    {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments594, 7},
-    {"ZRANGEBYLEX", "key min max [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments596, 4},
-    {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments598, 5},
+    {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments594, 8},
+    {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments596, 5},
+    {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments598, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
      "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments601, 7},
     {"ZRANK", "key member [WITHSCORE]",
@@ -3800,12 +3808,12 @@ const helpEntry helpEntries[] = {
      "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments605, 3},
     {"ZREMRANGEBYSCORE", "key min max",
      "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments606, 3},
-    {"ZREVRANGE", "key start stop [WITHSCORES]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments607, 4},
-    {"ZREVRANGEBYLEX", "key max min [LIMIT offset count]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments609, 4},
-    {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments611, 5},
+    {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments607, 5},
+    {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments609, 5},
+    {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments611, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
      "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments612, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
