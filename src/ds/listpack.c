@@ -496,6 +496,33 @@ static size_t validBody(const uint8_t *at, const uint8_t *end) {
     return left - body >= backSize(body) ? body : 0;
 }
 
+/* True if an entry with this body ends with a length of one byte more than backSize(). */
+static bool isWide(const uint8_t *at, const uint8_t *end, size_t body) {
+    hotCheck(at + body < end);
+    if (body != 16383 && body != 2097151 && body != 268435455) return false;
+    static const uint8_t wide[] = {0, 0xff, 0xff, 0xff, 0xff};
+    size_t bytes = backSize(body) + 1;
+    return (size_t)(end - at) - body >= bytes && memcmp(at + body, wide, bytes) == 0;
+}
+
+size_t listpackNarrow(uint8_t *lp, size_t size) {
+    if (size < LISTPACK_NARROW_MIN || !listpackIsValid(lp, size, false, NULL, NULL)) return size;
+    const uint8_t *end = endOfConst(lp), *at = lp + LISTPACK_HEADER;
+    uint8_t *to = lp + LISTPACK_HEADER;
+    while (at != end) {
+        size_t body = validBody(at, end);
+        if (!body) return 0;
+        bool wide = isWide(at, end, body);
+        size_t kept = wide ? body : body + backSize(body);
+        if (to != at) memmove(to, at, kept);
+        at += kept + (wide ? backSize(body) + 1 : 0);
+        to = wide ? writeBack(to + body, body) : to + kept;
+    }
+    *to++ = LISTPACK_END;
+    storeU32(lp, (uint32_t)(to - lp));
+    return (size_t)(to - lp);
+}
+
 bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
                      void *arg) {
     const uint8_t *lp = bytes;

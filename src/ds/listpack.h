@@ -218,5 +218,11 @@ typedef bool listpackEntryProc(void *arg, const uint8_t *at, size_t index);
  * the end are checked. With `deep` every entry is within bounds and can be traversed in both
  * directions, and the count matches; `proc` may be NULL. */
 bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc, void *arg);
+/* Redis writes the trailing length of entries of 2^14 - 1, 2^21 - 1 and 2^28 - 1 bytes with one
+ * byte more than Valkey 9 and this server. This function removes these bytes, in place; it returns
+ * the new size, which listpackIsValid() has to be asked about. Listpacks below LISTPACK_NARROW_MIN
+ * bytes have no such entry. */
+enum { LISTPACK_NARROW_MIN = 16384 };
+size_t listpackNarrow(uint8_t *lp, size_t size);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
+#include "format/rdb_pathhash.h"
 #include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "store/store.h"
@@ -201,12 +202,21 @@ static rdbKey emptyKey(void) {
     return (rdbKey){.expire_ms = OBJECT_NO_EXPIRE, .idle_s = -1, .frequency = -1};
 }
 
+static bool hasPathHashes(const fileReader *f) {
+    return !f->r->redis && rdbVersionIsOf92(f->result->version);
+}
+
 /* Skips a value that this server has no type for. */
 static status skipForeign(fileReader *f, int type, const char *name) {
     hotCheck(*name);
     hotCheck(strlen(name) < sizeof(f->foreign));
     uint64_t from = rdbReaderOffset(f->r);
-    status st = type == RDB_TYPE_MODULE_2 ? rdbSkipModuleData(f->r) : rdbSkipRedisValue(f->r, type);
+    status st;
+    switch (type) {
+    case RDB_TYPE_MODULE_2: st = rdbSkipModuleData(f->r); break;
+    case RDB_TYPE_PATHHASH: st = rdbSkipPathHash(f->r); break;
+    default: st = rdbSkipRedisValue(f->r, type); break;
+    }
     snprintf(f->foreign, sizeof(f->foreign), "%s", name);
     f->key.foreign = f->foreign;
     f->key.foreign_bytes = rdbReaderOffset(f->r) - from;
@@ -229,6 +239,8 @@ static status readValue(fileReader *f, int type) {
     bool skips = options->skip_foreign && (f->r->redis || options->foreign_everywhere);
     if (type == RDB_TYPE_MODULE_2 && options->skip_modules) return rdbSkipModuleValue(f->r);
     if (type == RDB_TYPE_MODULE_2 && skips) return readModuleValue(f);
+    if (options->skip_foreign && type == RDB_TYPE_PATHHASH && hasPathHashes(f))
+        return skipForeign(f, type, rdbTypeName(type));
     if (skips && f->r->redis && (type == RDB_REDIS_ARRAY || type == RDB_REDIS_GCRA))
         return skipForeign(f, type, rdbRedisTypeName(type));
     return rdbReadValue(f->r, type, f->key.name, &options->values, &f->key.o,
@@ -289,6 +301,9 @@ static status readRecord(fileReader *f, bool *end) {
     if (f->r->redis && type == RDB_REDIS_OP_TEMPLATE) return readTemplate(f);
     if (f->r->redis && type == RDB_REDIS_OP_METADATA) return readMetadata(f);
     if (!f->r->redis && type == RDB_OP_SLOT_IMPORT) return readSlotImport(f);
+    if (type == RDB_OP_UPDATE && !f->r->redis && rdbVersionIsOf92(f->result->version))
+        return rdbReaderFail(f->r, "Can't handle opcode 242: a command of a full synchronisation "
+                                   "that its primary runs without a fork");
     return readKey(f, type);
 }
 

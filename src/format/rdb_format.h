@@ -14,8 +14,9 @@ enum {
     RDB_VERSION_FOREIGN_MIN = 12, /* 12 to 79 are versions of other servers */
     RDB_VERSION_FOREIGN_MAX = 79,
     RDB_VERSION_FOREIGN_KNOWN = 16, /* the last of them that is known: Redis 7.4 to 8.10 */
-    RDB_VERSION_VALKEY_KNOWN = 81,  /* of Valkey 9.2 */
-    RDB_VERSION_CHECKSUM_MIN = 5,   /* older files have no checksum */
+    RDB_VERSION_VALKEY_92 = 81,     /* of Valkey 9.2: has path hashes and updates */
+    RDB_VERSION_VALKEY_KNOWN = RDB_VERSION_VALKEY_92,
+    RDB_VERSION_CHECKSUM_MIN = 5, /* older files have no checksum */
     RDB_MAGIC_LEN = 9,
     RDB_CHECKSUM_LEN = 8,
 };
@@ -31,6 +32,9 @@ static inline bool rdbVersionIsKnown(int version) {
     return version >= 1 && version <= RDB_VERSION_VALKEY_KNOWN &&
            (!rdbVersionIsForeign(version) || version <= RDB_VERSION_FOREIGN_KNOWN);
 }
+
+/* True for the versions that have RDB_TYPE_PATHHASH and RDB_OP_UPDATE. */
+static inline bool rdbVersionIsOf92(int version) { return version >= RDB_VERSION_VALKEY_92; }
 
 /* Types of values. */
 typedef enum rdbType {
@@ -57,6 +61,7 @@ typedef enum rdbType {
     RDB_TYPE_STREAM_3 = 21,
     RDB_TYPE_HASH_2 = 22, /* fields with expiry times */
     RDB_TYPE_COUNT = 23,
+    RDB_TYPE_PATHHASH = 23, /* of RDB_VERSION_VALKEY_92; no type here */
     RDB_TYPE_FOREIGN_MIN =
         22, /* in a foreign version: types and opcodes with another meaning there */
     RDB_TYPE_HASH_REDIS = 24, /* the same in RDB_VERSION_REDIS_TIMES (rdb_redis.h) */
@@ -69,6 +74,7 @@ typedef enum rdbType {
 
 /* Opcodes that may occur instead of a value's type. */
 enum rdbOpcode {
+    RDB_OP_UPDATE = 242, /* of RDB_VERSION_VALKEY_92: a command, in a full sync of 9.2 only */
     RDB_OP_SLOT_IMPORT = 243,
     RDB_OP_SLOT_INFO = 244,
     RDB_OP_FUNCTION_2 = 245,

@@ -3,6 +3,7 @@
  * Elements of values that are being read, for the readers of all formats (rdb_value_priv.h).
  * Invariant: an item that has expired is never stored, and is told to options->item_dropped. */
 #include "base/base.h"
+#include "ds/listpack.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 
@@ -11,6 +12,14 @@ enum { RESERVE_MAX = 1 << 22 };
 
 size_t rdbReserveCount(uint64_t announced) {
     return announced < RESERVE_MAX ? (size_t)announced : RESERVE_MAX;
+}
+
+status rdbReadListpack(rdbReader *r, slice *out) {
+    status st = rdbReadString(r, out);
+    if (st != OK || likely(out->len < LISTPACK_NARROW_MIN)) return st;
+    check(out->ptr == r->text.ptr); /* only short strings are not copied */
+    out->len = listpackNarrow((uint8_t *)r->text.ptr, out->len);
+    return OK;
 }
 
 bool rdbDropItem(valueReader *v, valueType type, slice item, int64_t time_ms) {

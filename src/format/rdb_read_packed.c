@@ -218,13 +218,14 @@ status rdbReadPacked(valueReader *v, int type) {
     if (type == RDB_TYPE_SET_INTSET) return readIntset(v);
     packedKind kind = kindOf(type);
     slice bytes;
-    status st = rdbReadString(v->r, &bytes);
+    bool is_ziplist = type == RDB_TYPE_LIST_ZIPLIST || type == RDB_TYPE_HASH_ZIPLIST ||
+                      type == RDB_TYPE_ZSET_ZIPLIST;
+    bool is_legacy = is_ziplist || type == RDB_TYPE_HASH_ZIPMAP;
+    status st = is_legacy ? rdbReadString(v->r, &bytes) : rdbReadListpack(v->r, &bytes);
     if (st != OK) return st;
     rdbCountPackedCheck();
     uint8_t *converted = NULL;
-    bool is_ziplist = type == RDB_TYPE_LIST_ZIPLIST || type == RDB_TYPE_HASH_ZIPLIST ||
-                      type == RDB_TYPE_ZSET_ZIPLIST;
-    if (is_ziplist || type == RDB_TYPE_HASH_ZIPMAP) {
+    if (is_legacy) {
         converted = is_ziplist ? packedFromZiplist(bytes) : packedFromZipmap(bytes);
         if (!converted) return integrityFailed(v, &kind);
         bytes = sliceMake((const char *)converted, listpackSize(converted));
@@ -281,7 +282,8 @@ static status readNode(valueReader *v, quicklist *q, bool second) {
     if (container != RDB_NODE_PACKED && container != RDB_NODE_PLAIN)
         return rdbReaderFail(v->r, "Quicklist integrity check failed.");
     slice bytes;
-    st = rdbReadString(v->r, &bytes);
+    bool is_listpack = second && container == RDB_NODE_PACKED;
+    st = is_listpack ? rdbReadListpack(v->r, &bytes) : rdbReadString(v->r, &bytes);
     if (st != OK) return st;
     if (container == RDB_NODE_PACKED) return appendPackedNode(v, q, bytes, !second);
     if (bytes.len == 0) return rdbReaderFail(v->r, "Quicklist integrity check failed.");

@@ -90,7 +90,7 @@ static status readTriples(valueReader *v) {
     slice bytes;
     packedFacts facts;
     bool timed;
-    status st = rdbReadString(v->r, &bytes);
+    status st = rdbReadListpack(v->r, &bytes);
     if (st != OK) return st;
     rdbCountPackedCheck();
     const uint8_t *lp = (const uint8_t *)bytes.ptr;
@@ -184,7 +184,7 @@ static status readNamesOfHash(rdbReader *r, nameList *l) {
     if (st != OK) return st;
     if (form == SINGLE) return readNames(r, l);
     if (form != PACKED) return rdbReaderFail(r, "Unknown form of the names of a hash");
-    st = rdbReadString(r, &bytes);
+    st = rdbReadListpack(r, &bytes);
     if (st != OK) return st;
     rdbCountPackedCheck();
     if (!packedCheck(bytes, 1, &facts) || facts.entries == 0)
@@ -262,7 +262,7 @@ static status readPackedValues(valueReader *v, const nameList *names) {
     hotCheck(!v->o);
     slice bytes;
     packedFacts facts;
-    status st = rdbReadString(v->r, &bytes);
+    status st = rdbReadListpack(v->r, &bytes);
     if (st != OK) return st;
     rdbCountPackedCheck();
     if (!packedCheck(bytes, 1, &facts) || facts.entries == 0)

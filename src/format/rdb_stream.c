@@ -173,7 +173,7 @@ static status readNode(rdbReader *r, stream *s) {
     if (text.len != ID_BYTES)
         return rdbReaderFail(r, "Stream node key entry is not the size of a stream ID");
     streamId key = unpackId((const uint8_t *)text.ptr);
-    st = rdbReadString(r, &text);
+    st = rdbReadListpack(r, &text);
     if (st != OK) return st;
     streamNode *node = streamNodeFromListpack(text.ptr, text.len, key);
     if (!node) return rdbReaderFail(r, "Stream listpack integrity check failed.");

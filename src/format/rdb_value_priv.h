@@ -19,6 +19,8 @@ typedef struct valueReader {
 size_t rdbReserveCount(uint64_t announced);
 /* True if the field or member of v->key has expired and must not be stored. */
 bool rdbDropItem(valueReader *v, valueType type, slice item, int64_t time_ms);
+/* Reads the bytes of a listpack, borrowed until the next read; they are not validated yet. */
+status rdbReadListpack(rdbReader *r, slice *out) MUST_USE;
 /* Makes v->o an empty hash with room for `count` fields; `timed`: they may have times. */
 void rdbBeginHash(valueReader *v, uint64_t count, bool timed);
 /* Adds a field of a hash to v->o, which exists, unless the field has expired; the time is

@@ -62,6 +62,7 @@ const char *rdbTypeName(int type) {
         [RDB_TYPE_STREAM_3] = "stream-v3",
         [RDB_TYPE_HASH_2] = "hash-volatile-items",
     };
+    if (type == RDB_TYPE_PATHHASH) return "pathhash";
     if (type == RDB_TYPE_SET_TIMED) return "set-volatile-items";
     if (type == RDB_TYPE_ZSET_TIMED) return "zset-volatile-items";
     return type >= 0 && type < RDB_TYPE_COUNT ? names[type] : NULL;

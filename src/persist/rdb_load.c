@@ -384,10 +384,10 @@ static status refuseForeign(loading *l, rdbReader *r) {
 }
 
 static status onVersion(void *arg, rdbReader *r, int version) {
-    (void)version;
     loading *l = arg;
     const syncLoad *sync = l->sync;
-    if (sync && r->redis && sync->path && !sync->into && !foreignSkips() &&
+    bool may_be_foreign = r->redis || rdbVersionIsOf92(version);
+    if (sync && may_be_foreign && sync->path && !sync->into && !foreignSkips() &&
         keyspaceKeyCount(keyspaceMain()) > 0) {
         status st = scanForeign(sync->path, &r->why);
         if (st == OK && foreignRefuses()) st = refuseForeign(l, r);

@@ -41,6 +41,7 @@ static bool isUnusual(int version) { return !rdbVersionIsKnown(version); }
 /* The name of a type, which depends on the server that wrote the file; NULL if there is none. */
 static const char *typeName(int version, int type) {
     bool redis = rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN;
+    if (type == RDB_TYPE_PATHHASH && !redis && !rdbVersionIsOf92(version)) return NULL;
     return redis ? rdbRedisTypeName(type) : rdbTypeName(type);
 }
 
@@ -83,7 +84,7 @@ static status onVersion(void *arg, rdbReader *r, int version) {
     c->version = version;
     if (rdbVersionIsForeign(version)) {
         printAt(c, "Foreign RDB version %d detected", version);
-    } else if (version > RDB_VERSION) {
+    } else if (isUnusual(version)) {
         printAt(c, "Future RDB version %d detected", version);
     }
     return OK;

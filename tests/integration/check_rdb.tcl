@@ -69,14 +69,14 @@ start_server {tags {rdb tools}} {
         lassign [check_rdb $other] status output
         assert_equal 0 $status
         assert_match "*Foreign RDB version 17 detected\n*checksum disabled*requires config 'rdb-version-check relaxed'*" $output
-        write_bytes $other "VALKEY081\xfe\x00\x17\x01a\x01b\xff"
+        write_bytes $other "VALKEY081\xfe\x00\x18\x01a\x01b\xff"
         lassign [check_rdb $other] status output
         assert_equal 1 $status
-        assert_match "*Future RDB version 81 detected\n*Invalid object type: 23*" $output
-        write_bytes $other "VALKEY082\xfe\x00\x17\x01a\x01b\xff"
+        assert_match "*Invalid object type: 24*" $output
+        write_bytes $other "VALKEY082\xfe\x00\x18\x01a\x01b\xff"
         lassign [check_rdb $other] status output
         assert_equal 1 $status
-        assert_match "*Future RDB version 82 detected\n*Unknown object type 23 in RDB file with future version 82*" $output
+        assert_match "*Future RDB version 82 detected\n*Unknown object type 24 in RDB file with future version 82*" $output
     }
 
     test {check-rdb: data of modules is skipped} {

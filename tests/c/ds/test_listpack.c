@@ -401,6 +401,54 @@ static void test_hostile_bytes_are_refused_or_harmless(void **state) {
     assert_true(taken > 100);
 }
 
+/* A listpack of texts of these lengths, whose entries of 2^14 - 1 bytes have a trailing length of
+ * three bytes. */
+static uint8_t *wideListpack(const size_t *lens, size_t count, size_t *size) {
+    uint8_t *lp = memAlloc(LISTPACK_EMPTY_SIZE + count * (TEXT_MAX + 10)),
+            *to = lp + LISTPACK_HEADER;
+    char text[TEXT_MAX];
+    memset(text, 'x', sizeof(text));
+    for (size_t i = 0; i < count; i++) {
+        listpackItem item = {.ptr = text, .len = lens[i]};
+        size_t body = listpackBodySize(&item);
+        to = listpackWriteBody(to, &item);
+        if (body == 16383) *to++ = 0;
+        to = listpackWriteBack(to, body);
+        if (body == 16383) to[-2] = 0xff;
+    }
+    listpackFinish(lp, to, count);
+    *size = listpackSize(lp);
+    return lp;
+}
+
+static void test_wide_lengths_become_narrow(void **state) {
+    testSeed(__func__);
+    for (int round = 0; round < 300; round++) {
+        size_t lens[5], size, wide = 0, count = 1 + randomUniform(5);
+        for (size_t i = 0; i < count; i++) {
+            lens[i] = randomUniform(2) ? 16378 : randomUniform(TEXT_MAX);
+            wide += lens[i] == 16378;
+        }
+        uint8_t *lp = wideListpack(lens, count, &size);
+        assert_int_equal(listpackIsValid(lp, size, true, NULL, NULL), wide == 0);
+        size_t cut = randomUniform(4) ? size : randomUniform(size);
+        uint8_t *exact = (uint8_t *)memDup(lp, cut); /* ASAN guards its end */
+        if (cut >= LISTPACK_EMPTY_SIZE) storeU32(exact, (uint32_t)cut);
+        if (cut < size && cut > 0) exact[cut - 1] = 0xff;
+        size_t narrow = listpackNarrow(exact, cut);
+        if (cut == size) {
+            assert_int_equal(narrow, size - wide);
+            assert_true(listpackIsValid(exact, narrow, true, NULL, NULL));
+            const uint8_t *at = listpackFirst(exact);
+            for (size_t i = 0; i < count; i++, at = listpackNext(exact, at))
+                assert_int_equal(listpackGet(at).len, lens[i]);
+            assert_null(at);
+        }
+        memFree(exact);
+        memFree(lp);
+    }
+}
+
 int test_listpack(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_an_array),
@@ -409,6 +457,7 @@ int test_listpack(void) {
         cmocka_unit_test(test_counts_more_than_65534_entries),
         cmocka_unit_test(test_finds_numbers_in_other_encodings),
         cmocka_unit_test(test_random_entries_are_fair),
+        cmocka_unit_test(test_wide_lengths_become_narrow),
         cmocka_unit_test(test_hostile_bytes_are_refused_or_harmless),
     };
     return cmocka_run_group_tests_name("listpack", tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Path hashes (rdb_pathhash.h): the number of paths, then for each its name, the number of its
+ * fields and these, name and value in turn. Invariant: a path has at least one field; a value may
+ * have no path. */
+#include "format/rdb_pathhash.h"
+
+#include "base/base.h"
+
+static status skipPath(rdbReader *r) {
+    uint64_t fields = 0;
+    slice text;
+    status st = rdbReadString(r, &text);
+    if (st == OK) st = rdbReadLength(r, &fields);
+    if (st != OK) return st;
+    if (fields == 0) return rdbReaderFail(r, "A path of a path hash without fields");
+    for (uint64_t i = 0; st == OK && i < fields; i++) {
+        st = rdbReadString(r, &text);
+        if (st == OK) st = rdbReadString(r, &text);
+    }
+    return st;
+}
+
+status rdbSkipPathHash(rdbReader *r) {
+    hotCheck(!r->redis);
+    uint64_t paths;
+    status st = rdbReadLength(r, &paths);
+    for (uint64_t i = 0; st == OK && i < paths; i++) st = skipPath(r);
+    return st;
+}
