@@ -34,7 +34,7 @@ static uint8_t ownFlags(const clusterBus *b) {
     const clusterMap *m = b->map;
     bool wants = b->rules.replicas_vote;
     bool tells = wants || m->voters.stamp.term || m->has_heard_voters;
-    return (uint8_t)((b->never_short ? 0 : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS) |
+    return (uint8_t)((b->as_older ? 0 : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS) |
                      (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0));
 }
 
@@ -44,8 +44,9 @@ gossipRules busGossipRules(clusterBus *b) {
                          .announces_ip = b->server.announces_ip,
                          .flags = manualFailoverHasPaused(&b->manual) ? MESSAGE_PAUSED : 0,
                          .own_flags = ownFlags(b),
-                         .supported =
-                             NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE,
+                         .supported = (uint16_t)(NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH |
+                                                 NODE_HAS_LIGHT_MODULE |
+                                                 (b->as_older ? 0 : NODE_TAKES_NACK)),
                          .percent = b->rules.gossip_percent,
                          .moved_since_ms = b->now_ms - b->rules.timeout_ms,
                          .mayMove = mayMove,

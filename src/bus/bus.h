@@ -189,7 +189,8 @@ typedef struct clusterBus {
     /* For tests: messages of this type, or by BUS_DROP_..., are ignored; and end their link. */
     int dropped_type;
     bool drop_closes;
-    bool never_reconnects, never_pings_random, never_short;
+    bool never_reconnects, never_pings_random;
+    bool as_older; /* it knows neither the short form of messages nor AUTH_NACK */
     /* Private. */
     list links;  /* busLink.all */
     size_t held; /* bytes of unfinished messages whose senders are not known */

@@ -245,6 +245,8 @@ static void takeRequest(clusterBus *b, clusterNode *sender, const messageHeader 
     if (v.update) busUpdate(b, sender, v.update);
     /* The map is saved before it is sent. */
     if (v.granted) busSendEmpty(b, sender, MESSAGE_AUTH_ACK, 0);
+    if (v.nack && h->node_flags & NODE_TAKES_NACK && !b->as_older)
+        busSendNack(b, sender, h->current_epoch, v.nack);
 }
 
 static void takeManual(clusterBus *b, clusterNode *sender) {
@@ -289,6 +291,9 @@ static void takeOther(clusterBus *b, clusterNode *sender, const message *m) {
         break;
     case MESSAGE_AUTH_ACK:
         if (sender) takeVote(b, sender, &m->header);
+        break;
+    case MESSAGE_AUTH_NACK:
+        if (sender) electionNack(&b->election, b->map, sender, m->epoch, m->nack);
         break;
     case MESSAGE_MANUAL_FAILOVER:
         if (sender) takeManual(b, sender);

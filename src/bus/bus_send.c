@@ -46,7 +46,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
     if (rules.flags && b->server.quorum && to != manualFailoverPeer(&b->manual, b->map))
         rules.flags = 0;
     busTakeOffset(b);
-    if (l->is_open && type != MESSAGE_MEET && !b->never_short) {
+    if (l->is_open && type != MESSAGE_MEET && !b->as_older) {
         uint64_t hash = hashClaims(b->map);
         is_short = l->takes_short && l->has_told && l->told_hash == hash && !rules.flags && links &&
                    b->now_ms >= links->full_until_ms;
@@ -168,6 +168,14 @@ void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_
     messageHeader h = busHeader(b);
     h.flags |= flags;
     sendHeader(b, to, type, &h);
+}
+
+void busSendNack(clusterBus *b, const clusterNode *to, uint64_t epoch, enum nackReason why) {
+    str bytes = STR_EMPTY;
+    messageHeader h = busHeader(b);
+    messageWriteNack(&bytes, &h, epoch, why);
+    busSendTo(b, to, MESSAGE_AUTH_NACK, &bytes);
+    strFree(&bytes);
 }
 
 void busAskAboutVoters(clusterBus *b) {

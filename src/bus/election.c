@@ -80,7 +80,7 @@ static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t
 static bool mayStartAtOnce(const clusterMap *m, const election *e) {
     check(e->step == ELECTION_DELAYED);
     const clusterNode *primary = m->myself->primary;
-    if (e->rank || e->failed_rank || !m->myself->offset) return false;
+    if (e->rank || e->failed_rank || e->refusals || !m->myself->offset) return false;
     for (int i = 0; i < primary->replica_count; i++) {
         const clusterNode *r = primary->replicas[i];
         if (r != m->myself && !(r->flags & NODE_PRIMARY_FAILED)) return false;
@@ -151,6 +151,17 @@ static void tellWaiting(election *e, const clusterMap *m, enum reasonToWait why,
 static void stop(election *e) {
     e->step = ELECTION_IDLE;
     e->told_reason = WAIT_NOTHING;
+    e->refusals = 0;
+}
+
+/* If votes are refused again and again, elections get as rare as those that expire. */
+static int64_t backoffMs(const election *e, const electionRules *rules) {
+    enum { DOUBLED_MAX = 10 };
+    if (!e->refusals) return 0;
+    int doubled = e->refusals - 1 < DOUBLED_MAX ? e->refusals - 1 : DOUBLED_MAX;
+    int64_t d = unitMs(rules), most_ms = 2 * votesMs(rules), ms = d << doubled;
+    check(ms > 0);
+    return (ms < most_ms ? ms : most_ms) + (int64_t)randomUniform((uint64_t)d);
 }
 
 static int64_t delayOf(const election *e, const clusterMap *m, const electionRules *rules) {
@@ -162,13 +173,14 @@ static int64_t delayOf(const election *e, const clusterMap *m, const electionRul
 
 static void begin(election *e, const clusterMap *m, const electionRules *rules, int64_t now_ms) {
     check(e->step == ELECTION_IDLE);
-    int64_t delay = 0;
-    *e = (election){.step = ELECTION_DELAYED, .force = rules->manual_end_ms != 0};
+    *e = (election){
+        .step = ELECTION_DELAYED, .force = rules->manual_end_ms != 0, .refusals = e->refusals};
+    int64_t delay = backoffMs(e, rules);
     memcpy(e->primary_id, m->myself->primary->id, NODE_ID_LEN);
     if (!rules->manual_end_ms) {
         e->rank = rankOf(m);
         e->failed_rank = failedRankOf(m, rules, now_ms);
-        delay = delayOf(e, m, rules);
+        delay += delayOf(e, m, rules);
     }
     e->start_ms = now_ms + delay;
     e->seen_epoch = m->current_epoch;
@@ -302,6 +314,7 @@ static electionActs delayed(election *e, clusterMap *m, const electionRules *rul
                             int64_t now_ms) {
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
     bool is_manual = rules->manual_end_ms != 0;
+    if (is_manual && e->refusals && now_ms < e->start_ms) return (electionActs){0};
     /* What is ordered of a working primary has all that it has confirmed. */
     if (is_manual && !rules->is_forced) return ask(e, m, rules, now_ms);
     if (!is_manual) updateRanks(e, m, rules, now_ms);
@@ -348,6 +361,7 @@ electionActs electionTick(election *e, clusterMap *m, const electionRules *rules
     updateOwnFlag(m);
     if (!mustReplace(e, m, rules, now_ms)) {
         e->step = ELECTION_IDLE;
+        e->refusals = 0;
         return acts;
     }
     if (memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) != 0) stop(e);
@@ -408,6 +422,55 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     if (!votersAgree(m, voterHasVoted, &b)) return (electionActs){0};
     win(e, m);
     return (electionActs){.won = true};
+}
+
+/* ------------------------------------------------------------------ refused votes */
+
+static const struct {
+    const char *word;
+    bool counts; /* the voter does not vote in this epoch any more */
+} nack_reasons[NACK_REASONS] = {
+    [NACK_NONE] = {"unknown", false},
+    [NACK_NOT_SAFE] = {"not-safe", false},
+    [NACK_EPOCH_OLD] = {"req-epoch-old", true},
+    [NACK_ALREADY_VOTED] = {"already-voted", true},
+    [NACK_IS_PRIMARY] = {"req-is-primary", false},
+    [NACK_NO_PRIMARY] = {"no-primary", false},
+    [NACK_PRIMARY_UP] = {"primary-up", false},
+    [NACK_STALE_CONFIG] = {"stale-config", true},
+};
+
+static bool voterMayVote(const void *arg, const clusterNode *n) {
+    const voterBallot *b = arg;
+    if (voterHasVoted(arg, n)) return true;
+    return n != b->map->myself && n->nack_epoch != b->epoch && !(n->flags & NODE_FAILED);
+}
+
+void electionNack(election *e, const clusterMap *m, clusterNode *from, uint64_t epoch,
+                  unsigned why) {
+    if (e->step != ELECTION_ASKED || epoch != e->epoch || !clusterNodeIsVoter(m, from)) return;
+    unsigned row = why < NACK_REASONS ? why : NACK_NONE;
+    unsigned long long shown = epoch;
+    if (!nack_reasons[row].counts) {
+        logNotice("Ignoring failover auth NACK (reason %s) from %s for epoch %llu",
+                  nack_reasons[row].word, clusterNodeLabel(from).text, shown);
+        return;
+    }
+    if (from->nack_epoch == epoch) return;
+    from->nack_epoch = epoch;
+    e->nacks++;
+    int quorum = votersQuorum(m);
+    logNotice("Failover auth NACK (reason %s) from %s for epoch %llu (NACKs %d, quorum %d)",
+              nack_reasons[row].word, clusterNodeLabel(from).text, shown, e->nacks, quorum);
+    const voterBallot b = {m, epoch};
+    if (votersAgree(m, voterMayVote, &b)) return;
+    logWarning("Failover election for epoch %llu cannot reach quorum: votes %d, NACKs %d, quorum "
+               "%d. Resetting the election.",
+               shown, e->votes, e->nacks, quorum);
+    int refusals = e->refusals + 1;
+    e->asked = false;
+    stop(e);
+    e->refusals = refusals;
 }
 
 void electionClaim(election *e, const clusterMap *m, const clusterNode *claimer, uint64_t epoch) {
@@ -481,10 +544,11 @@ void electionTellLacking(clusterMap *m, int64_t timeout_ms, int64_t now_ms) {
 
 /* ------------------------------------------------------------------ the voter */
 
-static electionVerdict deny(const clusterNode *candidate, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static electionVerdict deny(const clusterNode *candidate, enum nackReason nack, const char *format,
+                            ...) __attribute__((format(printf, 3, 4)));
 
-static electionVerdict deny(const clusterNode *candidate, const char *format, ...) {
+static electionVerdict deny(const clusterNode *candidate, enum nackReason nack, const char *format,
+                            ...) {
     str why = STR_EMPTY;
     va_list args;
     va_start(args, format);
@@ -492,7 +556,7 @@ static electionVerdict deny(const clusterNode *candidate, const char *format, ..
     va_end(args);
     logWarning("Failover auth denied to %s%s", clusterNodeLabel(candidate).text, strText(&why));
     strFree(&why);
-    return (electionVerdict){0};
+    return (electionVerdict){.nack = nack};
 }
 
 /* A slot that the candidate claims with an epoch lower than its owner's; -1: there is none. */
@@ -546,36 +610,40 @@ electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const mes
     if (!clusterNodeIsVoter(m, m->myself)) return (electionVerdict){0};
     if (!topologyAccepts(m, candidate, h->current_epoch, h->epoch)) return (electionVerdict){0};
     if (now_ms - started_ms < SAFE_AFTER_MS)
-        return deny(candidate, ": it is not safe to vote in this moment)");
-    if (!votersTrust(m, h->voters)) return deny(candidate, ": its set of voters is outdated");
+        return deny(candidate, NACK_NOT_SAFE, ": it is not safe to vote in this moment)");
+    if (!votersTrust(m, h->voters))
+        return deny(candidate, NACK_NOT_SAFE, ": its set of voters is outdated");
     unsigned long long asked = h->current_epoch, current = m->current_epoch;
     if (asked < current)
-        return deny(candidate, ": reqEpoch (%llu) < curEpoch(%llu)", asked, current);
+        return deny(candidate, NACK_EPOCH_OLD, ": reqEpoch (%llu) < curEpoch(%llu)", asked,
+                    current);
     clusterMapSetEpochs(m, h->current_epoch, m->vote_epoch);
     if (m->vote_epoch == m->current_epoch)
-        return deny(candidate, ": already voted for epoch %llu", asked);
+        return deny(candidate, NACK_ALREADY_VOTED, ": already voted for epoch %llu", asked);
     if (candidate->flags & NODE_PRIMARY)
-        return deny(candidate, " for epoch %llu: it is a primary node", asked);
+        return deny(candidate, NACK_IS_PRIMARY, " for epoch %llu: it is a primary node", asked);
     if (!candidate->primary && !hasForgottenPrimary(m, h))
-        return deny(candidate, " for epoch %llu: I don't know its primary", asked);
+        return deny(candidate, NACK_NO_PRIMARY, " for epoch %llu: I don't know its primary", asked);
     if (candidate->primary && !(candidate->primary->flags & NODE_FAILED) &&
         !(h->flags & MESSAGE_FORCE_ACK))
-        return deny(candidate, " for epoch %llu: its primary is up", asked);
+        return deny(candidate, NACK_PRIMARY_UP, " for epoch %llu: its primary is up", asked);
     if (mayLackConfirmed(m, candidate, h))
-        return deny(candidate,
+        return deny(candidate, NACK_NOT_SAFE,
                     " for epoch %llu: it has no replication-quorum, as its primary had, so it may "
                     "lack acknowledged writes",
                     asked);
     if (hasSuccessor(m, candidate))
-        return deny(candidate, ": another replica may have replaced this primary by order");
+        return deny(candidate, NACK_NOT_SAFE,
+                    ": another replica may have replaced this primary by order");
     if (mayHaveLaterWinner(m))
-        return deny(candidate, ": another replica may have been elected after this primary");
+        return deny(candidate, NACK_NOT_SAFE,
+                    ": another replica may have been elected after this primary");
     int slot = outdatedSlot(m, h);
     if (slot >= 0) {
         clusterNode *owner = clusterMapOwner(m, slot);
         electionVerdict denied =
-            deny(candidate, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)", slot,
-                 (unsigned long long)owner->epoch, (unsigned long long)h->epoch);
+            deny(candidate, NACK_STALE_CONFIG, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)",
+                 slot, (unsigned long long)owner->epoch, (unsigned long long)h->epoch);
         denied.update = owner;
         return denied;
     }

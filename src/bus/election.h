@@ -16,6 +16,8 @@
  *   asked      votes of the majority              idle       it is the primary
  *   asked      two timeouts have passed           expired
  *   expired    two more have passed               delayed
+ *   asked      too many voters have refused to
+ *              vote in its epoch, or have failed  idle       after a growing delay it begins again
  *   any        its primary has changed or works   idle
  *   asked      a node of its shard owns the slots with the epoch of the election or a greater one,
  *              or one of another shard has won its epoch
@@ -62,6 +64,8 @@ typedef struct election {
     uint64_t seen_epoch;          /* the current one when it last looked, while it is delayed */
     uint64_t epoch;
     int votes;
+    int nacks;         /* voters that have refused for good */
+    int refusals;      /* elections in a row that have ended by that */
     voterStamp voters; /* the set of voters by which it has asked */
     bool has_data;     /* this node had data when it asked */
     bool asked;        /* for votes of that epoch, and has not won; also when it has given up */
@@ -105,6 +109,10 @@ int64_t electionHoldMs(int64_t timeout_ms);
 /* An AUTH_ACK. */
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms);
+/* An AUTH_NACK for the request of that epoch: a hint that saves waiting for votes which cannot
+ * come. Votes are counted without it. */
+void electionNack(election *e, const clusterMap *m, clusterNode *from, uint64_t epoch,
+                  unsigned why);
 
 /* After topologyHeader() with that header of a primary, or after an UPDATE about it: an election
  * for the place that it has taken ends. */
@@ -118,6 +126,8 @@ int electionCountUnsynced(const clusterMap *m);
 typedef struct electionVerdict {
     bool granted;        /* send AUTH_ACK once the map is saved */
     clusterNode *update; /* send the candidate an UPDATE about this node; NULL: none */
+    /* Else why not; NACK_NONE: there is nothing to tell, as this node does not vote. */
+    enum nackReason nack;
 } electionVerdict;
 
 /* An AUTH_REQUEST. `started_ms`: when this node started. */

@@ -38,10 +38,11 @@ struct clusterNode {
     int replica_count;
     uint64_t *slots; /* private: its set of slots; NULL if it never had one */
     int slot_count;
-    uint64_t epoch;     /* of its slots */
-    uint64_t ack_epoch; /* of the last election in which it has voted for this node */
-    int64_t offset;     /* in the stream of replication */
-    uint64_t stream;    /* a number for its id; 0: not told, as it has no quorum of replication */
+    uint64_t epoch;      /* of its slots */
+    uint64_t ack_epoch;  /* of the last election in which it has voted for this node */
+    uint64_t nack_epoch; /* of the last one in which it has refused to, for good */
+    int64_t offset;      /* in the stream of replication */
+    uint64_t stream;     /* a number for its id; 0: not told, as it has no quorum of replication */
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     bool unclaims;      /* it does not claim slots that it has granted */
     bool has_told;      /* which slots it claims, since this node has started */

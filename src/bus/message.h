@@ -54,8 +54,22 @@ typedef enum messageType {
     MESSAGE_MANUAL_FAILOVER, /* a replica asks its primary to pause writes */
     MESSAGE_MODULE,
     MESSAGE_PUBLISH_SHARD,
+    MESSAGE_AUTH_NACK, /* a vote is refused; only to nodes with NODE_TAKES_NACK */
     MESSAGE_TYPES
 } messageType;
+
+/* Why a vote is refused, as numbers of an AUTH_NACK. Others may come. */
+enum nackReason {
+    NACK_NONE,
+    NACK_NOT_SAFE, /* also for reasons that Valkey does not know */
+    NACK_EPOCH_OLD,
+    NACK_ALREADY_VOTED,
+    NACK_IS_PRIMARY,
+    NACK_NO_PRIMARY,
+    NACK_PRIMARY_UP,
+    NACK_STALE_CONFIG,
+    NACK_REASONS
+};
 
 enum messageFlag {
     MESSAGE_PAUSED = 1u << 0, /* the sender, a primary, has paused writes for a manual failover */
@@ -138,7 +152,8 @@ typedef struct message {
     int extension_count;
     slice body;           /* after the header */
     const char *id;       /* FAIL: the failed node; UPDATE: the node that it is about */
-    uint64_t epoch;       /* UPDATE */
+    uint64_t epoch;       /* UPDATE; AUTH_NACK: of the request that is refused */
+    uint8_t nack;         /* AUTH_NACK: enum nackReason, or a number that is not known */
     const uint8_t *slots; /* UPDATE */
     slice channel, text;  /* PUBLISH, PUBLISH_SHARD */
     uint64_t module_id;   /* MODULE, in the byte order of the sender */
@@ -196,6 +211,7 @@ void messageEnd(messageWriter *w);
 void messageWriteFail(str *out, const messageHeader *h, const char *id);
 void messageWriteUpdate(str *out, const messageHeader *h, uint64_t epoch, const char *id,
                         const void *slots);
+void messageWriteNack(str *out, const messageHeader *h, uint64_t epoch, enum nackReason why);
 /* AUTH_REQUEST, AUTH_ACK, MANUAL_FAILOVER: a header alone. */
 void messageWriteEmpty(str *out, messageType type, const messageHeader *h);
 /* `h` NULL: with a light header, for receivers that support it. */

@@ -63,6 +63,8 @@ enum {
 
     /* In the data of messages. */
     UPDATE_BYTES = 8 + NODE_ID_LEN + SLOT_BYTES,
+    NACK_BYTES = 16, /* the epoch, the reason, zeros */
+    NACK_AT_REASON = 8,
     PUBLISH_BYTES = 8,   /* before channel and text */
     MODULE_BYTES = 13,   /* before the payload */
     EXTENSION_BYTES = 8, /* before its data */

@@ -6,9 +6,9 @@
 #include "bus/message_layout.h"
 
 const char *messageTypeName(unsigned type) {
-    static const char *const names[MESSAGE_TYPES] = {"ping",    "pong",     "meet",        "fail",
-                                                     "publish", "auth-req", "auth-ack",    "update",
-                                                     "mfstart", "module",   "publishshard"};
+    static const char *const names[MESSAGE_TYPES] = {
+        "ping",     "pong",   "meet",    "fail",   "publish",      "auth-req",
+        "auth-ack", "update", "mfstart", "module", "publishshard", "auth-nack"};
     return type < MESSAGE_TYPES ? names[type] : "unknown";
 }
 
@@ -195,6 +195,14 @@ static status readUpdate(message *m, reason *why) {
     return OK;
 }
 
+static status readNack(message *m, reason *why) {
+    status st = expectLength(m, NACK_BYTES, why);
+    if (st != OK) return st;
+    m->epoch = loadBig64(m->body.ptr);
+    m->nack = (uint8_t)m->body.ptr[NACK_AT_REASON];
+    return OK;
+}
+
 static status readData(message *m, const char *from, reason *why) {
     status st;
     switch (m->type) {
@@ -210,6 +218,7 @@ static status readData(message *m, const char *from, reason *why) {
     case MESSAGE_AUTH_REQUEST:
     case MESSAGE_AUTH_ACK:
     case MESSAGE_MANUAL_FAILOVER: return expectLength(m, 0, why);
+    case MESSAGE_AUTH_NACK: return readNack(m, why);
     case MESSAGE_UPDATE: return readUpdate(m, why);
     case MESSAGE_MODULE: return readModule(m, why);
     default: return OK; /* the receiver logs that it does not know the type */

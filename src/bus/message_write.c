@@ -214,6 +214,15 @@ void messageWriteUpdate(str *out, const messageHeader *h, uint64_t epoch, const 
     messageEnd(&w);
 }
 
+void messageWriteNack(str *out, const messageHeader *h, uint64_t epoch, enum nackReason why) {
+    messageWriter w = messageBegin(out, MESSAGE_AUTH_NACK, h);
+    char *to = extend(&w, NACK_BYTES);
+    check(why != NACK_NONE && why < NACK_REASONS);
+    storeBig64(to, epoch);
+    to[NACK_AT_REASON] = (char)why;
+    messageEnd(&w);
+}
+
 void messageWriteEmpty(str *out, messageType type, const messageHeader *h) {
     messageWriter w = messageBegin(out, type, h);
     messageEnd(&w);

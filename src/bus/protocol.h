@@ -36,6 +36,7 @@ enum nodeFlag {
     NODE_HAS_LIGHT_PUBLISH = 1u << 11,
     NODE_HAS_LIGHT_MODULE = 1u << 12,
     NODE_PRIMARY_FAILED = 1u << 13, /* a replica that regards its primary as failed */
+    NODE_TAKES_NACK = 1u << 14,     /* it understands refused votes (Valkey 9.2) */
 };
 
 /* Which nodes vote (voters.h). */

@@ -21,8 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from common import Closed, Reply, Results, Server, option_parser, reserve_port  # noqa: E402
 
 NODES = 4  # three primaries and a replica of the first
-PING, PONG, MEET, FAIL, PUBLISH, UPDATE, MODULE, PUBLISHSHARD = 0, 1, 2, 3, 4, 7, 9, 10
-TYPES = (PING,) * 4 + (PONG,) * 4 + (MEET, FAIL, PUBLISH, 5, 6, UPDATE, 8, MODULE, PUBLISHSHARD, 11)
+PING, PONG, MEET, FAIL, PUBLISH, UPDATE, MODULE, PUBLISHSHARD, AUTH_NACK = 0, 1, 2, 3, 4, 7, 9, 10, 11
+TYPES = (PING,) * 4 + (PONG,) * 4 + (MEET, FAIL, PUBLISH, 5, 6, UPDATE, 8, MODULE, PUBLISHSHARD, AUTH_NACK, 12)
 LIGHT = 0x8000
 VOTERS = 0x4000  # an extension
 BATCH = 250  # messages between two looks at the nodes
@@ -154,6 +154,8 @@ class Messages:
             return struct.pack(">II", len(channel), len(text)) + channel + text, 0, 0
         if kind == UPDATE:
             return struct.pack(">Q", self.epoch()) + self.id() + self.slots(), 0, 0
+        if kind == AUTH_NACK:
+            return struct.pack(">QB7x", self.epoch(), self.rng.randrange(10)), 0, 0
         if kind == MODULE:
             text = self.some(30)
             return struct.pack(">QIB", self.rng.getrandbits(64), len(text), 0) + text, 0, 0

@@ -486,6 +486,7 @@ static void report(void) {
     print("clocks set", c->clock_steps);
     print("elections won", c->wins);
     print("votes", c->votes);
+    print("votes refused", c->refusals);
     print("orders to fail over", c->orders);
     print("takeovers", c->takeovers);
     print("MEET", c->meets);

@@ -73,6 +73,7 @@ static void observe(const simNode *n, const busLink *l, unsigned type, slice byt
     switch (type) {
     case MESSAGE_FAIL: rulesToldFailed(n, m.id); break;
     case MESSAGE_AUTH_REQUEST: rulesAsked(n, &m.header); break;
+    case MESSAGE_AUTH_NACK: rulesRefused(n, simNodeOf(l->node), &m); break;
     case MESSAGE_AUTH_ACK: rulesVoted(n, simNodeOf(l->node), m.header.current_epoch); break;
     default: break;
     }
@@ -86,6 +87,7 @@ static void sendBytes(void *arg, busLink *l, const str *bytes) {
     node_counts.short_messages += type <= MESSAGE_PONG && message.len < MESSAGE_HEADER_BYTES;
     node_counts.updates += type == MESSAGE_UPDATE;
     node_counts.fails += type == MESSAGE_FAIL;
+    node_counts.refusals += type == MESSAGE_AUTH_NACK;
     node_counts.elections += type == MESSAGE_AUTH_REQUEST;
     if (type > MESSAGE_MEET) observe(arg, l, type, message);
     wireSend(l->carrier, sideOf(l), message);
@@ -300,7 +302,7 @@ static void startBus(simNode *n) {
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
-    n->bus.never_short = randomUniform(100) < (uint64_t)sim_full_percent;
+    n->bus.as_older = randomUniform(100) < (uint64_t)sim_full_percent;
     n->paused_until_ms = 0;
     n->data.has_caught_up = n->data.holds_acks = false;
     n->by_takeover = n->has_order = false;

@@ -107,8 +107,8 @@ extern const simNodeParts *sim_node_parts;
 
 typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
-        elections, wins, votes, moves, fixed_slots, separations, failures_found, orders, meets,
-        forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes,
+        elections, wins, votes, refusals, moves, fixed_slots, separations, failures_found, orders,
+        meets, forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes,
         short_messages, voter_sets;
 } simNodeCounts;
 extern simNodeCounts node_counts;
@@ -116,7 +116,7 @@ extern simNodeCounts node_counts;
 /* What the rules of all nodes of a run have in common. */
 extern bool sim_replica_migration;
 extern bool sim_has_seeds;
-extern int sim_full_percent; /* of the nodes, which do not know the short form of messages */
+extern int sim_full_percent; /* of the nodes, clusterBus.as_older */
 extern int64_t sim_refused_timeout_ms;
 /* Percent of the nodes that have cluster-replicas-vote; each start decides anew. */
 extern int sim_voting_percent;

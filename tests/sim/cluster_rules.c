@@ -152,6 +152,20 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     node_counts.votes++;
 }
 
+/* Only nodes that understand it are told, and a candidate that has the vote is not told that it has
+ * not. */
+void rulesRefused(const simNode *voter, const simNode *candidate, const message *m) {
+    checkRange(m->epoch);
+    if (m->nack == NACK_NONE || m->nack >= NACK_REASONS)
+        simFail("node %d refuses a vote for reason %u", voter->host, m->nack);
+    if (!candidate) return;
+    if (candidate->bus.as_older)
+        simFail("node %d gets a message that it does not understand", candidate->host);
+    if (rules.strict && rules.vote_of[voter->host][m->epoch] == candidate->host + 1)
+        simFail("node %d refuses the vote in epoch %llu that it has given", voter->host,
+                (unsigned long long)m->epoch);
+}
+
 /* A node may have got another id since. */
 static bool hasVotedOnce(const simNode *candidate, uint64_t epoch, const char *id) {
     for (int i = 0; i < sim_node_count; i++)

@@ -64,6 +64,11 @@ CLUSTER = [
     Fault("a replica votes", "election.c",
           "if (!clusterNodeIsVoter(m, m->myself)) return (electionVerdict){0};",
           "if (!clusterNodeIsVoter(m, m->myself) && !FAULT) return (electionVerdict){0};"),
+    Fault("a refused vote counts as a vote", "bus_receive.c",
+          "        if (sender) electionNack(", "        if (FAULT && sender) takeVote(b, sender, &m->header);\n"
+          "        else if (sender) electionNack("),
+    Fault("nodes that do not know refusals are told", "bus_receive.c",
+          "if (v.nack && h->node_flags & NODE_TAKES_NACK", "if (v.nack && (FAULT || h->node_flags & NODE_TAKES_NACK)"),
     # ---- failure detection
     Fault("a minority serves requests", "cluster_state.c",
           "if (!votersAreReached(m, rules", "if (!FAULT && !votersAreReached(m, rules"),

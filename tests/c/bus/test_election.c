@@ -414,6 +414,112 @@ static void there_is_no_election_after_the_greatest_epoch(void **state) {
     assert_int_equal(map.current_epoch, UINT64_MAX);
 }
 
+/* ------------------------------------------------------------------ refused votes */
+
+static void nack(clusterNode *from, uint64_t epoch, unsigned why) {
+    electionNack(&e, &map, from, epoch, why);
+}
+
+/* Of three voters one has failed: one refusal leaves no majority. */
+static void refused_votes_end_an_election_without_a_majority(void **state) {
+    map.myself->offset = 70;
+    nack(other, 7, NACK_ALREADY_VOTED); /* nothing was asked */
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    nack(other, 6, NACK_ALREADY_VOTED);  /* of an earlier election */
+    nack(fellow, 7, NACK_ALREADY_VOTED); /* does not vote */
+    assert_int_equal(e.nacks, 0);
+    assert_int_equal(e.step, ELECTION_ASKED);
+    nack(other, 7, NACK_STALE_CONFIG);
+    assert_int_equal(e.step, ELECTION_IDLE);
+    assert_false(vote(other, 7).won); /* and counts no votes any more */
+    assert_false(vote(third, 7).won);
+    assert_int_equal(map.myself->slot_count, 0);
+    (void)tick(2001);
+    assert_in_range(e.start_ms, 2001 + 2 * D, 2001 + 4 * D - 1);
+    assert_true(tick(2001 + 4 * D).ask);
+    assert_int_equal(e.epoch, 8);
+    assert_int_equal(e.nacks, 0);
+    (void)vote(other, 8);
+    assert_true(vote(third, 8).won);
+}
+
+static void refused_votes_are_counted_once_and_wait_for_the_rest(void **state) {
+    map.myself->offset = 70;
+    clusterNode *fourth = addNode(&map, 6), *fifth = addNode(&map, 7);
+    setSlots(fourth, 30, 39);
+    setSlots(fifth, 40, 49);
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    nack(other, 7, NACK_ALREADY_VOTED);
+    nack(other, 7, NACK_ALREADY_VOTED);
+    assert_int_equal(e.nacks, 1);
+    assert_int_equal(e.step, ELECTION_ASKED); /* three are left, and three are needed */
+    clusterMapSetFlags(&map, other, NODE_FAILED, 0);
+    nack(failed, 7, NACK_EPOCH_OLD); /* a failed one is out of reach only once */
+    assert_int_equal(e.step, ELECTION_ASKED);
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    clusterMapSetFlags(&map, failed, NODE_FAILED, 0);
+    (void)vote(third, 7);
+    (void)vote(fourth, 7);
+    assert_int_equal(e.votes, 2);
+    assert_true(vote(fifth, 7).won);
+}
+
+static void other_reasons_are_no_end(void **state) {
+    const unsigned reasons[] = {NACK_NONE,       NACK_NOT_SAFE,   NACK_IS_PRIMARY,
+                                NACK_NO_PRIMARY, NACK_PRIMARY_UP, NACK_REASONS};
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        nack(other, 7, reasons[i]);
+        nack(third, 7, reasons[i]);
+    }
+    assert_int_equal(e.nacks, 0);
+    (void)vote(other, 7);
+    assert_true(vote(third, 7).won); /* a voter that was not ready may vote after all */
+}
+
+/* If all are refused, elections get as rare as without refusals. */
+static void elections_that_are_refused_get_rare(void **state) {
+    int64_t now_ms = 1000, waited_ms = 0;
+    map.myself->offset = 70;
+    for (int i = 0; i < 12; i++) {
+        (void)tick(now_ms);
+        assert_int_equal(e.step, ELECTION_DELAYED);
+        assert_false(tick(e.start_ms - 1).ask);
+        waited_ms = e.start_ms - now_ms;
+        now_ms = e.start_ms;
+        assert_true(tick(now_ms).ask);
+        nack(other, e.epoch, NACK_STALE_CONFIG);
+    }
+    assert_in_range(waited_ms, 4 * T, 4 * T + 3 * D);
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    (void)tick(now_ms);
+    assert_int_equal(e.refusals, 0);
+}
+
+/* By order, too: each election has an epoch of its own. */
+static void refused_order_is_repeated_after_a_delay(void **state) {
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    map.myself->offset = 70;
+    rules.manual_end_ms = 9000;
+    assert_true(tick(1000).ask);
+    nack(other, 7, NACK_ALREADY_VOTED);
+    assert_int_equal(e.step, ELECTION_ASKED); /* its primary votes */
+    nack(third, 7, NACK_ALREADY_VOTED);
+    assert_int_equal(e.step, ELECTION_IDLE);
+    assert_false(tick(1001).ask);
+    assert_false(tick(1000 + D).ask);
+    assert_true(tick(1001 + 2 * D).ask);
+    assert_int_equal(e.epoch, 8);
+    nack(other, 8, NACK_ALREADY_VOTED);
+    nack(third, 8, NACK_ALREADY_VOTED);
+    electionReset(&e); /* a new order does not wait */
+    assert_true(tick(1002 + 2 * D).ask);
+}
+
 /* ------------------------------------------------------------------ the voter */
 
 /* `fellow` asks for the place of `failed`; this node votes. */
@@ -550,6 +656,26 @@ static void older_claim_gets_an_update_instead_of_a_vote(void **state) {
     assert_int_equal(map.vote_epoch, 1);
 }
 
+static void refusals_have_reasons(void **state) {
+    assert_int_equal(request(7, 3, 0, 5000).nack, NACK_NONE); /* a replica does not vote */
+    becomeVoter();
+    assert_int_equal(request(7, 3, 0, 1999).nack, NACK_NOT_SAFE);
+    assert_int_equal(request(5, 3, 0, 5000).nack, NACK_EPOCH_OLD);
+    assert_int_equal(request(7, 3, 0, 5000).nack, NACK_NONE); /* granted */
+    assert_int_equal(request(7, 3, 0, 5000).nack, NACK_ALREADY_VOTED);
+    clusterMapSetNodeEpoch(&map, other, 5);
+    clusterMapSetOwner(&map, 4, other);
+    assert_int_equal(request(8, 3, 0, 5000).nack, NACK_STALE_CONFIG);
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    assert_int_equal(request(8, 3, 0, 5000).nack, NACK_PRIMARY_UP);
+    clusterMapSetHold(&map, failed->id, 6);
+    assert_int_equal(request(8, 3, MESSAGE_FORCE_ACK, 5000).nack, NACK_NOT_SAFE);
+    clusterMapSetPrimary(&map, fellow, NULL);
+    assert_int_equal(request(8, 3, 0, 5000).nack, NACK_NO_PRIMARY);
+    clusterMapMakePrimary(&map, fellow);
+    assert_int_equal(request(8, 3, 0, 5000).nack, NACK_IS_PRIMARY);
+}
+
 int test_election(void);
 int test_election(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -577,6 +703,12 @@ int test_election(void) {
         CASE(winner_does_not_vote_in_the_epoch_that_it_has_won),
         CASE(primaries_whose_replicas_have_no_data_are_counted),
         CASE(there_is_no_election_after_the_greatest_epoch),
+        CASE(refused_votes_end_an_election_without_a_majority),
+        CASE(refused_votes_are_counted_once_and_wait_for_the_rest),
+        CASE(other_reasons_are_no_end),
+        CASE(elections_that_are_refused_get_rare),
+        CASE(refused_order_is_repeated_after_a_delay),
+        CASE(refusals_have_reasons),
         CASE(epoch_that_cannot_be_right_gets_no_vote),
         CASE(replica_of_a_forgotten_primary_gets_a_vote),
         CASE(one_vote_in_each_epoch),

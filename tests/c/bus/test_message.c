@@ -309,6 +309,33 @@ static void unknown_types_and_extensions_are_left_to_the_receiver(void **state) 
     strFree(&bytes);
 }
 
+/* As Valkey 9.2 has it: 16 bytes, no more and no fewer. */
+static void refused_vote_is_read_as_written(void **state) {
+    message m;
+    reason why;
+    str bytes = STR_EMPTY;
+    messageHeader h = headerOf();
+    messageWriteNack(&bytes, &h, 0x0102030405060708, NACK_STALE_CONFIG);
+    assert_int_equal(loadBig16(bytes.ptr + AT_TYPE), 11);
+    assert_int_equal(bytes.len, MESSAGE_HEADER_BYTES + 16);
+    assert_memory_equal(bytes.ptr + MESSAGE_HEADER_BYTES, "\1\2\3\4\5\6\7\10\7\0\0\0\0\0\0\0", 16);
+    readWhole(&bytes, &m);
+    assert_int_equal(m.type, MESSAGE_AUTH_NACK);
+    assert_string_equal(messageTypeName(m.type), "auth-nack");
+    assert_int_equal(m.epoch, 0x0102030405060708);
+    assert_int_equal(m.nack, 7);
+    for (size_t len = MESSAGE_HEADER_BYTES; len <= MESSAGE_HEADER_BYTES + 24; len++) {
+        char copy[MESSAGE_HEADER_BYTES + 24] = {0};
+        memcpy(copy, bytes.ptr, sizeMin(len, bytes.len));
+        storeBig32(copy + AT_LENGTH, (uint32_t)len);
+        status expected = len == bytes.len ? OK : ERR_SYNTAX;
+        assert_int_equal(messageRead(sliceMake(copy, len), &m, &why), expected);
+    }
+    assert_string_equal(
+        why.text, "Received invalid auth-nack packet of length 2280 but expected length 2272");
+    strFree(&bytes);
+}
+
 /* Each recorded message, cut at every byte, with a length that fits the rest: an error, or a valid
  * shorter message; never a read beyond the end, which sanitizers and the copy of exact size would
  * notice. */
@@ -467,6 +494,7 @@ int test_message(void) {
         cmocka_unit_test_setup(what_is_no_message_is_refused_after_14_bytes, setup),
         cmocka_unit_test_setup(invalid_messages_have_the_texts_of_valkey, setup),
         cmocka_unit_test_setup(unknown_types_and_extensions_are_left_to_the_receiver, setup),
+        cmocka_unit_test(refused_vote_is_read_as_written),
         cmocka_unit_test(messages_cut_at_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
