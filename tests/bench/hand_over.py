@@ -10,6 +10,7 @@ sigterm    the same with SIGTERM
 sentinel   SENTINEL FAILOVER COORDINATED, with a Sentinel of ours: until it names the new primary
 cluster    CLUSTER FAILOVER at the replica of one of three primaries: until it is the primary
 leave      SHUTDOWN NOSAVE FAILOVER of the same primary: until the replica is the primary
+slots      CLUSTER MIGRATESLOTS of a third of the slots, with 20,000 keys in all, to another primary: until the job has succeeded
 wait       SET and WAIT 1: until the reply
 
 Each pair of kinds (primary/replica) is started for each round, without files, on free ports. Three rows: `idle`; `after a
@@ -139,10 +140,13 @@ class Pair:
 
     def __init__(self, programs, kinds, how, ours):
         first, second = (programs[kind] for kind in kinds)
-        in_cluster = how in ("cluster", "leave")
+        in_cluster = how in ("cluster", "leave", "slots")
         self.servers = [Server(first, cluster=in_cluster), Server(second, cluster=in_cluster)]
         self.primary, self.replica = self.servers
         try:
+            if how == "slots":
+                self.share_slots()
+                return
             if in_cluster:
                 self.join(first)
             else:
@@ -169,6 +173,18 @@ class Pair:
         wait(lambda: all("cluster_state:ok" in s.ask("CLUSTER", "INFO") for s in self.servers), "the cluster")
         # Voters know that it is a replica of this primary.
         wait(lambda: all(own_id in s.ask("CLUSTER", "NODES").split("slave ")[-1] for s in self.servers), "the replica")
+
+    def share_slots(self):
+        """Two primaries; the first one has all slots but one."""
+        source, target = self.servers
+        source.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16382)
+        target.ask("CLUSTER", "ADDSLOTS", 16383)
+        target.ask("CLUSTER", "SET-CONFIG-EPOCH", 2)
+        source.ask("CLUSTER", "MEET", "127.0.0.1", target.port)
+        for server in self.servers:
+            wait(lambda server=server: "cluster_state:ok" in server.ask("CLUSTER", "INFO") and
+                 "cluster_known_nodes:2" in server.ask("CLUSTER", "INFO"), "the cluster")
+        source.ask("DEBUG", "POPULATE", 20000, "key", 100)
 
     def watch(self, ours):
         text = (f"sentinel monitor m 127.0.0.1 {self.primary.port} 1\nsentinel down-after-milliseconds m 3000\n"
@@ -245,6 +261,18 @@ def promoted(pair):
     wait(lambda: pair.replica.role() == "master", "the promotion", 0.001)
 
 
+def move_slots(source, target):
+    source.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", 0, 16384 // 3, "NODE", target.ask("CLUSTER", "MYID"))
+
+    def state():
+        job = source.ask("CLUSTER", "GETSLOTMIGRATIONS")[0]
+        return job[job.index("state") + 1]
+
+    wait(lambda: state() in ("success", "failed", "cancelled"), "the move", 0.001)
+    if state() != "success":
+        raise RuntimeError("the move has ended: " + state())
+
+
 def hand_over(pair, how):
     if how == "failover":
         pair.primary.ask("FAILOVER")
@@ -256,6 +284,8 @@ def hand_over(pair, how):
         address = lambda: int(pair.sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "m")[1])  # noqa: E731
         pair.sentinel.ask("SENTINEL", "FAILOVER", "m", "COORDINATED")
         wait(lambda: address() == pair.replica.port, "the failover", 0.001)
+    elif how == "slots":
+        move_slots(pair.primary, pair.replica)
     elif how == "sigterm":
         pair.primary.process.send_signal(signal.SIGTERM)
         exited(pair.primary)
@@ -302,7 +332,7 @@ def main():
     parser.add_argument("ours")
     parser.add_argument("peer", nargs="?")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="failover,shutdown,sigterm,sentinel,cluster,leave,wait")
+    parser.add_argument("--only", default="failover,shutdown,sigterm,sentinel,cluster,leave,slots,wait")
     parser.add_argument("--kinds", default="")
     arguments = parser.parse_args()
     programs = {"ours": os.path.abspath(arguments.ours)}
