@@ -32,8 +32,8 @@ void shareRead(const share *s, shareReport *out);
 
 /* True if a session is held back. */
 bool sharesHold(void);
-/* For `net`, in each turn with held sessions, after others were served: removes and returns the next
- * session that may continue; NULL if there is none. `turn` is the number of the turn. */
+/* For `net`, in each turn with held sessions, after others were served: removes and returns the
+ * next session that may continue; NULL if there is none. `turn` is the number of the turn. */
 session *shareNextReleased(uint64_t turn);
 /* Milliseconds until another one may continue; one is held back. */
 int64_t shareNextMs(void);

@@ -313,6 +313,7 @@ commandKeysProc bitfieldFindKeys;
 commandKeysProc countprefixFindKeys;
 commandKeysProc delexFindKeys;
 commandKeysProc delprefixFindKeys;
+commandKeysProc execFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc setFindKeys;
 commandKeysProc sortFindKeys;

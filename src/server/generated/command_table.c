@@ -470,6 +470,7 @@ commandKeysProc bitfieldFindKeys;
 commandKeysProc countprefixFindKeys;
 commandKeysProc delexFindKeys;
 commandKeysProc delprefixFindKeys;
+commandKeysProc execFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
@@ -2346,6 +2347,25 @@ static const commandArg args_evalsha[] = {
 
 static const keySpec keys_evalsha_ro[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const keySpec keys_exec[] = {
+    {.notes = "the keys of the conditions", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+};
+
+static const commandHistory history_exec[] = {
+    {"9.2.0", "Added the `IFEQ`, `IFNE`, `NX` and `XX` conditions."},
+};
+
+static const commandArg args_exec_condition[] = {
+    {.name = "ifeq", .token = "IFEQ", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_append},
+    {.name = "ifne", .token = "IFNE", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_append},
+    {.name = "nx-key", .display = "key", .token = "NX", .type = ARG_KEY, .key_spec = 0},
+    {.name = "xx-key", .display = "key", .token = "XX", .type = ARG_KEY, .key_spec = 0},
+};
+
+static const commandArg args_exec[] = {
+    {.name = "condition", .since = "9.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 4, .args = args_exec_condition},
 };
 
 static const keySpec keys_exists[] = {
@@ -5967,14 +5987,18 @@ const commandSpec serverCommands[] = {
      .args = args_evalsha, .arg_count = 4},
     {.name = "exec",
      .proc = execCommand,
-     .arity = 1,
-     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG | CMD_AT_ONCE | CMD_RUNS_QUEUE,
+     .find_keys = execFindKeys,
+     .arity = -1,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG | CMD_AT_ONCE | CMD_RUNS_QUEUE | CMD_MOVABLEKEYS,
      .categories = CAT(SLOW) | CAT(TRANSACTION),
      .reply = CLASS_ARRAY,
      .group = "transactions",
      .summary = "Executes all commands in a transaction.",
      .complexity = "Depends on commands in the transaction",
-     .since = "1.2.0"},
+     .since = "1.2.0",
+     .key_specs = keys_exec, .key_spec_count = 1,
+     .history = history_exec, .history_count = 1,
+     .args = args_exec, .arg_count = 1},
     {.name = "exists",
      .proc = existsCommand,
      .arity = -2,
