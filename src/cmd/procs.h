@@ -39,6 +39,7 @@ commandProc commandlogResetCommand;
 commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
+commandProc configInfoCommand;
 commandProc configResetstatCommand;
 commandProc configRewriteCommand;
 commandProc configSetCommand;

@@ -192,6 +192,40 @@ start_server [list tags {valkey92} overrides [list extended-commands $shown enab
         assert_equal {9.2.0 {Added the `IFEQ`, `IFNE`, `NX` and `XX` conditions.}} [lindex [dict get $docs history] 0]
     }
 
+    proc config_info {args} {
+        set all {}
+        foreach entry [r config info {*}$args] {dict set all [dict get $entry name] $entry}
+        return $all
+    }
+
+    test "CONFIG INFO describes directives (extended-commands $shown)" {
+        assert_equal {} [r config info nosuch none*]
+        assert_equal {name appendonly type bool flags deny-loading} [lindex [r config info appendonly] 0]
+        assert_equal {name databases type numeric flags immutable range {1 2147483647}} [lindex [r config info databases] 0]
+        assert_equal {name maxmemory type numeric flags {} range {0 18446744073709551615}} [lindex [r config info maxmemory] 0]
+        assert_equal {name unixsocketperm type numeric flags immutable range {0 777}} [lindex [r config info unixsocketperm] 0]
+        assert_equal {name appendfsync type enum flags {} values {everysec always no}} [lindex [r config info appendfsync] 0]
+        assert_equal {name save type special flags multi-arg} [lindex [r config info save] 0]
+        set all [config_info requirepass dir]
+        assert_equal {dir requirepass} [dict keys $all]
+        assert_equal {string sensitive} [list [dict get $all requirepass type] [dict get $all requirepass flags]]
+        assert {"protected" in [dict get $all dir flags]}
+        # By one of two names, and by both.
+        foreach {name other flags} {replicaof slaveof {} slaveof replicaof alias} {
+            set entry [lindex [r config info $name] 0]
+            assert_equal [list $name $other] [list [dict get $entry name] [dict get $entry alias]]
+            assert_equal [expr {$flags ne ""}] [expr {"alias" in [dict get $entry flags]}]
+        }
+        # Each directive once, sorted, as CONFIG GET has them.
+        set names [lmap entry [r config info * databases maxm*] {dict get $entry name}]
+        assert_equal [lsort [dict keys [r config get *]]] [lsort $names]
+        assert_equal [lsort $names] $names
+        assert_equal [expr {[resp3] ? "map" : "array"}] [lindex [r -typed config info save] 1 0 0]
+        assert_error "ERR wrong number of arguments for 'config|info' command" {r config info}
+        assert_match "*INFO <pattern>*" [r config help]
+        assert_equal -3 [lindex [r command info config|info] 0 1]
+    }
+
     test "COMMAND DOCS say since when options of 9.2 are known (extended-commands $shown)" {
         foreach {command word} {move REPLACE sismember XX zrange XX zrevrangebylex XX} {
             set docs [dict get [r command docs $command] $command]

@@ -112,6 +112,7 @@ commandProc commandlogResetCommand;
 commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
+commandProc configInfoCommand;
 commandProc configResetstatCommand;
 commandProc configRewriteCommand;
 commandProc configSetCommand;
@@ -2169,6 +2170,10 @@ static const commandArg args_config_get[] = {
     {.name = "parameter", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
+static const commandArg args_config_info[] = {
+    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_config_set[] = {
     {"7.0.0", "Added the ability to set multiple parameters in one call."},
 };
@@ -2205,6 +2210,17 @@ static const commandSpec subs_config[] = {
      .summary = "Returns helpful text about the different subcommands.",
      .complexity = "O(1)",
      .since = "5.0.0"},
+    {.name = "info",
+     .proc = configInfoCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns type, flags and possible values of configuration parameters.",
+     .complexity = "O(N) when N is the number of configuration parameters provided",
+     .since = "9.2.0",
+     .args = args_config_info, .arg_count = 1},
     {.name = "resetstat",
      .proc = configResetstatCommand,
      .arity = 2,
@@ -3743,10 +3759,6 @@ static const commandArg args_psetex[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "milliseconds", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "value", .type = ARG_STRING, .key_spec = -1},
-};
-
-static const commandArg args_psubscribe[] = {
-    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
 static const commandArg args_psync[] = {
@@ -5759,7 +5771,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for server configuration commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.0.0",
-     .subs = subs_config, .sub_count = 5},
+     .subs = subs_config, .sub_count = 6},
     {.name = "copy",
      .proc = copyCommand,
      .arity = -3,
@@ -7358,7 +7370,7 @@ const commandSpec serverCommands[] = {
      .summary = "Listens for messages published to channels that match one or more patterns.",
      .complexity = "O(N) where N is the number of patterns to subscribe to.",
      .since = "2.0.0",
-     .args = args_psubscribe, .arg_count = 1},
+     .args = args_config_info, .arg_count = 1},
     {.name = "psync",
      .proc = psyncCommand,
      .arity = -3,
