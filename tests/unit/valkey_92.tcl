@@ -226,6 +226,46 @@ start_server [list tags {valkey92} overrides [list extended-commands $shown enab
         assert_equal -3 [lindex [r command info config|info] 0 1]
     }
 
+    test "DELEX and SET IFNE compare values (extended-commands $shown)" {
+        r flushall
+        r set key a ex 1000
+        assert_equal {0 0 0} [list [r delex key IFEQ b] [r delex key ifne a] [r delex none ifne a]]
+        assert_equal {{} {} a} [list [r set key b ifne a] [r set none x ifeq y] [r set key b IFNE a get]]
+        assert_range [r ttl key] 1 1000
+        assert_equal {OK a OK} [list [r set new a ifne a] [r set new b get ifne x] [r set key b ifne a2 keepttl]]
+        assert_range [r ttl key] 1 1000
+        assert_equal {1 1 0} [list [r delex key ifne a] [r delex new ifeq b] [r exists key new]]
+        foreach words {{ifne a nx} {xx ifne a} {ifne a ifeq a} {ifne}} {
+            assert_error "ERR syntax error" {r set key x {*}$words}
+        }
+        r lpush list a
+        foreach words {{delex list ifeq a} {delex list ifne a} {set list x ifne a}} {
+            assert_error "WRONGTYPE *" {r {*}$words}
+        }
+        assert_equal 9.2.0 [dict get [r command docs delex] delex since]
+        assert_equal {9.2.0 {Added the `IFNE` option.}} [lindex [dict get [r command docs set] set history] end]
+    }
+
+    test "XDELEX and XACKDEL (extended-commands $shown)" {
+        r flushall
+        foreach id {1-1 2-1 3-1 4-1} {r xadd s $id f v}
+        r xgroup create s g 0
+        r xreadgroup group g c count 2 streams s >
+        assert_equal {2 2} [r xdelex s ACKED ids 2 2-1 3-1]
+        assert_equal {1 -1} [r xackdel s g IDS 2 1-1 1-1]
+        assert_equal {1 -1} [r xdelex s IDS 2 2-1 8-1]
+        assert_equal 1 [lindex [r xpending s g] 0]
+        assert_equal {-1} [r xdelex s DELREF IDS 1 2-1]
+        assert_equal {1 0} [list [r xdelex s keepref ids 1 3-1] [lindex [r xpending s g] 0]]
+        assert_equal {-1 -1 -1} [list {*}[r xdelex none ids 1 1-1] {*}[r xackdel none g ids 1 1-1] {*}[r xackdel s no ids 1 1-1]]
+        assert_error "ERR Number of IDs must be a positive integer" {r xdelex s ids 0 1-1}
+        assert_error "ERR The `numids` parameter must match the number of arguments" {r xdelex s ids 3 1-1 2-1}
+        assert_error "ERR syntax error" {r xdelex s acked 1 4-1}
+        assert_error "ERR Invalid stream ID*" {r xackdel s g ids 2 4-1 nope}
+        assert_equal 1 [r xlen s]
+        foreach name {xdelex xackdel} {assert_equal 9.2.0 [dict get [r command docs $name] $name since]}
+    }
+
     test "COMMAND DOCS say since when options of 9.2 are known (extended-commands $shown)" {
         foreach {command word} {move REPLACE sismember XX zrange XX zrevrangebylex XX} {
             set docs [dict get [r command docs $command] $command]

@@ -2314,8 +2314,8 @@ static const keySpec keys_delex[] = {
 static const commandArg args_delex_condition[] = {
     {.name = "ifeq-value", .token = "IFEQ", .type = ARG_STRING, .key_spec = -1},
     {.name = "ifne-value", .token = "IFNE", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifdeq-digest", .token = "IFDEQ", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifdne-digest", .token = "IFDNE", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifdeq-digest", .token = "IFDEQ", .summary = "Deletes the key only if the digest of its value is this one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifdne-digest", .token = "IFDNE", .summary = "Deletes the key only if the digest of its value is another one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_delex[] = {
@@ -4451,13 +4451,14 @@ static const commandHistory history_set[] = {
     {"6.2.0", "Added the `GET`, `EXAT` and `PXAT` option."},
     {"7.0.0", "Allowed the `NX` and `GET` options to be used together."},
     {"8.1.0", "Added the `IFEQ` option."},
+    {"9.2.0", "Added the `IFNE` option."},
 };
 
 static const commandArg args_set_condition[] = {
     {.name = "nx", .token = "NX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "xx", .token = "XX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "comparison-value", .token = "IFEQ", .summary = "Sets the key's value only if the current value matches the specified comparison value.", .since = "8.1.0", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifne-value", .token = "IFNE", .summary = "Sets the key only if its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifne-value", .token = "IFNE", .summary = "Sets the key only if its value is another one, or if it does not exist.", .since = "9.2.0", .type = ARG_STRING, .key_spec = -1},
     {.name = "ifdeq-digest", .token = "IFDEQ", .summary = "Sets the key only if the digest of its value is this one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
     {.name = "ifdne-digest", .token = "IFDNE", .summary = "Sets the key only if the digest of its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
 };
@@ -4741,10 +4742,6 @@ static const commandArg args_xack[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "group", .type = ARG_STRING, .key_spec = -1},
     {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
-};
-
-static const keySpec keys_xackdel[] = {
-    {.flags = KEY_RW | KEY_UPDATE | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_xackdel_condition[] = {
@@ -5865,13 +5862,13 @@ const commandSpec serverCommands[] = {
      .find_keys = delexFindKeys,
      .arity = -2,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
      .reply = CLASS_INTEGER,
      .group = "string",
      .summary = "Deletes a key, if a condition on its value or the digest of its value is met.",
      .complexity = "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE where N is the length of the string.",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .key_specs = keys_delex, .key_spec_count = 1,
      .args = args_delex, .arg_count = 2},
     {.name = "delifeq",
@@ -7764,7 +7761,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .key_specs = keys_set, .key_spec_count = 1,
-     .history = history_set, .history_count = 5,
+     .history = history_set, .history_count = 6,
      .args = args_set, .arg_count = 5},
     {.name = "setbit",
      .proc = setbitCommand,
@@ -8424,14 +8421,14 @@ const commandSpec serverCommands[] = {
      .proc = xackdelCommand,
      .arity = -6,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
      .reply = CLASS_ARRAY,
      .group = "stream",
      .summary = "Acknowledges messages for a consumer group and removes them from the stream.",
      .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
-     .since = "9.1.0",
-     .key_specs = keys_xackdel, .key_spec_count = 1,
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_xackdel, .arg_count = 4},
     {.name = "xadd",
      .proc = xaddCommand,
@@ -8507,14 +8504,14 @@ const commandSpec serverCommands[] = {
      .proc = xdelexCommand,
      .arity = -5,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
      .reply = CLASS_ARRAY,
      .group = "stream",
      .summary = "Removes messages from a stream, and what consumer groups know of them, if so wanted.",
      .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
-     .since = "9.1.0",
-     .key_specs = keys_hdel, .key_spec_count = 1,
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_xdelex, .arg_count = 3},
     {.name = "xgroup",
      .arity = -2,

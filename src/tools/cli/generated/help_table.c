@@ -640,12 +640,10 @@ static const helpArgument arguments139[] = {
 static const helpArgument arguments140[] = {
     {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
-    {"ifdeq-digest", "IFDEQ", HELP_TEXT, 0, NULL, 0},
-    {"ifdne-digest", "IFDNE", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments141[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments140, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments140, 2},
 };
 static const helpArgument arguments142[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1933,6 +1931,7 @@ static const helpArgument arguments430[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
+    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments431[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
@@ -1944,7 +1943,7 @@ static const helpArgument arguments431[] = {
 static const helpArgument arguments432[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 3},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments431, 5},
 };
@@ -3132,8 +3131,8 @@ const helpEntry helpEntries[] = {
      "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments138, 2},
     {"DEL", "key [key ...]",
      "Deletes one or more keys.", "1.0.0", "generic", arguments139, 1},
-    {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value|IFDEQ ifdeq-digest|IFDNE ifdne-digest]",
-     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.1.0", "string", arguments141, 2},
+    {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value]",
+     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.2.0", "string", arguments141, 2},
     {"DELIFEQ", "key value",
      "Delete key if value matches string.", "9.0.0", "string", arguments142, 2},
     {"DELPREFIX", "prefix [COUNT count] [CURSOR cursor]",
@@ -3594,7 +3593,7 @@ const helpEntry helpEntries[] = {
      "Simulates failover scenarios.", "3.2.0", "sentinel", arguments428, 1},
     {"SENTINEL SLAVES", "primary-name",
      "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments429, 1},
-    {"SET", "key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
+    {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
      "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments432, 5},
     {"SETBIT", "key offset value",
      "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments433, 3},
@@ -3707,7 +3706,7 @@ const helpEntry helpEntries[] = {
     {"XACK", "key group id [id ...]",
      "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments503, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments506, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments506, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
      "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments512, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
@@ -3719,7 +3718,7 @@ const helpEntry helpEntries[] = {
     {"XDEL", "key id [id ...]",
      "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments516, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments519, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments519, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
