@@ -77,6 +77,7 @@ static int databasesOf(const command *cmd) {
         {"swapdb", DBS_SWAP},
         {"move", DBS_MOVE},
         {"copy", DBS_COPY},
+        {"exec", DBS_EXEC},
         {"flushall", DBS_ALL},
         {"cluster|flushslot", DBS_ALL},
         {"cluster|migrateslots", DBS_ALL},

@@ -17,7 +17,7 @@ enum { KEYS_NONE, KEYS_FIRST, KEYS_FIND, KEYS_PREFIX };
  * them, and how. */
 enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL, CHANNELS_FIND };
 /* The databases it accesses; the named ones are arguments. */
-enum { DBS_NONE, DBS_CURRENT, DBS_SELECT, DBS_SWAP, DBS_MOVE, DBS_COPY, DBS_ALL };
+enum { DBS_NONE, DBS_CURRENT, DBS_SELECT, DBS_SWAP, DBS_MOVE, DBS_COPY, DBS_EXEC, DBS_ALL };
 
 /* Commands that also need the right to read because they reply data, though their key
  * specifications do not say so. */

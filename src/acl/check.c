@@ -48,6 +48,9 @@ static bool allowsAllDbs(const aclSelector *s) {
 static int refusedDb(const aclSelector *s, const aclRequest *q, int databases) {
     switch (databases) {
     case DBS_NONE: return -1;
+    case DBS_EXEC: /* its conditions are about keys of this database */
+        if (q->argc == 1) return -1;
+        break;
     case DBS_ALL: return allowsAllDbs(s) ? -1 : 0;
     case DBS_SELECT: return allowsDbArg(s, q, 1) ? -1 : 1;
     case DBS_SWAP:

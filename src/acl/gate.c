@@ -34,7 +34,7 @@ static int queuedDbSlot(void) {
 
 static bool isQueueing(const ctx *c) {
     return c->who->flags & SESSION_IN_MULTI && c->origin == ORIGIN_CLIENT &&
-           !(c->flags & CTX_IN_MULTI);
+           !(c->flags & CTX_IN_MULTI) && !(c->cmd->flags & CMD_RUNS_QUEUE);
 }
 
 static int databaseOf(const ctx *c) {

@@ -93,11 +93,8 @@ static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int 
 openPresence openRequestPresence(const ctx *c) {
     presence p = {.c = c, .db = c->db};
     hotCheck(c->db);
-    if (c->cmd->flags & CMD_RUNS_QUEUE) {
-        (void)transactionEach(c->who, lookAtCommand, &p);
-    } else {
-        (void)lookAtCommand(&p, c->cmd, c->argv, c->argc);
-    }
+    (void)lookAtCommand(&p, c->cmd, c->argv, c->argc); /* EXEC: the keys of its conditions */
+    if (c->cmd->flags & CMD_RUNS_QUEUE) (void)transactionEach(c->who, lookAtCommand, &p);
     hotCheck(p.first.ptr || p.here + p.missing == 0);
     if (p.databases) return OPEN_SOME_HERE;
     if (!p.missing) return OPEN_ALL_HERE;

@@ -57,7 +57,7 @@ static demand demandOf(const ctx *c, int slot) {
     if (outermost->cmd && outermost->cmd->flags & CMD_ASKING) d.asks = true;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         d.writes = transactionHas(c->who, CMD_WRITE);
-        d.uses_channels = transactionEach(c->who, isOfChannels, NULL);
+        d.uses_channels = c->argc == 1 && transactionEach(c->who, isOfChannels, NULL);
     } else {
         d.writes = transactionFlagsOf(c) & CMD_WRITE; /* a script declares it in its header */
         d.uses_channels = commandUsesShardChannels(c->cmd);
@@ -243,9 +243,14 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     return refused;
 }
 
+/* EXEC: also the keys of its conditions. */
 static int slotOfKeys(ctx *c) {
-    if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionSlot(c->who);
-    return commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
+    int slot = COMMAND_NO_SLOT;
+    if (c->cmd->flags & CMD_RUNS_QUEUE) {
+        if (!(c->who->flags & SESSION_IN_MULTI)) return slot; /* it is an error */
+        slot = transactionSlot(c->who);
+    }
+    return commandSlots(slot, c->cmd, c->argv, c->argc);
 }
 
 static inline bool isServed(int slot) {

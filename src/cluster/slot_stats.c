@@ -94,7 +94,8 @@ static void before(ctx *c) {
     stats.muted = false;
     if (c->origin != ORIGIN_CLIENT || !c->who->multi || !endsTransaction(c)) return;
     (void)transactionEach(c->who, countQueued, NULL);
-    if (c->cmd->flags & CMD_RUNS_QUEUE) stats.slot = transactionSlot(c->who);
+    if (c->cmd->flags & CMD_RUNS_QUEUE)
+        stats.slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
 }
 
 /* Also called for one whose client was blocked: its output before is not known, but was sent long

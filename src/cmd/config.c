@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CONFIG: access to the configuration registry (config/config.h). GET costs O(options x patterns).
- * Main thread only. */
+ * CONFIG: access to the configuration registry (config/config.h). GET and INFO cost
+ * O(options x patterns). Main thread only. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "config/config.h"
@@ -27,6 +30,90 @@ void configGetCommand(ctx *c) {
     strFree(&value);
     memFree(found);
 }
+
+/* ------------------------------------------------------------------ CONFIG INFO */
+
+static bool isOfModule(const configOption *o) { return strchr(o->name, '.') != NULL; }
+
+static const char *typeOf(configKind kind) {
+    switch (kind) {
+    case CONFIG_KIND_BOOL: return "bool";
+    case CONFIG_KIND_INT:
+    case CONFIG_KIND_OCTAL:
+    case CONFIG_KIND_MEMORY:
+    case CONFIG_KIND_MEMORY_OR_PERCENT: return "numeric";
+    case CONFIG_KIND_ENUM: return "enum";
+    case CONFIG_KIND_STRING: return "string";
+    default: return "special";
+    }
+}
+
+static void replyWord(ctx *c, const char *word) { replyBulk(c, sliceOf(word)); }
+
+static void replyFlags(ctx *c, const configOption *o, bool by_alias) {
+    const char *flags[7];
+    int count = 0;
+    if (o->flags & CONFIG_IMMUTABLE) flags[count++] = "immutable";
+    if (o->flags & CONFIG_SENSITIVE) flags[count++] = "sensitive";
+    if (o->flags & CONFIG_PROTECTED) flags[count++] = "protected";
+    if (by_alias) flags[count++] = "alias";
+    if (isOfModule(o)) flags[count++] = "module";
+    if (o->flags & CONFIG_MULTI_WORD) flags[count++] = "multi-arg";
+    if (o->flags & CONFIG_NOT_WHILE_LOADING) flags[count++] = "deny-loading";
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) replyWord(c, flags[i]);
+}
+
+static void replyRange(ctx *c, const configOption *o) {
+    char min[32], max[32];
+    bool octal = o->kind == CONFIG_KIND_OCTAL;
+    (void)snprintf(min, sizeof(min), octal ? "%" PRIo64 : "%" PRId64, o->min); /* they fit */
+    (void)snprintf(max, sizeof(max), octal ? "%" PRIo64 : "%" PRIu64, o->max);
+    replyArray(c, 2);
+    replyWord(c, min);
+    replyWord(c, max);
+}
+
+static void describe(ctx *c, const configMatch *m) {
+    const configOption *o = m->option;
+    const char *type = typeOf(o->kind);
+    bool is_numeric = !strcmp(type, "numeric"), is_enum = o->kind == CONFIG_KIND_ENUM;
+    bool by_alias = o->alias && sliceEqualFold(m->name, sliceOf(o->alias));
+    replyMap(c, 3 + (o->alias != NULL) + (is_numeric || is_enum));
+    replyWord(c, "name");
+    replyBulk(c, m->name);
+    replyWord(c, "type");
+    replyWord(c, type);
+    replyWord(c, "flags");
+    replyFlags(c, o, by_alias);
+    if (o->alias) {
+        replyWord(c, "alias");
+        replyWord(c, by_alias ? o->name : o->alias);
+    }
+    if (is_numeric) {
+        replyWord(c, "range");
+        replyRange(c, o);
+    }
+    if (!is_enum) return;
+    int count = 0;
+    while (o->words[count].name) count++;
+    replyWord(c, "values");
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) replyWord(c, o->words[i].name);
+}
+
+/* CONFIG INFO pattern [pattern ...]. Reply: an array with a map for each directive: its name, type,
+ * flags, other name, and the values that it can have. */
+void configInfoCommand(ctx *c) {
+    hotCheck(c->argc >= 3);
+    configMatch *found;
+    int count = configMatchAll(c->argv + 2, c->argc - 2, &found);
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) describe(c, &found[i]);
+    memFree(found);
+}
+
+/* ------------------------------------------------------------------ CONFIG SET and others */
 
 static void signalSet(const ctx *c) {
     if (likely(!serverEventIsWanted(SERVER_CONFIG))) return;
@@ -85,6 +172,8 @@ void configHelpCommand(ctx *c) {
     static const char *const lines[] = {
         "GET <pattern>",
         "    Return parameters matching the glob-like <pattern> and their values.",
+        "INFO <pattern>",
+        "    Return type, flags and possible values of parameters matching <pattern>.",
         "SET <directive> <value>",
         "    Set the configuration <directive> to <value>.",
         "RESETSTAT",

@@ -4,6 +4,7 @@
  * only argv and accept any request with valid arity. ANY_THREAD. */
 #include "base/base.h"
 #include "cmd/procs.h"
+#include "engine/transaction.h"
 
 static int onlyKey(keyPosition *out, int max, int arg_index, uint32_t flags) {
     hotCheck(arg_index > 0);
@@ -28,6 +29,19 @@ int setFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
         if (sliceIs(argv[i], "get")) return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
     }
     return onlyKey(out, max, 1, KEY_OW | KEY_UPDATE);
+}
+
+/* EXEC condition...: the key of each condition; none if they are malformed. */
+int execFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
+    hotCheck(argc > 0);
+    execCondition condition;
+    int count = 0;
+    for (int i = 1; i < argc; count++) {
+        i = execConditionParse(argv, argc, i, &condition);
+        if (i == 0) return 0;
+        if (count < max) out[count] = (keyPosition){condition.key, KEY_RO | KEY_ACCESS};
+    }
+    return count;
 }
 
 /* DELEX key [condition]: with a condition the value is read. */

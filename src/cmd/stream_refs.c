@@ -41,7 +41,8 @@ void streamPropagateIds(ctx *c, slice key, const streamGroup *acked_by, const st
 
 /* ------------------------------------------------------------------ references */
 
-bool streamArgRefs(const ctx *c, int i, streamRefs *out) {
+/* KEEPREF, DELREF or ACKED. */
+static bool refsNamed(const ctx *c, int i, streamRefs *out) {
     hotCheck(i > 0);
     hotCheck(i < c->argc);
     if (ctxArgIs(c, i, "keepref")) {
@@ -53,7 +54,12 @@ bool streamArgRefs(const ctx *c, int i, streamRefs *out) {
     } else {
         return false;
     }
-    return ctxHasExtensions(c);
+    return true;
+}
+
+bool streamArgRefs(const ctx *c, int i, streamRefs *out) {
+    hotCheck(out);
+    return refsNamed(c, i, out) && ctxHasExtensions(c);
 }
 
 uint64_t streamDropRefs(ctx *c, slice key, stream *s, const streamIds *ids) {
@@ -143,7 +149,7 @@ static bool parseRemoval(ctx *c, int from, removal *out) {
     bool has_refs = false;
     *out = (removal){.refs = REFS_KEEP};
     for (int i = from; i < c->argc; i++) {
-        if (!has_refs && streamArgRefs(c, i, &out->refs)) {
+        if (!has_refs && refsNamed(c, i, &out->refs)) {
             has_refs = true;
         } else if (!out->first && i + 1 < c->argc && ctxArgIs(c, i, "ids")) {
             if (!parseIdCount(c, &i, out)) return false;

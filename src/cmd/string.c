@@ -111,7 +111,7 @@ static void propagateWithoutGet(ctx *c, const stringOptions *o) {
 }
 
 /* SET with options: propagated with an absolute time and without conditions. A request with an
- * absolute time is propagated unchanged, unless it has options that Valkey does not know. */
+ * absolute time is propagated unchanged, unless it has options that Valkey 9.1 does not know. */
 static void propagateSet(ctx *c, const stringOptions *o) {
     bool extended = o->given & OPTION_EXTENDED;
     if (o->given & OPTION_PXAT && !extended) return;

@@ -11,7 +11,7 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-enum { DIGEST_TEXT_LEN = 16 };
+enum { DIGEST_TEXT_LEN = 16, OPTION_OF_DELEX = OPTION_IFEQ | OPTION_IFNE /* in Valkey */ };
 
 /* The digest of a string as users see it: XXH3 with 64 bits, in hexadecimal. `text` has
  * DIGEST_TEXT_LEN bytes. */
@@ -42,22 +42,28 @@ bool stringMeets(ctx *c, uint32_t condition, const robj *o, slice operand, bool 
 /* The condition of DELEX for a key of any type. False: the error was replied. */
 static bool delexIsAllowed(ctx *c, const robj *o, bool *out) {
     hotCheck(c->argc == 4);
+    uint32_t condition = stringConditionNamed(c->argv[2]);
+    if (condition & OPTION_OF_DELEX && !stringIsType(c, o)) return false;
     if (objectType(o) != TYPE_STRING) {
         replyError(c, SLICE("ERR Key should be of string type if conditions are specified"));
         return false;
     }
-    uint32_t condition = stringConditionNamed(c->argv[2]);
     if (condition) return stringMeets(c, condition, o, c->argv[3], out);
     replyError(c, SLICE("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"));
     return false;
 }
 
 /* DELEX key [IFEQ value|IFNE value|IFDEQ digest|IFDNE digest]. Reply: 1 if the key was deleted,
- * else 0. A missing key meets no condition, whatever it is. */
+ * else 0. A missing key meets no condition, whatever it is. Valkey has IFEQ and IFNE alone. */
 void delexCommand(ctx *c) {
     hotCheck(c->argc >= 2);
-    if (c->argc != 2 && c->argc != 4) {
+    bool extended = ctxHasExtensions(c);
+    if (c->argc != 4 && !(extended && c->argc == 2)) {
         replyErrorArity(c);
+        return;
+    }
+    if (!extended && !(stringConditionNamed(c->argv[2]) & OPTION_OF_DELEX)) {
+        replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
     const robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);

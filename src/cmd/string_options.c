@@ -70,7 +70,7 @@ bool stringOptionsParse(ctx *c, int first, uint32_t known, stringOptions *out) {
         const optionRow *row = findRow(c->argv[i]);
         if (!row || !(row->flag & known) || row->excludes & out->given ||
             (row->has_value && i + 1 == c->argc) ||
-            (row->flag & OPTION_EXTENDED && !ctxHasExtensions(c))) {
+            (row->flag & OPTION_DIGESTS && !ctxHasExtensions(c))) {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
         }

@@ -14,8 +14,8 @@ void multiCommand(ctx *c) {
     replyOk(c);
 }
 
-/* EXEC. Reply: an array with the reply of each queued command; null if a watched key was
- * changed. */
+/* EXEC [IFEQ key value|IFNE key value|NX key|XX key]... Reply: an array with the reply of each
+ * queued command; null if a watched key was changed, or a condition does not hold. */
 void execCommand(ctx *c) {
     if (c->who->flags & SESSION_IN_MULTI) {
         transactionRun(c);

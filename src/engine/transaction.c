@@ -256,21 +256,36 @@ static bool allAreKnown(transaction *t, str *why) {
     return true;
 }
 
+/* Discards the transaction, and replies that this error was the reason. */
+static void discardWith(ctx *c, slice error) {
+    hotCheck(error.len > 0);
+    transactionDiscard(c->who);
+    str text = STR_EMPTY;
+    describeAbort(error, &text);
+    replyError(c, strSlice(&text));
+    strFree(&text);
+}
+
 /* Checks all queued commands once more, so that either all of them run or none. True: one was
  * refused, the transaction discarded, and the error was replied. */
 static NO_INLINE bool refusesQueue(ctx *c) {
     str error = STR_EMPTY;
     bool refused = !allAreKnown(c->who->multi, &error) || !userMayRunQueue(c, &error);
-    if (refused) {
-        hotCheck(error.len > 0);
-        transactionDiscard(c->who);
-        str text = STR_EMPTY;
-        describeAbort(strSlice(&error), &text);
-        replyError(c, strSlice(&text));
-        strFree(&text);
-    }
+    if (refused) discardWith(c, strSlice(&error));
     strFree(&error);
     return refused;
+}
+
+/* True: a condition of EXEC does not hold or is malformed, the transaction was discarded, and the
+ * reply is written. */
+static NO_INLINE bool conditionsFail(ctx *c) {
+    slice error;
+    execVerdict verdict = execConditionsJudge(c, &error);
+    if (verdict == EXEC_ERROR) discardWith(c, error);
+    if (verdict != EXEC_NULL) return verdict != EXEC_RUNS;
+    transactionDiscard(c->who);
+    replyNullArray(c);
+    return true;
 }
 
 void transactionRun(ctx *c) {
@@ -288,6 +303,7 @@ void transactionRun(ctx *c) {
         return;
     }
     if (unlikely(mayDiffer(s)) && refusesQueue(c)) return;
+    if (unlikely(c->argc > 1) && conditionsFail(c)) return;
     watchForget(s); /* its own changes do not matter */
     uint64_t denied = s->flags & SESSION_DENY_BLOCKING;
     s->flags |= SESSION_DENY_BLOCKING;

@@ -17,9 +17,19 @@ extern const gate queueGate;
 void transactionBegin(session *s);
 /* Ends MULTI and drops the queue and the watched keys. */
 void transactionDiscard(session *s);
-/* EXEC: runs the queue and replies an array with the replies; null if a watched key has changed, an
- * error if a command was refused while queueing. Always ends MULTI. */
+/* EXEC: runs the queue and replies an array with the replies; null if a watched key has changed or
+ * a condition in its arguments does not hold, an error if a command was refused while queueing.
+ * Always ends MULTI. */
 void transactionRun(ctx *c);
+
+/* A condition of EXEC, as indexes of its arguments. */
+typedef struct execCondition {
+    bool wants_equal; /* IFEQ and XX, not IFNE and NX */
+    int key, value;   /* value: 0 for NX and XX */
+} execCondition;
+/* Parses the condition at argument `i`. Returns the index of the argument after it, 0 if it is
+ * malformed. ANY_THREAD. */
+int execConditionParse(const slice *argv, int argc, int i, execCondition *out);
 
 /* Number of queued commands; -1 for a session that never used MULTI or WATCH. */
 int transactionCount(const session *s);

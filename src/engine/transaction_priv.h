@@ -34,6 +34,11 @@ void transactionFail(session *s, uint64_t flag);
  * instead. */
 bool transactionRefused(ctx *c, slice text, str *instead);
 
+typedef enum execVerdict { EXEC_RUNS, EXEC_NULL, EXEC_ERROR } execVerdict;
+/* Decides whether the conditions in the arguments of EXEC hold: all of them (EXEC_RUNS), not all
+ * (EXEC_NULL), or one cannot be decided, with the error in `error`. Changes nothing. */
+execVerdict execConditionsJudge(const ctx *c, slice *error);
+
 /* True if a watched key has changed or expired since it was watched. */
 bool watchIsBroken(const session *s, int64_t now_ms);
 /* Implements on_db. */

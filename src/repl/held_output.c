@@ -113,11 +113,12 @@ static inline bool readsOneKey(const command *cmd) {
            !(cmd->flags & (CMD_MOVABLEKEYS | CMD_BLOCKING | CMD_MODULE));
 }
 
-/* EXEC tells what its commands tell, and whether watched keys have changed. The orders of Sentinel
+/* EXEC tells what its commands tell, and whether watched keys have changed or its conditions hold.
+ * The orders of Sentinel
  * are transactions that tell nothing. */
 bool heldOutputTellsNothing(const ctx *c) {
     if (likely(!(c->cmd->flags & CMD_RUNS_QUEUE))) return c->cmd->flags & CMD_TELLS_NOTHING;
-    if (c->who->flags & SESSION_WATCH_DIRTY || watchCount(c->who)) return false;
+    if (c->who->flags & SESSION_WATCH_DIRTY || watchCount(c->who) || c->argc > 1) return false;
     return !transactionLacks(c->who, CMD_TELLS_NOTHING);
 }
 
@@ -137,8 +138,9 @@ static bool isPublish(slice name) { return sliceEqualFold(name, SLICE("publish")
 
 bool heldOutputSelects(const commandSpec *spec) {
     if (isPublish(sliceOf(spec->name))) return true;
+    if (spec->flags & CMD_RUNS_QUEUE) return true;
     if (spec->flags & (CMD_MODULE | CMD_BLOCKING | CMD_MOVABLEKEYS)) return false;
-    return spec->flags & (CMD_READONLY | CMD_TELLS_NOTHING | CMD_RUNS_QUEUE);
+    return spec->flags & (CMD_READONLY | CMD_TELLS_NOTHING);
 }
 
 gateVerdict heldOutputNote(outputHold *o, ctx *c) {

@@ -148,7 +148,7 @@ start_server {tags {config tls:skip}} {
 
     test {CONFIG HELP, and unknown subcommands of CONFIG} {
         assert_equal "CONFIG <subcommand> \[<arg> \[value\] \[opt\] ...\]. Subcommands are:" [lindex [r config help] 0]
-        assert_equal 11 [llength [r config help]]
+        assert_equal 13 [llength [r config help]]
         assert_error "ERR unknown subcommand 'nosuch'. Try CONFIG HELP." {r config nosuch}
         assert_error "ERR wrong number of arguments for 'config' command" {r config}
         assert_error "ERR wrong number of arguments for 'config|rewrite' command" {r config rewrite x}

@@ -108,17 +108,23 @@ start_server {tags {multi}} {
     }
 
     test {EXEC that is refused itself discards the transaction} {
+        r acl setuser refused reset on nopass allkeys +@all -exec
         r set key before
         r multi
         r set key after
-        assert_error "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command" {
-            r exec x
-        }
+        assert_error "EXECABORT Transaction discarded because of: invalid check condition syntax" {r exec x}
         assert_error "ERR EXEC without MULTI" {r exec}
         assert_equal before [r get key]
-        assert_error "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command" {
-            r exec x
+        set client [connect]
+        $client auth refused x
+        $client multi
+        $client set key after
+        foreach state {inside outside} {
+            assert_error "EXECABORT Transaction discarded because of: NOPERM *" {$client exec}
         }
+        assert_error "ERR DISCARD without MULTI" {$client discard}
+        assert_equal before [r get key]
+        r acl deluser refused
     }
 
     test {an error inside EXEC stops nothing} {
@@ -357,7 +363,9 @@ start_server {tags {multi watch}} {
         set client [connect]
         $client watch key
         r set key 1
-        assert_error "EXECABORT *" {$client exec x}
+        r acl setuser default -exec
+        assert_error "EXECABORT *NOPERM*" {$client exec}
+        r acl setuser default +exec
         assert_equal [goes] [outcome $client]
         $client watch key
         r set key 2
@@ -678,8 +686,8 @@ start_server {tags {multi} overrides {client-query-buffer-limit 1mb}} {
         assert_equal [expr {$before + 6}] [client_field tot-cmds $client]
         catch {$client exec x}
         catch {$client exec}
-        assert_equal {3 1 2} [calls exec]
-        assert_match "*errorstat_ERR:count=3*errorstat_EXECABORT:count=2*" [join [lsort [split [r info errorstats] "\n"]]]
+        assert_equal {4 0 3} [calls exec]
+        assert_match "*errorstat_ERR:count=4*errorstat_EXECABORT:count=1*" [join [lsort [split [r info errorstats] "\n"]]]
     }
 
     test {a queue beyond client-query-buffer-limit closes the client} {

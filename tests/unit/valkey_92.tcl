@@ -4,7 +4,7 @@
 # them. What they propagate: write_matrix (valkey_92.txt).
 
 foreach shown {yes no} {
-start_server [list tags {valkey92} overrides [list extended-commands $shown]] {
+start_server [list tags {valkey92} overrides [list extended-commands $shown enable-debug-command yes]] {
     test "SISMEMBER XX tells a missing key from a missing member (extended-commands $shown)" {
         r flushall
         assert_equal {-1 0} [list [r sismember s m xx] [r sismember s m]]
@@ -62,6 +62,208 @@ start_server [list tags {valkey92} overrides [list extended-commands $shown]] {
         r select 0
         assert_error "ERR DB index is out of range" {r move key 1000 replace}
         assert_error "ERR source and destination objects are the same" {r move key 0 replace}
+    }
+
+    # EXEC with these conditions, after MULTI and SET done 1.
+    proc exec_if {args} {
+        r multi
+        r set done 1
+        r -typed exec {*}$args
+    }
+
+    test "EXEC runs if all conditions hold, else it replies null (extended-commands $shown)" {
+        r flushall
+        set null [expr {[resp3] ? "null null" : "null array"}]
+        set ran {array {{status OK}}}
+        r set s value
+        r set number 12
+        r lpush list a
+        foreach {words expected} [list \
+            {ifeq s value} $ran  {IFEQ s other} $null  {ifeq none {}} $null  {ifeq number 12} $ran \
+            {ifne s value} $null {ifne s other} $ran   {IFNE none x} $ran \
+            {nx none} $ran       {nx s} $null          {NX list} $null \
+            {xx none} $null      {XX list} $ran        {xx s} $ran \
+            {ifeq s value ifne number 13 nx none xx list} $ran \
+            {ifeq s value ifne number 12 nx none xx list} $null \
+            {xx none ifeq list a} $null  {nx nx xx s} $ran
+        ] {
+            r del done
+            assert_equal [list $words $expected [expr {$expected eq $ran}]] [list $words [exec_if {*}$words] [r exists done]]
+            assert_error "ERR EXEC without MULTI" {r exec {*}$words}
+        }
+        r del done
+        foreach words {{s} {ifeq s} {ifeq} {nx} {eq s value} {xx s extra} {nx s nx}} {
+            r multi
+            r set done 1
+            assert_error "EXECABORT Transaction discarded because of: invalid check condition syntax" {r exec {*}$words}
+            assert_error "ERR DISCARD without MULTI" {r discard}
+        }
+        foreach words {{ifeq list a} {ifne list a} {xx s ifne list x}} {
+            r multi
+            r set done 1
+            assert_error "EXECABORT Transaction discarded because of: WRONGTYPE *" {r exec {*}$words}
+        }
+        assert_equal 0 [r exists done]
+    }
+
+    test "conditions of EXEC come after errors of the queue and WATCH (extended-commands $shown)" {
+        r flushall
+        r multi
+        assert_error "ERR wrong number*" {r get}
+        assert_error "EXECABORT Transaction discarded because of previous errors." {r exec nonsense}
+        r watch key
+        r set key x
+        r multi
+        assert_equal {} [r exec nonsense]
+        # A condition that does not hold drops the watched keys.
+        r watch key
+        r multi
+        assert_equal {} [r exec nx key]
+        r set key y
+        r multi
+        r ping
+        assert_equal PONG [r exec]
+        # The condition is about the database of EXEC, the queue may select another one.
+        r multi
+        r select 3
+        r exists key
+        r select 0
+        assert_equal {OK 0 OK} [r exec xx key]
+    }
+
+    test "conditions of EXEC leave no trace (extended-commands $shown)" {
+        r flushall
+        r config set maxmemory-policy allkeys-lfu
+        r set key value
+        r debug set-active-expire 0
+        r set gone x px 1
+        wait_for_condition 100 10 {[r pttl gone] < 0} else {fail "not expired"}
+        set frequency [r object freq key]
+        r config resetstat
+        for {set i 0} {$i < 200} {incr i} {
+            r multi
+            assert_equal {} [r exec ifne key value xx none]
+        }
+        r multi
+        assert_equal {} [r exec nx gone ifeq key value nx none xx none]
+        assert_equal {0 0 0} [list [info_field keyspace_hits] [info_field keyspace_misses] [info_field expired_keys]]
+        assert_equal $frequency [r object freq key]
+        r config set maxmemory-policy noeviction
+        r debug set-active-expire 1
+    }
+
+    test "conditions of EXEC need the right to read their keys (extended-commands $shown)" {
+        r flushall
+        r set mine 1
+        r set others 1
+        r acl setuser somebody reset on nopass ~mine %W~others %R~read +@all
+        set c [connect]
+        $c auth somebody x
+        foreach {words allowed} {{xx mine} 1 {nx read} 1 {xx others} 0 {xx mine ifne others x} 0 {nx foreign} 0} {
+            $c multi
+            $c set mine 2
+            if {$allowed} {
+                assert_equal OK [$c exec {*}$words]
+            } else {
+                assert_error "EXECABORT Transaction discarded because of: NOPERM No permissions to access a key" {
+                    $c exec {*}$words
+                }
+            }
+        }
+        # Users of other databases: EXEC alone does not use the selected one.
+        r acl setuser somebody reset on nopass allkeys +@all db=1
+        $c multi
+        $c select 1
+        $c set k v
+        assert_equal {OK OK} [$c exec]
+        $c multi
+        $c set k w
+        assert_equal OK [$c exec ifeq k v]
+        r acl deluser somebody
+    }
+
+    test "COMMAND knows the keys of conditions of EXEC (extended-commands $shown)" {
+        assert_equal {a b c} [r command getkeys exec ifeq a x nx b xx c]
+        assert_equal {{a {RO access}}} [r command getkeysandflags exec ifne a x]
+        set info [lindex [r command info exec] 0]
+        assert_equal -1 [lindex $info 1]
+        assert {"movablekeys" in [lindex $info 2]}
+        set docs [dict get [r command docs exec] exec]
+        assert_equal {9.2.0 {Added the `IFEQ`, `IFNE`, `NX` and `XX` conditions.}} [lindex [dict get $docs history] 0]
+    }
+
+    proc config_info {args} {
+        set all {}
+        foreach entry [r config info {*}$args] {dict set all [dict get $entry name] $entry}
+        return $all
+    }
+
+    test "CONFIG INFO describes directives (extended-commands $shown)" {
+        assert_equal {} [r config info nosuch none*]
+        assert_equal {name appendonly type bool flags deny-loading} [lindex [r config info appendonly] 0]
+        assert_equal {name databases type numeric flags immutable range {1 2147483647}} [lindex [r config info databases] 0]
+        assert_equal {name maxmemory type numeric flags {} range {0 18446744073709551615}} [lindex [r config info maxmemory] 0]
+        assert_equal {name unixsocketperm type numeric flags immutable range {0 777}} [lindex [r config info unixsocketperm] 0]
+        assert_equal {name appendfsync type enum flags {} values {everysec always no}} [lindex [r config info appendfsync] 0]
+        assert_equal {name save type special flags multi-arg} [lindex [r config info save] 0]
+        set all [config_info requirepass dir]
+        assert_equal {dir requirepass} [dict keys $all]
+        assert_equal {string sensitive} [list [dict get $all requirepass type] [dict get $all requirepass flags]]
+        assert {"protected" in [dict get $all dir flags]}
+        # By one of two names, and by both.
+        foreach {name other flags} {replicaof slaveof {} slaveof replicaof alias} {
+            set entry [lindex [r config info $name] 0]
+            assert_equal [list $name $other] [list [dict get $entry name] [dict get $entry alias]]
+            assert_equal [expr {$flags ne ""}] [expr {"alias" in [dict get $entry flags]}]
+        }
+        # Each directive once, sorted, as CONFIG GET has them.
+        set names [lmap entry [r config info * databases maxm*] {dict get $entry name}]
+        assert_equal [lsort [dict keys [r config get *]]] [lsort $names]
+        assert_equal [lsort $names] $names
+        assert_equal [expr {[resp3] ? "map" : "array"}] [lindex [r -typed config info save] 1 0 0]
+        assert_error "ERR wrong number of arguments for 'config|info' command" {r config info}
+        assert_match "*INFO <pattern>*" [r config help]
+        assert_equal -3 [lindex [r command info config|info] 0 1]
+    }
+
+    test "DELEX and SET IFNE compare values (extended-commands $shown)" {
+        r flushall
+        r set key a ex 1000
+        assert_equal {0 0 0} [list [r delex key IFEQ b] [r delex key ifne a] [r delex none ifne a]]
+        assert_equal {{} {} a} [list [r set key b ifne a] [r set none x ifeq y] [r set key b IFNE a get]]
+        assert_range [r ttl key] 1 1000
+        assert_equal {OK a OK} [list [r set new a ifne a] [r set new b get ifne x] [r set key b ifne a2 keepttl]]
+        assert_range [r ttl key] 1 1000
+        assert_equal {1 1 0} [list [r delex key ifne a] [r delex new ifeq b] [r exists key new]]
+        foreach words {{ifne a nx} {xx ifne a} {ifne a ifeq a} {ifne}} {
+            assert_error "ERR syntax error" {r set key x {*}$words}
+        }
+        r lpush list a
+        foreach words {{delex list ifeq a} {delex list ifne a} {set list x ifne a}} {
+            assert_error "WRONGTYPE *" {r {*}$words}
+        }
+        assert_equal 9.2.0 [dict get [r command docs delex] delex since]
+        assert_equal {9.2.0 {Added the `IFNE` option.}} [lindex [dict get [r command docs set] set history] end]
+    }
+
+    test "XDELEX and XACKDEL (extended-commands $shown)" {
+        r flushall
+        foreach id {1-1 2-1 3-1 4-1} {r xadd s $id f v}
+        r xgroup create s g 0
+        r xreadgroup group g c count 2 streams s >
+        assert_equal {2 2} [r xdelex s ACKED ids 2 2-1 3-1]
+        assert_equal {1 -1} [r xackdel s g IDS 2 1-1 1-1]
+        assert_equal {1 -1} [r xdelex s IDS 2 2-1 8-1]
+        assert_equal 1 [lindex [r xpending s g] 0]
+        assert_equal {-1} [r xdelex s DELREF IDS 1 2-1]
+        assert_equal {1 0} [list [r xdelex s keepref ids 1 3-1] [lindex [r xpending s g] 0]]
+        assert_equal {-1 -1 -1} [list {*}[r xdelex none ids 1 1-1] {*}[r xackdel none g ids 1 1-1] {*}[r xackdel s no ids 1 1-1]]
+        assert_error "ERR Number of IDs must be a positive integer" {r xdelex s ids 0 1-1}
+        assert_error "ERR The `numids` parameter must match the number of arguments" {r xdelex s ids 3 1-1 2-1}
+        assert_error "ERR syntax error" {r xdelex s acked 1 4-1}
+        assert_error "ERR Invalid stream ID*" {r xackdel s g ids 2 4-1 nope}
+        assert_equal 1 [r xlen s]
+        foreach name {xdelex xackdel} {assert_equal 9.2.0 [dict get [r command docs $name] $name since]}
     }
 
     test "COMMAND DOCS say since when options of 9.2 are known (extended-commands $shown)" {

@@ -112,6 +112,7 @@ commandProc commandlogResetCommand;
 commandProc commandlogUsersCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
+commandProc configInfoCommand;
 commandProc configResetstatCommand;
 commandProc configRewriteCommand;
 commandProc configSetCommand;
@@ -470,6 +471,7 @@ commandKeysProc bitfieldFindKeys;
 commandKeysProc countprefixFindKeys;
 commandKeysProc delexFindKeys;
 commandKeysProc delprefixFindKeys;
+commandKeysProc execFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
@@ -2168,6 +2170,10 @@ static const commandArg args_config_get[] = {
     {.name = "parameter", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
+static const commandArg args_config_info[] = {
+    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_config_set[] = {
     {"7.0.0", "Added the ability to set multiple parameters in one call."},
 };
@@ -2204,6 +2210,17 @@ static const commandSpec subs_config[] = {
      .summary = "Returns helpful text about the different subcommands.",
      .complexity = "O(1)",
      .since = "5.0.0"},
+    {.name = "info",
+     .proc = configInfoCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns type, flags and possible values of configuration parameters.",
+     .complexity = "O(N) when N is the number of configuration parameters provided",
+     .since = "9.2.0",
+     .args = args_config_info, .arg_count = 1},
     {.name = "resetstat",
      .proc = configResetstatCommand,
      .arity = 2,
@@ -2297,8 +2314,8 @@ static const keySpec keys_delex[] = {
 static const commandArg args_delex_condition[] = {
     {.name = "ifeq-value", .token = "IFEQ", .type = ARG_STRING, .key_spec = -1},
     {.name = "ifne-value", .token = "IFNE", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifdeq-digest", .token = "IFDEQ", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifdne-digest", .token = "IFDNE", .type = ARG_STRING, .key_spec = -1},
+    {.name = "ifdeq-digest", .token = "IFDEQ", .summary = "Deletes the key only if the digest of its value is this one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifdne-digest", .token = "IFDNE", .summary = "Deletes the key only if the digest of its value is another one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_delex[] = {
@@ -2346,6 +2363,25 @@ static const commandArg args_evalsha[] = {
 
 static const keySpec keys_evalsha_ro[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const keySpec keys_exec[] = {
+    {.notes = "the keys of the conditions", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+};
+
+static const commandHistory history_exec[] = {
+    {"9.2.0", "Added the `IFEQ`, `IFNE`, `NX` and `XX` conditions."},
+};
+
+static const commandArg args_exec_condition[] = {
+    {.name = "ifeq", .token = "IFEQ", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_append},
+    {.name = "ifne", .token = "IFNE", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_append},
+    {.name = "nx-key", .display = "key", .token = "NX", .type = ARG_KEY, .key_spec = 0},
+    {.name = "xx-key", .display = "key", .token = "XX", .type = ARG_KEY, .key_spec = 0},
+};
+
+static const commandArg args_exec[] = {
+    {.name = "condition", .since = "9.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 4, .args = args_exec_condition},
 };
 
 static const keySpec keys_exists[] = {
@@ -3725,10 +3761,6 @@ static const commandArg args_psetex[] = {
     {.name = "value", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const commandArg args_psubscribe[] = {
-    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
-};
-
 static const commandArg args_psync[] = {
     {.name = "replicationid", .type = ARG_STRING, .key_spec = -1},
     {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
@@ -4419,13 +4451,14 @@ static const commandHistory history_set[] = {
     {"6.2.0", "Added the `GET`, `EXAT` and `PXAT` option."},
     {"7.0.0", "Allowed the `NX` and `GET` options to be used together."},
     {"8.1.0", "Added the `IFEQ` option."},
+    {"9.2.0", "Added the `IFNE` option."},
 };
 
 static const commandArg args_set_condition[] = {
     {.name = "nx", .token = "NX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "xx", .token = "XX", .since = "2.6.12", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "comparison-value", .token = "IFEQ", .summary = "Sets the key's value only if the current value matches the specified comparison value.", .since = "8.1.0", .type = ARG_STRING, .key_spec = -1},
-    {.name = "ifne-value", .token = "IFNE", .summary = "Sets the key only if its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
+    {.name = "ifne-value", .token = "IFNE", .summary = "Sets the key only if its value is another one, or if it does not exist.", .since = "9.2.0", .type = ARG_STRING, .key_spec = -1},
     {.name = "ifdeq-digest", .token = "IFDEQ", .summary = "Sets the key only if the digest of its value is this one.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
     {.name = "ifdne-digest", .token = "IFDNE", .summary = "Sets the key only if the digest of its value is another one, or if it does not exist.", .type = ARG_STRING, .flags = ARG_EXTENDED, .key_spec = -1},
 };
@@ -4709,10 +4742,6 @@ static const commandArg args_xack[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "group", .type = ARG_STRING, .key_spec = -1},
     {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
-};
-
-static const keySpec keys_xackdel[] = {
-    {.flags = KEY_RW | KEY_UPDATE | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_xackdel_condition[] = {
@@ -5739,7 +5768,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for server configuration commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.0.0",
-     .subs = subs_config, .sub_count = 5},
+     .subs = subs_config, .sub_count = 6},
     {.name = "copy",
      .proc = copyCommand,
      .arity = -3,
@@ -5833,13 +5862,13 @@ const commandSpec serverCommands[] = {
      .find_keys = delexFindKeys,
      .arity = -2,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
      .reply = CLASS_INTEGER,
      .group = "string",
      .summary = "Deletes a key, if a condition on its value or the digest of its value is met.",
      .complexity = "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE where N is the length of the string.",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .key_specs = keys_delex, .key_spec_count = 1,
      .args = args_delex, .arg_count = 2},
     {.name = "delifeq",
@@ -5967,14 +5996,18 @@ const commandSpec serverCommands[] = {
      .args = args_evalsha, .arg_count = 4},
     {.name = "exec",
      .proc = execCommand,
-     .arity = 1,
-     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG | CMD_AT_ONCE | CMD_RUNS_QUEUE,
+     .find_keys = execFindKeys,
+     .arity = -1,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG | CMD_AT_ONCE | CMD_RUNS_QUEUE | CMD_MOVABLEKEYS,
      .categories = CAT(SLOW) | CAT(TRANSACTION),
      .reply = CLASS_ARRAY,
      .group = "transactions",
      .summary = "Executes all commands in a transaction.",
      .complexity = "Depends on commands in the transaction",
-     .since = "1.2.0"},
+     .since = "1.2.0",
+     .key_specs = keys_exec, .key_spec_count = 1,
+     .history = history_exec, .history_count = 1,
+     .args = args_exec, .arg_count = 1},
     {.name = "exists",
      .proc = existsCommand,
      .arity = -2,
@@ -7334,7 +7367,7 @@ const commandSpec serverCommands[] = {
      .summary = "Listens for messages published to channels that match one or more patterns.",
      .complexity = "O(N) where N is the number of patterns to subscribe to.",
      .since = "2.0.0",
-     .args = args_psubscribe, .arg_count = 1},
+     .args = args_config_info, .arg_count = 1},
     {.name = "psync",
      .proc = psyncCommand,
      .arity = -3,
@@ -7728,7 +7761,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .key_specs = keys_set, .key_spec_count = 1,
-     .history = history_set, .history_count = 5,
+     .history = history_set, .history_count = 6,
      .args = args_set, .arg_count = 5},
     {.name = "setbit",
      .proc = setbitCommand,
@@ -8388,14 +8421,14 @@ const commandSpec serverCommands[] = {
      .proc = xackdelCommand,
      .arity = -6,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
      .reply = CLASS_ARRAY,
      .group = "stream",
      .summary = "Acknowledges messages for a consumer group and removes them from the stream.",
      .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
-     .since = "9.1.0",
-     .key_specs = keys_xackdel, .key_spec_count = 1,
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_xackdel, .arg_count = 4},
     {.name = "xadd",
      .proc = xaddCommand,
@@ -8471,14 +8504,14 @@ const commandSpec serverCommands[] = {
      .proc = xdelexCommand,
      .arity = -5,
      .first_key = 1, .last_key = 1, .key_step = 1,
-     .flags = CMD_WRITE | CMD_FAST | CMD_EXTENDED | CMD_ONLY_FREES | CMD_QUICK,
+     .flags = CMD_WRITE | CMD_FAST | CMD_ONLY_FREES | CMD_QUICK,
      .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
      .reply = CLASS_ARRAY,
      .group = "stream",
      .summary = "Removes messages from a stream, and what consumer groups know of them, if so wanted.",
      .complexity = "O(1) for each message ID, O(N) with N being the number of consumer groups with DELREF and ACKED.",
-     .since = "9.1.0",
-     .key_specs = keys_hdel, .key_spec_count = 1,
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_xdelex, .arg_count = 3},
     {.name = "xgroup",
      .arity = -2,

@@ -607,66 +607,61 @@ static const helpArgument arguments131[] = {
     {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments132[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments133[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments133[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments132, 2},
-};
 static const helpArgument arguments134[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments133, 2},
+};
+static const helpArgument arguments135[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination-db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments135[] = {
+static const helpArgument arguments136[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments136[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments137[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments138[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments139[] = {
-    {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
-    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
-    {"ifdeq-digest", "IFDEQ", HELP_TEXT, 0, NULL, 0},
-    {"ifdne-digest", "IFDNE", HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments140[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments139, 4},
+    {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
+    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments141[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments140, 2},
 };
 static const helpArgument arguments142[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments143[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments143[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments144[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments145[] = {
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments146[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments147[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
@@ -675,7 +670,7 @@ static const helpArgument arguments147[] = {
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments148[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
@@ -687,71 +682,77 @@ static const helpArgument arguments149[] = {
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments150[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments151[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments152[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments151, 4},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments153[] = {
+    {"ifeq", "IFEQ", HELP_BLOCK, 0, arguments151, 2},
+    {"ifne", "IFNE", HELP_BLOCK, 0, arguments152, 2},
+    {"key", "NX", HELP_TEXT, 0, NULL, 0},
+    {"key", "XX", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments154[] = {
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments153, 4},
+};
+static const helpArgument arguments155[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments156[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments154[] = {
+static const helpArgument arguments157[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments156, 4},
+};
+static const helpArgument arguments158[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments159[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments153, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments158, 4},
 };
-static const helpArgument arguments155[] = {
+static const helpArgument arguments160[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments156[] = {
+static const helpArgument arguments161[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments157[] = {
-    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments156, 3},
+static const helpArgument arguments162[] = {
+    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments161, 3},
     {"abort", "ABORT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments158[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments159[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments160[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments161[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments160, 2},
-};
-static const helpArgument arguments162[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments163[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments162, 2},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments164[] = {
-    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments165[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
@@ -761,87 +762,73 @@ static const helpArgument arguments166[] = {
     {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments165, 2},
 };
 static const helpArgument arguments167[] = {
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments168[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments167, 2},
+};
+static const helpArgument arguments169[] = {
+    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments170[] = {
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments171[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments170, 2},
+};
+static const helpArgument arguments172[] = {
     {"library-name-pattern", "LIBRARYNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"withcode", "WITHCODE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments168[] = {
+static const helpArgument arguments173[] = {
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"function-code", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments169[] = {
+static const helpArgument arguments174[] = {
     {"flush", "FLUSH", HELP_TOKEN, 0, NULL, 0},
     {"append", "APPEND", HELP_TOKEN, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments170[] = {
+static const helpArgument arguments175[] = {
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments169, 3},
+    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments174, 3},
 };
-static const helpArgument arguments171[] = {
+static const helpArgument arguments176[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments172[] = {
+static const helpArgument arguments177[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments173[] = {
+static const helpArgument arguments178[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments171, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments176, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments172, 3},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments177, 3},
 };
-static const helpArgument arguments174[] = {
+static const helpArgument arguments179[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments175[] = {
+static const helpArgument arguments180[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member1", NULL, HELP_TEXT, 0, NULL, 0},
     {"member2", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments174, 4},
-};
-static const helpArgument arguments176[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments177[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments178[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments179[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments180[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments179, 4},
 };
 static const helpArgument arguments181[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments182[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments178, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments179, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments180, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments181, 2},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments183[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -858,6 +845,10 @@ static const helpArgument arguments185[] = {
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments186[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments187[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
@@ -868,36 +859,33 @@ static const helpArgument arguments186[] = {
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments184, 2},
     {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments185, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments186, 2},
 };
-static const helpArgument arguments187[] = {
+static const helpArgument arguments188[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments188[] = {
+static const helpArgument arguments189[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments189[] = {
+static const helpArgument arguments190[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments190[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments191[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments187, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments188, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments188, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments189, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments190, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments189, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments190, 2},
 };
 static const helpArgument arguments192[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -914,6 +902,10 @@ static const helpArgument arguments194[] = {
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments195[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments196[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
@@ -923,210 +915,210 @@ static const helpArgument arguments195[] = {
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments193, 2},
     {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments194, 2},
-};
-static const helpArgument arguments196[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments195, 2},
 };
 static const helpArgument arguments197[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments196, 2},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments198[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments199[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments198, 4},
-};
-static const helpArgument arguments200[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments201[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments200, 4},
-};
-static const helpArgument arguments202[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments203[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments202, 2},
-};
-static const helpArgument arguments204[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments199, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments201, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments203, 2},
-};
-static const helpArgument arguments205[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments206[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments207[] = {
+static const helpArgument arguments199[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments200[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments197, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments204, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments205, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments206, 2},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments197, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments198, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments199, 2},
+};
+static const helpArgument arguments201[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments202[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments201, 2},
+};
+static const helpArgument arguments203[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments204[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments203, 4},
+};
+static const helpArgument arguments205[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments206[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments205, 4},
+};
+static const helpArgument arguments207[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments208[] = {
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments207, 2},
+};
+static const helpArgument arguments209[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments204, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments206, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments208, 2},
+};
+static const helpArgument arguments210[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments211[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments212[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments202, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments209, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments210, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments211, 2},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments208[] = {
+static const helpArgument arguments213[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments209[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments208, 2},
-};
-static const helpArgument arguments210[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments211[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments210, 4},
-};
-static const helpArgument arguments212[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments213[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments212, 4},
 };
 static const helpArgument arguments214[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments213, 2},
+};
+static const helpArgument arguments215[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments216[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments215, 4},
+};
+static const helpArgument arguments217[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments218[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments217, 4},
+};
+static const helpArgument arguments219[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments215[] = {
+static const helpArgument arguments220[] = {
     {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments214, 2},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments219, 2},
 };
-static const helpArgument arguments216[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments211, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments213, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments215, 2},
+static const helpArgument arguments221[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments216, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments218, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments220, 2},
 };
-static const helpArgument arguments217[] = {
+static const helpArgument arguments222[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments218[] = {
+static const helpArgument arguments223[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments219[] = {
+static const helpArgument arguments224[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments209, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments216, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments217, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments218, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments214, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments221, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments222, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments223, 2},
     {"storedist", "STOREDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments220[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments221[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments222[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments223[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments224[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments223, 5},
 };
 static const helpArgument arguments225[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments226[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments227[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments228[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments229[] = {
-    {"username", NULL, HELP_TEXT, 0, NULL, 0},
-    {"password", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments228, 5},
 };
 static const helpArgument arguments230[] = {
-    {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments229, 2},
-    {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments231[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments230, 3},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments232[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments233[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments234[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"username", NULL, HELP_TEXT, 0, NULL, 0},
+    {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments235[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments233, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments234, 2},
+    {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments234, 2},
+    {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments236[] = {
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments235, 3},
+};
+static const helpArgument arguments237[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments238[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments237[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments238[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments236, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments237, 2},
 };
 static const helpArgument arguments239[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1134,17 +1126,25 @@ static const helpArgument arguments239[] = {
 };
 static const helpArgument arguments240[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments238, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments239, 2},
 };
 static const helpArgument arguments241[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments242[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments243[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments241, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments242, 2},
 };
 static const helpArgument arguments244[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1155,119 +1155,111 @@ static const helpArgument arguments245[] = {
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments244, 2},
 };
 static const helpArgument arguments246[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments247[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments248[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments249[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments250[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments249, 2},
+};
+static const helpArgument arguments251[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments247[] = {
+static const helpArgument arguments252[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments248[] = {
+static const helpArgument arguments253[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments246, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments247, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments251, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
 };
-static const helpArgument arguments249[] = {
+static const helpArgument arguments254[] = {
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments250[] = {
+static const helpArgument arguments255[] = {
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments251[] = {
+static const helpArgument arguments256[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments252[] = {
+static const helpArgument arguments257[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments253[] = {
+static const helpArgument arguments258[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments254[] = {
+static const helpArgument arguments259[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments255[] = {
+static const helpArgument arguments260[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments256[] = {
+static const helpArgument arguments261[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments257[] = {
+static const helpArgument arguments262[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments258[] = {
+static const helpArgument arguments263[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments257, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments262, 2},
 };
-static const helpArgument arguments259[] = {
+static const helpArgument arguments264[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments260[] = {
+static const helpArgument arguments265[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments261[] = {
+static const helpArgument arguments266[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments262[] = {
-    {"metrics", "METRICS", HELP_BLOCK, 0, arguments260, 3},
+static const helpArgument arguments267[] = {
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments265, 3},
     {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments261, 2},
-};
-static const helpArgument arguments263[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments264[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments263, 2},
-};
-static const helpArgument arguments265[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments266[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments267[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments265, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments266, 2},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments266, 2},
 };
 static const helpArgument arguments268[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments269[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments268, 2},
+};
+static const helpArgument arguments270[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments269[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments270[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments268, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments269, 2},
 };
 static const helpArgument arguments271[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1275,119 +1267,145 @@ static const helpArgument arguments271[] = {
 };
 static const helpArgument arguments272[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments270, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments271, 2},
 };
 static const helpArgument arguments273[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments274[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments274[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments273, 2},
-};
 static const helpArgument arguments275[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments273, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments274, 2},
+};
+static const helpArgument arguments276[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments277[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments276, 2},
+};
+static const helpArgument arguments278[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments279[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments278, 2},
+};
+static const helpArgument arguments280[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments276[] = {
+static const helpArgument arguments281[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments275, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments280, 2},
 };
-static const helpArgument arguments277[] = {
+static const helpArgument arguments282[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments278[] = {
+static const helpArgument arguments283[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments279[] = {
+static const helpArgument arguments284[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments278, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments283, 2},
 };
-static const helpArgument arguments280[] = {
+static const helpArgument arguments285[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments281[] = {
+static const helpArgument arguments286[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments282[] = {
+static const helpArgument arguments287[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments283[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments284[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments283, 2},
-};
-static const helpArgument arguments285[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments280, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments281, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments282, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments284, 2},
-};
-static const helpArgument arguments286[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments287[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments288[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments289[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments288, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments288, 2},
 };
 static const helpArgument arguments290[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments285, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments286, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments287, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments289, 2},
 };
 static const helpArgument arguments291[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments292[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments293[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments294[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments293, 2},
+};
+static const helpArgument arguments295[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments296[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments297[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments298[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments294[] = {
+static const helpArgument arguments299[] = {
     {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments295[] = {
+static const helpArgument arguments300[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments296[] = {
+static const helpArgument arguments301[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments297[] = {
+static const helpArgument arguments302[] = {
     {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments298[] = {
+static const helpArgument arguments303[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments299[] = {
+static const helpArgument arguments304[] = {
     {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments300[] = {
+static const helpArgument arguments305[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1395,589 +1413,564 @@ static const helpArgument arguments300[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments301[] = {
+static const helpArgument arguments306[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments302[] = {
+static const helpArgument arguments307[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments303[] = {
+static const helpArgument arguments308[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments302, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments307, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments304[] = {
+static const helpArgument arguments309[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments305[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments306[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments307[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments305, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments306, 2},
-};
-static const helpArgument arguments308[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments309[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments310[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments311[] = {
-    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
-    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments312[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments310, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments311, 2},
-};
-static const helpArgument arguments313[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments308, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments309, 2},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments312, 2},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments310, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments311, 2},
+};
+static const helpArgument arguments313[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments314[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments315[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments314, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments316[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
+    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments317[] = {
+    {"limit", NULL, HELP_ONEOF, 0, arguments315, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments316, 2},
+};
+static const helpArgument arguments318[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments313, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments314, 2},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments317, 2},
+};
+static const helpArgument arguments319[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments320[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments319, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments321[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments322[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments318[] = {
+static const helpArgument arguments323[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments319[] = {
+static const helpArgument arguments324[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments320[] = {
+static const helpArgument arguments325[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments321[] = {
+static const helpArgument arguments326[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments322[] = {
+static const helpArgument arguments327[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments323[] = {
+static const helpArgument arguments328[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments324[] = {
+static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments325[] = {
+static const helpArgument arguments330[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments326[] = {
+static const helpArgument arguments331[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments327[] = {
+static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments328[] = {
+static const helpArgument arguments333[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments329[] = {
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments335[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments331[] = {
+static const helpArgument arguments336[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments330, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments335, 2},
 };
-static const helpArgument arguments332[] = {
+static const helpArgument arguments337[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments329, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments334, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments331, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments336, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments333[] = {
+static const helpArgument arguments338[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments339[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments340[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments334, 2},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments339, 2},
     {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments341[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments342[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments343[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments339[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments338, 2},
+static const helpArgument arguments344[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments343, 2},
 };
-static const helpArgument arguments340[] = {
+static const helpArgument arguments345[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments341[] = {
+static const helpArgument arguments346[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments347[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments343[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments340, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments341, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments342, 5},
-};
-static const helpArgument arguments344[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments345[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments344, 2},
-};
-static const helpArgument arguments346[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments347[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments348[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments345, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments346, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments347, 5},
 };
 static const helpArgument arguments349[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments350[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments349, 2},
 };
 static const helpArgument arguments351[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments352[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments351, 4},
 };
 static const helpArgument arguments353[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments354[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments353, 4},
 };
 static const helpArgument arguments355[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments356[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments357[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments356, 4},
+};
+static const helpArgument arguments358[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments359[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments358, 4},
+};
+static const helpArgument arguments360[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments361[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments357[] = {
+static const helpArgument arguments362[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments358[] = {
+static const helpArgument arguments363[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments359[] = {
+static const helpArgument arguments364[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments360[] = {
+static const helpArgument arguments365[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments361[] = {
+static const helpArgument arguments366[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments362[] = {
+static const helpArgument arguments367[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments363[] = {
+static const helpArgument arguments368[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments364[] = {
+static const helpArgument arguments369[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments370[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments366[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments367[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments368[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments369[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments370[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments371[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments372[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments373[] = {
-    {"host", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments374[] = {
-    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments375[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments373, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments374, 2},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments376[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments375, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments377[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments378[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments379[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
+    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments380[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments378, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments379, 2},
 };
 static const helpArgument arguments381[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments380, 2},
 };
 static const helpArgument arguments382[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments383[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments384[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments385[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments386[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments387[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments388[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments389[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments385[] = {
+static const helpArgument arguments390[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments386[] = {
+static const helpArgument arguments391[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments387[] = {
+static const helpArgument arguments392[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments384, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments385, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments386, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments389, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments390, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments391, 2},
 };
-static const helpArgument arguments388[] = {
+static const helpArgument arguments393[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments389[] = {
+static const helpArgument arguments394[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments390[] = {
+static const helpArgument arguments395[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments391[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments390, 3},
+static const helpArgument arguments396[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments395, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments392[] = {
+static const helpArgument arguments397[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments393[] = {
+static const helpArgument arguments398[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments394[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments393, 2},
+static const helpArgument arguments399[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments398, 2},
 };
-static const helpArgument arguments395[] = {
+static const helpArgument arguments400[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments396[] = {
+static const helpArgument arguments401[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments402[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments403[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments399[] = {
+static const helpArgument arguments404[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments405[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments402[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments403[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments402, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments404[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments403, 2},
-};
-static const helpArgument arguments405[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments406[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments405, 2},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments407[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments408[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments407, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments409[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"action", NULL, HELP_ONEOF, 0, arguments408, 2},
 };
 static const helpArgument arguments410[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments411[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments410, 2},
 };
 static const helpArgument arguments412[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments413[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments414[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments415[] = {
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments416[] = {
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments417[] = {
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments418[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments419[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments415[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments416[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments417[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments418[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments419[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments420[] = {
-    {"option", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments421[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments420, 2},
 };
 static const helpArgument arguments422[] = {
-    {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
-    {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
-    {"help", NULL, HELP_TOKEN, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments423[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments422, 3},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments424[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments425[] = {
+    {"option", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments426[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments425, 2},
+};
+static const helpArgument arguments427[] = {
+    {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
+    {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
+    {"help", NULL, HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments428[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments427, 3},
+};
+static const helpArgument arguments429[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments430[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
+    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments431[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments432[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments425, 3},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments426, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments431, 5},
 };
-static const helpArgument arguments428[] = {
+static const helpArgument arguments433[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments434[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments435[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments436[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments433[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments434[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments432, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments433, 2},
-};
-static const helpArgument arguments435[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments436[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments437[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments435, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments436, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments438[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1985,145 +1978,145 @@ static const helpArgument arguments438[] = {
 };
 static const helpArgument arguments439[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments438, 2},
 };
 static const helpArgument arguments440[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments441[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments442[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments440, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments441, 2},
+};
+static const helpArgument arguments443[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments444[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments443, 2},
+};
+static const helpArgument arguments445[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments441[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments440, 2},
+static const helpArgument arguments446[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments445, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments442[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments441, 5},
+static const helpArgument arguments447[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments446, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments443[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments442, 2},
+static const helpArgument arguments448[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments447, 2},
 };
-static const helpArgument arguments444[] = {
+static const helpArgument arguments449[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments445[] = {
+static const helpArgument arguments450[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments446[] = {
+static const helpArgument arguments451[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments447[] = {
+static const helpArgument arguments452[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments448[] = {
+static const helpArgument arguments453[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments449[] = {
+static const helpArgument arguments454[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments450[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments448, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments449, 2},
+static const helpArgument arguments455[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments453, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments454, 2},
 };
-static const helpArgument arguments451[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments450, 2},
+static const helpArgument arguments456[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments455, 2},
 };
-static const helpArgument arguments452[] = {
+static const helpArgument arguments457[] = {
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments453[] = {
+static const helpArgument arguments458[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments454[] = {
+static const helpArgument arguments459[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments455[] = {
+static const helpArgument arguments460[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments456[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments457[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments458[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments456, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments457, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments459[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments460[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments461[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments459, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments460, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments462[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments462, 2},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments461, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments462, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments464[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments464, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments465, 2},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments464, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments465, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments467[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments468[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments467, 2},
+};
+static const helpArgument arguments469[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments468[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments469[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments467, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments468, 2},
 };
 static const helpArgument arguments470[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2131,11 +2124,15 @@ static const helpArgument arguments470[] = {
 };
 static const helpArgument arguments471[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments470, 2},
 };
 static const helpArgument arguments472[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments473[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2143,145 +2140,167 @@ static const helpArgument arguments473[] = {
 };
 static const helpArgument arguments474[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
 };
 static const helpArgument arguments475[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments476[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments475, 2},
 };
 static const helpArgument arguments477[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments478[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments479[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments478, 2},
+};
+static const helpArgument arguments480[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments481[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments482[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments483[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments479[] = {
+static const helpArgument arguments484[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments485[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments486[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments487[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments481, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments486, 2},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments488[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments489[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments485[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments486[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments487[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments488[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments489[] = {
-    {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments490[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments491[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments492[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments493[] = {
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments493[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
 static const helpArgument arguments494[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments495[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments496[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments497[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments498[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments499[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments500[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments501[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments502[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments503[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments504[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments505[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments506[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments499, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments500, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments504, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments505, 2},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments507[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments503[] = {
+static const helpArgument arguments508[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments504[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments502, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments503, 2},
+static const helpArgument arguments509[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments507, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments505[] = {
+static const helpArgument arguments510[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments506[] = {
+static const helpArgument arguments511[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments512[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments504, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments505, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments506, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments509, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments510, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments511, 2},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2290,12 +2309,12 @@ static const helpArgument arguments508[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments514[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2308,48 +2327,23 @@ static const helpArgument arguments510[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments516[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments517[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments518[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments514[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments512, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments513, 2},
-};
-static const helpArgument arguments515[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments516[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments515, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments517[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments518[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments517, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments518, 2},
 };
 static const helpArgument arguments520[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2359,215 +2353,214 @@ static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id-selector", NULL, HELP_ONEOF, 0, arguments520, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments522[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments523[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments524[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments525[] = {
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments526[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments525, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments527[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments528[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments529[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments530[] = {
     {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments531[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments525, 2},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments530, 2},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments532[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
+static const helpArgument arguments533[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments529[] = {
+static const helpArgument arguments534[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments535[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments528, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments529, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments533, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments534, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments536[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments537[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments531, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments536, 5},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments538[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments539[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments535[] = {
+static const helpArgument arguments540[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments534, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments539, 2},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments541[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments542[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments538[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments536, 2},
+static const helpArgument arguments543[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments541, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments537, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments542, 2},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments544[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments545[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments546[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments547[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments543[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments541, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments542, 2},
+static const helpArgument arguments548[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments546, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments547, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments549[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments543, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments548, 4},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments550[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments551[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments552[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments548[] = {
+static const helpArgument arguments553[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments545, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments546, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments550, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments551, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments547, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments552, 2},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments554[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments555[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments551[] = {
+static const helpArgument arguments556[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments552[] = {
+static const helpArgument arguments557[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments551, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments556, 2},
 };
-static const helpArgument arguments553[] = {
+static const helpArgument arguments558[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments549, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments550, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments552, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments555, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments557, 2},
 };
-static const helpArgument arguments554[] = {
+static const helpArgument arguments559[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments555[] = {
+static const helpArgument arguments560[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments556[] = {
+static const helpArgument arguments561[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments557[] = {
+static const helpArgument arguments562[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments558[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments559[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments560[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments558, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments559, 2},
-};
-static const helpArgument arguments561[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments562[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments563[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments561, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments562, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments564[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2575,100 +2568,100 @@ static const helpArgument arguments564[] = {
 };
 static const helpArgument arguments565[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments563, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
 };
 static const helpArgument arguments566[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments567[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments568[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments566, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments567, 2},
+};
+static const helpArgument arguments569[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments570[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments569, 2},
+};
+static const helpArgument arguments571[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments567[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments568[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments567, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments569[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments570[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments571[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments570, 3},
-};
 static const helpArgument arguments572[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments573[] = {
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments572, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments574[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments573, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments575[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments576[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments575, 3},
 };
 static const helpArgument arguments577[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments576, 2},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments578[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments579[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments578, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments580[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments578, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments579, 2},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments581[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments582[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments581, 2},
+};
+static const helpArgument arguments583[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments582[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments583[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments581, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments582, 2},
 };
 static const helpArgument arguments584[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2676,191 +2669,217 @@ static const helpArgument arguments584[] = {
 };
 static const helpArgument arguments585[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments583, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments584, 2},
 };
 static const helpArgument arguments586[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments587[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments588[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments589[] = {
+static const helpArgument arguments588[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments588, 2},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
+};
+static const helpArgument arguments589[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments590[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments589, 2},
 };
 static const helpArgument arguments591[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments590, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments592[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments593[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments594[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments592, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments593, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
 };
 static const helpArgument arguments595[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments596[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments595, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments595, 2},
 };
 static const helpArgument arguments597[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments598[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments598[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments597, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments599[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments597, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments598, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments600[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments601[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments600, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments602[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments603[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments602, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments604[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments605[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments606[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments599, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments604, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments600, 2},
-};
-static const helpArgument arguments602[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments603[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments604[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments605[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments606[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments605, 2},
 };
 static const helpArgument arguments607[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments608[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments609[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments610[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments611[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments612[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments608[] = {
+static const helpArgument arguments613[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments609[] = {
+static const helpArgument arguments614[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments608, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments613, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments610[] = {
+static const helpArgument arguments615[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments611[] = {
+static const helpArgument arguments616[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments610, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments615, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments612[] = {
+static const helpArgument arguments617[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments613[] = {
+static const helpArgument arguments618[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments614[] = {
+static const helpArgument arguments619[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments615[] = {
+static const helpArgument arguments620[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments616[] = {
+static const helpArgument arguments621[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments615, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments620, 2},
 };
-static const helpArgument arguments617[] = {
+static const helpArgument arguments622[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments618[] = {
+static const helpArgument arguments623[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments617, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments622, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments619[] = {
+static const helpArgument arguments624[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments620[] = {
+static const helpArgument arguments625[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments619, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments624, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3090,216 +3109,218 @@ const helpEntry helpEntries[] = {
      "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments131, 1},
     {"CONFIG HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
+    {"CONFIG INFO", "pattern [pattern ...]",
+     "Returns type, flags and possible values of configuration parameters.", "9.2.0", "server", arguments132, 1},
     {"CONFIG RESETSTAT", "",
      "Resets the server's statistics.", "2.0.0", "server", NULL, 0},
     {"CONFIG REWRITE", "",
      "Persists the effective configuration to file.", "2.8.0", "server", NULL, 0},
     {"CONFIG SET", "parameter value [parameter value ...]",
-     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments133, 1},
+     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments134, 1},
     {"COPY", "source destination [DB destination-db] [REPLACE]",
-     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments134, 4},
+     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments135, 4},
     {"COUNTPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments135, 3},
+     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments136, 3},
     {"DBSIZE", "",
      "Returns the number of keys in the database.", "1.0.0", "server", NULL, 0},
     {"DEBUG", "",
      "A container for debugging commands.", "1.0.0", "server", NULL, 0},
     {"DECR", "key",
-     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments136, 1},
+     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments137, 1},
     {"DECRBY", "key decrement",
-     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments137, 2},
+     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments138, 2},
     {"DEL", "key [key ...]",
-     "Deletes one or more keys.", "1.0.0", "generic", arguments138, 1},
-    {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value|IFDEQ ifdeq-digest|IFDNE ifdne-digest]",
-     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.1.0", "string", arguments140, 2},
+     "Deletes one or more keys.", "1.0.0", "generic", arguments139, 1},
+    {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value]",
+     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.2.0", "string", arguments141, 2},
     {"DELIFEQ", "key value",
-     "Delete key if value matches string.", "9.0.0", "string", arguments141, 2},
+     "Delete key if value matches string.", "9.0.0", "string", arguments142, 2},
     {"DELPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments142, 3},
+     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments143, 3},
     {"DIGEST", "key",
-     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments143, 1},
+     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments144, 1},
     {"DISCARD", "",
      "Discards a transaction.", "2.0.0", "transactions", NULL, 0},
     {"DUMP", "key",
-     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments144, 1},
+     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments145, 1},
     {"ECHO", "message",
-     "Returns the given string.", "1.0.0", "connection", arguments145, 1},
+     "Returns the given string.", "1.0.0", "connection", arguments146, 1},
     {"EVAL", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments146, 4},
+     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments147, 4},
     {"EVALSHA", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments148, 4},
+     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments149, 4},
     {"EVALSHA_RO", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments149, 4},
+     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments150, 4},
     {"EVAL_RO", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments147, 4},
-    {"EXEC", "",
-     "Executes all commands in a transaction.", "1.2.0", "transactions", NULL, 0},
+     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments148, 4},
+    {"EXEC", "[IFEQ key value|IFNE key value|NX key|XX key [IFEQ key value|IFNE key value|NX key|XX key ...]]",
+     "Executes all commands in a transaction.", "1.2.0", "transactions", arguments154, 1},
     {"EXISTS", "key [key ...]",
-     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments150, 1},
+     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments155, 1},
     {"EXPIRE", "key seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments152, 3},
+     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments157, 3},
     {"EXPIREAT", "key unix-time-seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments154, 3},
+     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments159, 3},
     {"EXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments155, 1},
+     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments160, 1},
     {"FAILOVER", "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments157, 3},
+     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments162, 3},
     {"FCALL", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a function.", "7.0.0", "scripting", arguments158, 4},
+     "Invokes a function.", "7.0.0", "scripting", arguments163, 4},
     {"FCALL_RO", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a read-only function.", "7.0.0", "scripting", arguments159, 4},
+     "Invokes a read-only function.", "7.0.0", "scripting", arguments164, 4},
     {"FLUSHALL", "[ASYNC|SYNC]",
-     "Removes all keys from all databases.", "1.0.0", "server", arguments161, 1},
+     "Removes all keys from all databases.", "1.0.0", "server", arguments166, 1},
     {"FLUSHDB", "[ASYNC|SYNC]",
-     "Removes all keys from the current database.", "1.0.0", "server", arguments163, 1},
+     "Removes all keys from the current database.", "1.0.0", "server", arguments168, 1},
     {"FUNCTION", "",
      "A container for function commands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION DELETE", "library-name",
-     "Deletes a library and its functions.", "7.0.0", "scripting", arguments164, 1},
+     "Deletes a library and its functions.", "7.0.0", "scripting", arguments169, 1},
     {"FUNCTION DUMP", "",
      "Dumps all libraries into a serialized binary payload.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION FLUSH", "[ASYNC|SYNC]",
-     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments166, 1},
+     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments171, 1},
     {"FUNCTION HELP", "",
      "Returns helpful text about the different subcommands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION KILL", "",
      "Terminates a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION LIST", "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-     "Returns information about all libraries.", "7.0.0", "scripting", arguments167, 2},
+     "Returns information about all libraries.", "7.0.0", "scripting", arguments172, 2},
     {"FUNCTION LOAD", "[REPLACE] function-code",
-     "Creates a library.", "7.0.0", "scripting", arguments168, 2},
+     "Creates a library.", "7.0.0", "scripting", arguments173, 2},
     {"FUNCTION RESTORE", "serialized-value [FLUSH|APPEND|REPLACE]",
-     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments170, 2},
+     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments175, 2},
     {"FUNCTION STATS", "",
      "Returns information about a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
-     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments173, 4},
+     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments178, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
-     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments175, 4},
+     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments180, 4},
     {"GEOHASH", "key [member [member ...]]",
-     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments176, 2},
+     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments181, 2},
     {"GEOPOS", "key [member [member ...]]",
-     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments177, 2},
+     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments182, 2},
     {"GEORADIUS", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments182, 11},
+     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments187, 11},
     {"GEORADIUSBYMEMBER", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments191, 10},
+     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments196, 10},
     {"GEORADIUSBYMEMBER_RO", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments195, 9},
+     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments200, 9},
     {"GEORADIUS_RO", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments186, 10},
+     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments191, 10},
     {"GEOSEARCH", "key [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments207, 8},
+     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments212, 8},
     {"GEOSEARCHSTORE", "destination source [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [STOREDIST]",
-     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments219, 7},
+     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments224, 7},
     {"GET", "key",
-     "Returns the string value of a key.", "1.0.0", "string", arguments220, 1},
+     "Returns the string value of a key.", "1.0.0", "string", arguments225, 1},
     {"GETBIT", "key offset",
-     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments221, 2},
+     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments226, 2},
     {"GETDEL", "key",
-     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments222, 1},
+     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments227, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
-     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments224, 2},
+     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments229, 2},
     {"GETPXT", "key",
-     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments225, 1},
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments230, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments226, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments231, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments227, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments232, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments228, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments233, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments231, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments236, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments232, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments237, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments235, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments240, 4},
     {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments238, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments243, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments240, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments245, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments241, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments246, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments242, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments247, 1},
     {"HGETALLEX", "key",
-     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments243, 1},
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments248, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments245, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments250, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments248, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments253, 3},
     {"HIMPORT", "",
      "A container for commands that write many hashes with the same fields.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT DISCARD", "fieldset",
-     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments249, 1},
+     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments254, 1},
     {"HIMPORT DISCARDALL", "",
      "Forgets all lists of fields of this connection.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT PREPARE", "fieldset field [field ...]",
-     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments250, 2},
+     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments255, 2},
     {"HIMPORT SET", "key fieldset value [value ...]",
-     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments251, 3},
+     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments256, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments252, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments257, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments253, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments258, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments254, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments259, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments255, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments260, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments256, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments261, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments258, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments263, 2},
     {"HOTKEYS", "",
      "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments259, 1},
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments264, 1},
     {"HOTKEYS HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
     {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
-     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments262, 5},
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments267, 5},
     {"HOTKEYS STOP", "",
      "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments264, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments269, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments267, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments272, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments270, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments275, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments272, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments277, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments274, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments279, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments276, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments281, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments277, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments282, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments279, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments284, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments285, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments290, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments286, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments291, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments287, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments292, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments289, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments294, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments290, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments295, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments291, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments296, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments292, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments297, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments293, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments298, 2},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments294, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments299, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments295, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments300, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3307,55 +3328,55 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments296, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments301, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments297, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments302, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments298, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments303, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments299, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments304, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments300, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments305, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments301, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments306, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments303, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments308, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments304, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments309, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments307, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments312, 4},
     {"LMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments313, 5},
+     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments318, 5},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments315, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments320, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments316, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments321, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments317, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments322, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments318, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments323, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments319, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments324, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments320, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments325, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments321, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments326, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments322, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments327, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments323, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments328, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments324, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments329, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments326, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments331, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3365,13 +3386,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments325, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments330, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments327, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments332, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments328, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments333, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments332, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments337, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3379,81 +3400,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments333, 2},
+     "Loads a module.", "4.0.0", "server", arguments338, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments335, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments340, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments336, 1},
+     "Unloads a module.", "4.0.0", "server", arguments341, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db [REPLACE]",
-     "Moves a key to another database.", "1.0.0", "generic", arguments337, 3},
+     "Moves a key to another database.", "1.0.0", "generic", arguments342, 3},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments339, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments344, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments343, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments348, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments345, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments350, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments346, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments351, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments347, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments352, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments348, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments353, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments349, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments354, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments350, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments355, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments352, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments357, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments354, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments359, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments355, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments360, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments356, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments361, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments357, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments362, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments358, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments363, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments359, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments364, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments360, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments365, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments361, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments366, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments362, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments367, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments363, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments368, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments364, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments369, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments365, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments370, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments366, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments371, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments367, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments372, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments368, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments373, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments369, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments374, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments370, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments375, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3463,93 +3484,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments371, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments376, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments372, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments377, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments376, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments381, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments377, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments382, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments378, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments383, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments379, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments384, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments380, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments385, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments381, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments386, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments382, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments387, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments383, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments388, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments387, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments392, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments388, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments393, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments389, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments394, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments391, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments396, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments392, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments397, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments394, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments399, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments395, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments400, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments396, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments401, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments397, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments402, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments398, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments403, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments399, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments404, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments400, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments405, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments401, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments406, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments404, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments409, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments406, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments411, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments407, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments412, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments408, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments413, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments409, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments414, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments410, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments415, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments411, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments416, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments412, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments417, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments413, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments418, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments414, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments419, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3557,53 +3578,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments415, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments420, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments416, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments421, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments417, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments422, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments418, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments423, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments419, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments424, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments421, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments426, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments423, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments428, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments424, 1},
-    {"SET", "key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments427, 5},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments429, 1},
+    {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments432, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments428, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments433, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments429, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments434, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments430, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments435, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments431, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments436, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments434, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments439, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments437, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments442, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments439, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments444, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments443, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments448, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments444, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments449, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments445, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments450, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments446, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments451, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments447, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments452, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments451, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments456, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments452, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments457, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3611,221 +3632,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments453, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments458, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments454, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments459, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments455, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments460, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments458, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments463, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments461, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments466, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments463, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments468, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments466, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments471, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments469, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments474, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments471, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments476, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments472, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments477, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments474, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments479, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments475, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments480, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments476, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments481, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments477, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments482, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments478, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments483, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments479, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments484, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments480, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments485, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments482, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments487, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments483, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments488, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments484, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments489, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments485, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments490, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments486, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments491, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments487, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments492, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments488, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments493, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments489, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments494, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments490, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments495, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments491, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments496, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments492, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments497, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments493, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments498, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments494, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments499, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments495, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments500, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments496, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments501, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments497, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments502, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments498, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments503, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.1.0", "stream", arguments501, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments506, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments507, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments512, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments508, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments513, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments509, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments514, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments510, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments515, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments511, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments516, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.1.0", "stream", arguments514, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments519, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments516, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments521, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments517, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments522, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments518, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments523, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments519, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments524, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments521, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments526, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments522, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments527, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments523, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments528, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments524, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments529, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments526, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments531, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments527, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments532, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments530, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments535, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments532, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments537, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments533, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments538, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments535, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments540, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments538, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments543, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments539, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments544, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments540, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments545, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments544, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments549, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments548, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments553, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments553, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments558, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments554, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments559, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments555, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments560, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments556, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments561, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments557, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments562, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments560, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments565, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments563, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments568, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments565, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments570, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments566, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments571, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments568, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments573, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments569, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments574, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments571, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments576, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments572, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments577, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments574, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments579, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments575, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments580, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments577, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments582, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments580, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments585, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments583, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments588, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments585, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments590, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments586, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments591, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments587, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments592, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments589, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments594, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments591, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments596, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments594, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments599, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments596, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments601, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments598, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments603, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments601, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments606, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments602, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments607, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments603, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments608, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments604, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments609, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments605, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments610, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments606, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments611, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments607, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments612, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments609, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments614, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments611, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments616, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments612, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments617, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments613, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments618, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments614, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments619, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments616, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments621, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments618, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments623, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments620, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments625, 5},
 };
 
-const int helpEntryCount = 481;
+const int helpEntryCount = 482;
