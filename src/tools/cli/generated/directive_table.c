@@ -165,6 +165,7 @@ const knownDirective knownDirectives[] = {
     {"maxmemory-eviction-tenacity", "10", NULL},
     {"maxmemory-policy", "noeviction", NULL},
     {"maxmemory-samples", "5", NULL},
+    {"maxmemory-scripts", "0", NULL},
     {"metrics-auth", "no", NULL},
     {"metrics-port", "0", NULL},
     {"metrics-tls", "no", NULL},
@@ -306,4 +307,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 300;
+const int knownDirectiveCount = 301;
