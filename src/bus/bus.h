@@ -190,7 +190,7 @@ typedef struct clusterBus {
     int dropped_type;
     bool drop_closes;
     bool never_reconnects, never_pings_random;
-    bool as_older; /* it knows neither the short form of messages nor AUTH_NACK */
+    bool as_older; /* it knows neither the short form of messages, nor AUTH_NACK, nor priorities */
     /* Private. */
     list links;  /* busLink.all */
     size_t held; /* bytes of unfinished messages whose senders are not known */

@@ -36,7 +36,18 @@ static int64_t votesMs(const electionRules *rules) {
     return twice < VOTES_MIN_MS ? VOTES_MIN_MS : twice;
 }
 
-/* The number of replicas of the same primary that have more data, or as much and a smaller id. */
+/* Whether a replica is preferred to another one: rather one with data than one without, then by
+ * cluster-replica-priority, then the one with more data. */
+static bool isBetter(const clusterNode *a, const clusterNode *b) {
+    check(a != b);
+    if (!a->offset != !b->offset) return a->offset != 0;
+    if (a->replica_priority != b->replica_priority)
+        return a->replica_priority < b->replica_priority;
+    if (a->offset != b->offset) return a->offset > b->offset;
+    return memcmp(a->id, b->id, NODE_ID_LEN) < 0;
+}
+
+/* The number of replicas of the same primary that are better than this one. */
 static int rankOf(const clusterMap *m) {
     const clusterNode *myself = m->myself, *primary = myself->primary;
     check(primary);
@@ -44,8 +55,7 @@ static int rankOf(const clusterMap *m) {
     for (int i = 0; i < primary->replica_count; i++) {
         const clusterNode *r = primary->replicas[i];
         if (r == myself || r->flags & NODE_NO_FAILOVER) continue;
-        bool first = memcmp(r->id, myself->id, NODE_ID_LEN) < 0;
-        rank += r->offset > myself->offset || (r->offset == myself->offset && first);
+        rank += isBetter(r, myself);
     }
     check(rank < primary->replica_count);
     return rank;
@@ -197,8 +207,9 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
         delay = 0;
     }
     logNotice("Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset "
-              "%lld).",
-              (long long)delay, e->rank, e->failed_rank, (long long)m->myself->offset);
+              "%lld, replica priority %d).",
+              (long long)delay, e->rank, e->failed_rank, (long long)m->myself->offset,
+              m->myself->replica_priority);
 }
 
 /* Others have told their offsets meanwhile, or have failed. */

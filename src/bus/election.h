@@ -23,6 +23,10 @@
  *              or one of another shard has won its epoch
  *                                                 idle
  *
+ * Among replicas with data the one with the lowest cluster-replica-priority is the best, and among
+ * equal ones the one with the most data. With replication-quorum one that has less data than
+ * another one waits for that one, whatever its priority.
+ *
  * A primary is before its own if it is failing too, or silent, and has a smaller shard id. When
  * another election has begun, those that wait start at least d per primary after it.
  *

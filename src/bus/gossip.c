@@ -93,7 +93,8 @@ static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRule
     }
 }
 
-static messageExtensions extensionsOf(const clusterMap *m, const gossipRules *rules) {
+static messageExtensions extensionsOf(const clusterMap *m, const gossipRules *rules,
+                                      const clusterNode *to) {
     const clusterNode *n = m->myself;
     messageExtensions e = {.hostname = strSlice(&n->hostname),
                            .human_name = strSlice(&n->human_name),
@@ -102,6 +103,7 @@ static messageExtensions extensionsOf(const clusterMap *m, const gossipRules *ru
                            .client_ipv6 = strSlice(&n->client_ipv6),
                            .client_tcp_port = (uint16_t)n->client_tcp_port,
                            .client_tls_port = (uint16_t)n->client_tls_port,
+                           .replica_priority = to->takes_priority ? n->replica_priority : 0,
                            .shard_id = n->shard_id};
     int64_t left_ms;
     for (int i = 0; i < m->forbidden_count && e.forgotten_count < MESSAGE_FORGOTTEN_MAX; i++) {
@@ -121,7 +123,7 @@ void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messag
     messageWriter w = is_short ? messageBeginShort(out, type, &h) : messageBegin(out, type, &h);
     writeEntries(&w, m, rules, to);
     if (to && to->flags & NODE_HAS_EXTENSIONS) {
-        const messageExtensions e = extensionsOf(m, rules);
+        const messageExtensions e = extensionsOf(m, rules, to);
         messageAddExtensions(&w, &e);
         if (to->tells_voters && voterStampCompare(to->voters, m->voters.stamp) < 0)
             messageAddVoters(&w, &m->voters);
@@ -252,6 +254,7 @@ void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg,
     setText(m, &from->client_ipv6, e.client_ipv6, validIsAddress(AF_INET6, e.client_ipv6));
     clusterMapSetPort(m, &from->client_tcp_port, e.client_tcp_port);
     clusterMapSetPort(m, &from->client_tls_port, e.client_tls_port);
+    clusterMapSetReplicaPriority(m, from, e.replica_priority);
     if (e.shard_id && validIsId(sliceMake(e.shard_id, NODE_ID_LEN))) takeShard(m, from, e.shard_id);
     for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], failure, now_ms);
     if (e.voters.len) readVoters(m, e.voters);
@@ -261,6 +264,7 @@ void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
     const uint32_t told = NODE_NO_FAILOVER | NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH |
                           NODE_HAS_LIGHT_MODULE | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED;
     clusterMapSetFlags(m, from, h->node_flags & told, ~(uint32_t)h->node_flags & told);
+    from->takes_priority = h->own_flags & MESSAGE_TAKES_PRIORITY;
 }
 
 bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,

@@ -173,6 +173,13 @@ void clusterMapSetPort(clusterMap *m, int *to, int port) {
     m->changed |= CLUSTER_MAP_SAVE;
 }
 
+void clusterMapSetReplicaPriority(clusterMap *m, clusterNode *n, int priority) {
+    check(priority >= 0);
+    if (n->replica_priority == priority) return;
+    n->replica_priority = priority;
+    m->changed |= CLUSTER_MAP_SAVE;
+}
+
 void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cleared) {
     const uint32_t fixed = NODE_PRIMARY | NODE_REPLICA | NODE_MYSELF;
     check(!((set | cleared) & fixed));

@@ -2,6 +2,7 @@
  *
  * A map as the text of the configuration file: one line per node and one with epochs. Although only
  * a server writes it, everything read is validated; the first invalid line is reported. */
+#include <limits.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -82,6 +83,13 @@ static bool parsePort(slice text, int *out) {
     return true;
 }
 
+static bool parsePriority(slice text, int *out) {
+    int64_t priority;
+    if (!numberParseInt(text, &priority) || priority < 0 || priority > INT_MAX) return false;
+    *out = (int)priority;
+    return true;
+}
+
 static bool setText(reading *r, str *to, slice text, bool valid) {
     if (valid) clusterMapSetText(r->map, to, text);
     return valid;
@@ -95,6 +103,7 @@ static bool parseField(reading *r, slice name, slice value, clusterNode *n) {
     if (sliceIs(name, "tcp-port")) return parsePort(value, &n->tcp_port);
     if (sliceIs(name, "client-tcp-port")) return parsePort(value, &n->client_tcp_port);
     if (sliceIs(name, "client-tls-port")) return parsePort(value, &n->client_tls_port);
+    if (sliceIs(name, "replica-priority")) return parsePriority(value, &n->replica_priority);
     if (sliceIs(name, "client-ipv4"))
         return setText(r, &n->client_ipv4, value, validIsAddress(AF_INET, value));
     if (sliceIs(name, "client-ipv6"))

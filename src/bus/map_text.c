@@ -66,15 +66,16 @@ static void appendField(str *out, const char *name, const str *value) {
     if (value->len) strAppendFormat(out, ",%s=%s", name, strText(value));
 }
 
-static void appendPort(str *out, const char *name, int port) {
-    if (port) strAppendFormat(out, ",%s=%d", name, port);
+static void appendNumber(str *out, const char *name, int number) {
+    if (number) strAppendFormat(out, ",%s=%d", name, number);
 }
 
 /* In the order in which Valkey writes them. */
 static void appendFileFields(str *out, const clusterNode *n, bool tls) {
+    appendNumber(out, "replica-priority", n->replica_priority);
     appendField(out, "availability-zone", &n->availability_zone);
-    appendPort(out, "client-tls-port", n->client_tls_port);
-    appendPort(out, "client-tcp-port", n->client_tcp_port);
+    appendNumber(out, "client-tls-port", n->client_tls_port);
+    appendNumber(out, "client-tcp-port", n->client_tcp_port);
     appendField(out, "client-ipv6", &n->client_ipv6);
     appendField(out, "client-ipv4", &n->client_ipv4);
     strAppendFormat(out, tls ? ",tcp-port=%d" : ",tls-port=%d", tls ? n->tcp_port : n->tls_port);

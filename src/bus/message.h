@@ -79,12 +79,13 @@ enum messageFlag {
 
 /* Also flags, which Valkey ignores. */
 enum messageOwnFlag {
-    MESSAGE_TAKES_SHORT = 1u << 0,   /* the sender understands the short form */
-    MESSAGE_WANTS_FULL = 1u << 1,    /* it needs the full form: it does not know the claims */
-    MESSAGE_UNCLAIMS = 1u << 2,      /* it does not claim slots that it has granted */
-    MESSAGE_REPLICAS_VOTE = 1u << 3, /* cluster-replicas-vote */
-    MESSAGE_TELLS_VOTERS = 1u << 4,  /* it understands sets of voters and tells its own's stamp */
-    MESSAGE_ABOUT_VOTERS = 1u << 5,  /* AUTH_REQUEST: of a node that makes a new set of voters */
+    MESSAGE_TAKES_SHORT = 1u << 0,    /* the sender understands the short form */
+    MESSAGE_WANTS_FULL = 1u << 1,     /* it needs the full form: it does not know the claims */
+    MESSAGE_UNCLAIMS = 1u << 2,       /* it does not claim slots that it has granted */
+    MESSAGE_REPLICAS_VOTE = 1u << 3,  /* cluster-replicas-vote */
+    MESSAGE_TELLS_VOTERS = 1u << 4,   /* it understands sets of voters and tells its own's stamp */
+    MESSAGE_ABOUT_VOTERS = 1u << 5,   /* AUTH_REQUEST: of a node that makes a new set of voters */
+    MESSAGE_TAKES_PRIORITY = 1u << 6, /* it understands the extension with that of a replica */
 };
 
 enum {
@@ -135,6 +136,7 @@ typedef struct forgottenNode {
 typedef struct messageExtensions {
     slice hostname, human_name, availability_zone, client_ipv4, client_ipv6;
     uint16_t client_tcp_port, client_tls_port;
+    int replica_priority; /* cluster-replica-priority; the receiver must understand it */
     const char *shard_id; /* NULL: none */
     forgottenNode forgotten[MESSAGE_FORGOTTEN_MAX];
     int forgotten_count;

@@ -94,6 +94,9 @@ enum extensionType {
     EXTENSION_ZONE,
     EXTENSION_TYPES,
     EXTENSION_VOTERS = 0x4000, /* of this project */
+    /* The same: that of Valkey 9.2 has a number that is not known here. Nodes of 9.1 would skip
+     * this one, and none but those that have told that they understand it are sent it. */
+    EXTENSION_REPLICA_PRIORITY = 0x4001,
 };
 
 static inline uint16_t loadBig16(const void *p) { return __builtin_bswap16(loadU16(p)); }

@@ -98,6 +98,7 @@ static size_t extensionDataMin(unsigned type) {
     case EXTENSION_FORGOTTEN: return FORGOTTEN_BYTES;
     case EXTENSION_SHARD_ID: return NODE_ID_LEN;
     case EXTENSION_VOTERS: return VOTERS_BYTES;
+    case EXTENSION_REPLICA_PRIORITY: return 4;
     case EXTENSION_CLIENT_TCP_PORT:
     case EXTENSION_CLIENT_TLS_PORT: return 2;
     default: return 0;
@@ -291,6 +292,12 @@ static void readForgotten(const char *data, messageExtensions *out) {
     out->forgotten[out->forgotten_count++] = (forgottenNode){data, loadBig64(data + NODE_ID_LEN)};
 }
 
+/* A number that no directive can have counts as none. */
+static int readPriority(const char *data) {
+    uint32_t priority = loadBig32(data);
+    return priority <= INT32_MAX ? (int)priority : 0;
+}
+
 static void readExtension(unsigned type, const char *data, size_t size, messageExtensions *out) {
     switch (type) {
     case EXTENSION_HOSTNAME: out->hostname = textIn(data, size); break;
@@ -302,6 +309,7 @@ static void readExtension(unsigned type, const char *data, size_t size, messageE
     case EXTENSION_CLIENT_TLS_PORT: out->client_tls_port = loadBig16(data); break;
     case EXTENSION_FORGOTTEN: readForgotten(data, out); break;
     case EXTENSION_SHARD_ID: out->shard_id = data; break;
+    case EXTENSION_REPLICA_PRIORITY: out->replica_priority = readPriority(data); break;
     case EXTENSION_VOTERS: out->voters = sliceMake(data, size); break;
     default: out->unknown_type = (int)type;
     }

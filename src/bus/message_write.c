@@ -181,6 +181,9 @@ void messageAddExtensions(messageWriter *w, const messageExtensions *e) {
         memcpy(to, e->forgotten[i].id, NODE_ID_LEN);
         storeBig64(to + NODE_ID_LEN, e->forgotten[i].ttl_s);
     }
+    check(e->replica_priority >= 0);
+    if (e->replica_priority)
+        storeBig32(addExtension(w, EXTENSION_REPLICA_PRIORITY, 4), (uint32_t)e->replica_priority);
     if (e->shard_id)
         memcpy(addExtension(w, EXTENSION_SHARD_ID, NODE_ID_LEN), e->shard_id, NODE_ID_LEN);
 }

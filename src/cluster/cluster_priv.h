@@ -35,6 +35,7 @@ typedef struct clusterConfig {
     int cluster_announce_port, cluster_announce_tls_port, cluster_announce_bus_port;
     char *cluster_announce_client_ipv4, *cluster_announce_client_ipv6;
     int cluster_announce_client_port, cluster_announce_client_tls_port;
+    int cluster_replica_priority;
     /* Slot migration. */
     int64_t cluster_slot_migration_log_max_len;
     int64_t slot_migration_max_failover_repl_bytes; /* -1: no limit */

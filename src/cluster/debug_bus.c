@@ -29,6 +29,12 @@ static status killLinks(slice node_id, bool to, bool from) {
     return OK;
 }
 
+static bool replicaPriority(slice node_id, int *out) {
+    const clusterNode *n = clusterMapFind(&serverMap, node_id);
+    if (n) *out = n->replica_priority;
+    return n != NULL;
+}
+
 static void describeNodes(str *out) {
     const nodeViewer viewer = {.tls = netTlsForCluster()};
     for (int i = 0; i < serverMap.node_count; i++) {
@@ -51,6 +57,7 @@ static const engineClusterProcs procs = {.links = expectedLinks,
                                          .set_reconnects = setReconnects,
                                          .set_random_pings = setRandomPings,
                                          .kill_links = killLinks,
+                                         .replica_priority = replicaPriority,
                                          .slot_links_memory = slotMigrationMemory,
                                          .answer = clusterAnswerNodes,
                                          .hold_slots = slotMigrationHold};

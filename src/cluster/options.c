@@ -109,6 +109,8 @@ const configOption clusterOptions[] = {
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.bus.validity_factor, 10, 0, INT_MAX,
                .alias = "cluster-slave-validity-factor"),
+    CONFIG_INT("cluster-replica-priority", clusterConf.cluster_replica_priority, 0, 0, INT_MAX,
+               .apply = serverMapApplyAnnounced),
     CONFIG_INT("cluster-migration-barrier", clusterConf.bus.migration_barrier, 1, 0, INT_MAX),
     CONFIG_BOOL("cluster-allow-replica-migration", clusterConf.bus.replica_migration, true),
     CONFIG_BOOL("cluster-require-full-coverage", clusterConf.bus.full_coverage, true),

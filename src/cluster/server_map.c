@@ -31,6 +31,7 @@ void serverMapAnnounce(void) {
     clusterMapSetPort(&serverMap, &n->bus_port, bus > CONFIG_PORT_MAX ? 0 : bus);
     clusterMapSetPort(&serverMap, &n->client_tcp_port, conf->cluster_announce_client_port);
     clusterMapSetPort(&serverMap, &n->client_tls_port, conf->cluster_announce_client_tls_port);
+    clusterMapSetReplicaPriority(&serverMap, n, conf->cluster_replica_priority);
     engineIdentity server;
     engineIdentify(&server);
     const struct {

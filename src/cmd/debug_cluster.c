@@ -66,6 +66,18 @@ void debugClusterLink(ctx *c) {
     }
 }
 
+void debugClusterReplicaPriority(ctx *c) {
+    int priority;
+    hotCheck(c->argc == 3);
+    if (!engineCluster()) {
+        replyError(c, SLICE("ERR Debug option only available for cluster mode enabled setup!"));
+    } else if (!engineCluster()->replica_priority(c->argv[2], &priority)) {
+        replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+    } else {
+        replyInteger(c, priority);
+    }
+}
+
 void debugSlotMigration(ctx *c) {
     hotCheck(c->argc == 4);
     bool pause = ctxArgIs(c, 2, "prevent-pause");

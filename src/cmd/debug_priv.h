@@ -41,6 +41,7 @@ void debugCloseClusterLink(ctx *c);
 void debugDisableClusterReconnection(ctx *c);
 void debugDisableClusterPing(ctx *c);
 void debugClusterLink(ctx *c);
+void debugClusterReplicaPriority(ctx *c);
 void debugSlotMigration(ctx *c);
 void debugDelayRdbClientFree(ctx *c);
 void debugPauseAfterFork(ctx *c);

@@ -80,6 +80,8 @@ typedef struct engineClusterProcs {
     /* CLUSTERLINK KILL: the links to a node and from it. ERR_NOT_FOUND: the node is not known;
      * ERR_DENIED: it is this one. */
     status (*kill_links)(slice node_id, bool to, bool from);
+    /* CLUSTER-REPLICA-PRIORITY; false: the node is not known. */
+    bool (*replica_priority)(slice node_id, int *out);
     /* Memory of the connections over which slots are moved: from this node, or to it. */
     size_t (*slot_links_memory)(bool exports);
     /* Takes what other nodes have sent, and replies to them. */

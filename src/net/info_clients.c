@@ -101,7 +101,7 @@ static void printClients(str *out) {
     appendCount(out, "connected_clients", connected);
     appendCount(out, "cluster_connections",
                 engineCluster() ? (uint64_t)engineCluster()->links() : 0);
-    if (priorityIsOn()) appendCount(out, "connected_priority_clients", (uint64_t)priorityClients());
+    appendCount(out, "connected_priority_clients", (uint64_t)priorityClients());
     appendCount(out, "maxclients", (uint64_t)netConf.maxclients);
     appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
     appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));
@@ -138,7 +138,7 @@ static void printStats(str *out) {
     appendRate(out, "instantaneous_input_repl_kbps", &samples.repl_input);
     appendRate(out, "instantaneous_output_repl_kbps", &samples.repl_output);
     appendCount(out, "rejected_connections", stats->rejected);
-    if (priorityIsOn()) appendCount(out, "rejected_priority_connections", stats->rejected_priority);
+    appendCount(out, "rejected_priority_connections", stats->rejected_priority);
     appendCount(out, "evicted_clients", stats->evicted);
     appendCount(out, "total_reads_processed", stats->reads);
     appendCount(out, "total_writes_processed", stats->writes);

@@ -87,8 +87,6 @@ status priorityApply(reason *why) {
     return OK;
 }
 
-bool priorityIsOn(void) { return subnet_count > 0; }
-
 bool priorityHas(int fd) {
     struct sockaddr_storage peer;
     socklen_t len = sizeof(peer);

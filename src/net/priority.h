@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 
-/* True if there are any subnets. */
-bool priorityIsOn(void);
 /* True if the other end of this socket is in one of the subnets. */
 bool priorityHas(int fd);
 /* How many normal clients there may be at most. */

@@ -98,6 +98,7 @@ static void resetStats(void) {
 static const infoSection sections[] = {
     {"replication", "# Replication", INFO_NORMAL, INFO_REPLICATION, printReplication},
     {"throttling", "# Throttling", INFO_NORMAL, INFO_THROTTLING, throttlePrintInfo},
+    {"debug", "# Debug", 0, INFO_DEBUG, throttlePrintDebug},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {0},
 };

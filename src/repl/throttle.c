@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "engine/memory.h"
 #include "engine/pause.h"
 #include "engine/session_report.h"
 #include "net/net.h"
@@ -116,7 +117,8 @@ void throttleTick(int64_t budget_us) {
 bool throttleIsBusy(void) { return throttle.lag.is_active; }
 
 bool throttleExempts(void) {
-    return throttle.has_stage && lagThrottleExempts(&throttle.lag, clockMonoMs());
+    return throttle.has_stage && lagThrottleExempts(&throttle.lag, clockMonoMs()) &&
+           !memoryIsOver();
 }
 
 status throttleApply(reason *why) {
@@ -141,6 +143,16 @@ void throttlePrintInfo(str *out) {
         t->is_active ? t->rate : -1, (unsigned long long)t->activations,
         (unsigned long long)(t->floor_periods / PERIODS_PER_SECOND),
         (unsigned long long)throttle.commands, (unsigned long long)throttle.commands);
+}
+
+void throttlePrintDebug(str *out) {
+    const lagThrottle *t = &throttle.lag;
+    hotCheck(threadIsMain());
+    strAppendFormat(out,
+                    "repl_throttle_more_events:%llu\r\nrepl_throttle_less_events:%llu\r\n"
+                    "repl_throttle_current_clients:%d\r\n",
+                    (unsigned long long)t->more, (unsigned long long)t->less,
+                    throttle.has_stage && pauseIsFor(PAUSE_FOR_LAG) ? pauseHeldCount() : 0);
 }
 
 /* CLIENT LIST. */

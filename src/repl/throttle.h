@@ -18,6 +18,8 @@ bool throttleIsBusy(void);
 /* True if replicas are not to be closed for their soft limit now. */
 bool throttleExempts(void);
 void throttlePrintInfo(str *out);
+/* INFO debug. */
+void throttlePrintDebug(str *out);
 /* The directive was changed. */
 status throttleApply(reason *why);
 

@@ -15,6 +15,7 @@
 #include "script/engines.h"
 #include "script/header.h"
 #include "script/run.h"
+#include "script/script_priv.h"
 
 enum { BUCKETS_FIRST = 16 };
 
@@ -31,7 +32,7 @@ struct entry {
 static struct {
     entry **by_text, **by_digest;
     size_t buckets; /* a power of two */
-    size_t count, evictable, bytes;
+    size_t count, evictable, bytes, evictable_bytes;
     uint64_t evicted;
     list uses;
 } cache;
@@ -93,6 +94,7 @@ static void removeEntry(entry *e) {
     if (!e->pinned) {
         listRemove(&cache.uses, &e->use);
         cache.evictable--;
+        cache.evictable_bytes -= memSizeOf(e);
     }
     cache.count--;
     cache.bytes -= memSizeOf(e);
@@ -135,9 +137,17 @@ const script *scriptCacheFindDigest(slice digest) {
 
 /* ------------------------------------------------------------------ add, evict, flush */
 
+static bool isOverLimit(void) {
+    size_t limit = (size_t)scriptConf.maxmemory_scripts;
+    hotCheck(cache.evictable_bytes <= cache.bytes);
+    if (cache.evictable > SCRIPT_EVAL_MAX) return true;
+    return limit && cache.evictable_bytes > limit && cache.evictable > 1;
+}
+
+/* The script that was added last stays, as it is about to be run. */
 static void evict(void) {
     hotCheck(cache.evictable <= cache.count);
-    while (cache.evictable > SCRIPT_EVAL_MAX) {
+    while (isOverLimit()) {
         entry *oldest = LIST_OWNER(cache.uses.head.next, entry, use);
         removeEntry(oldest);
         oldest->of.engine->drop(vmOf(oldest->of.engine), oldest->of.handle);
@@ -175,6 +185,7 @@ const script *scriptCacheAdd(slice body, str *error) {
     cache.count++;
     cache.evictable++;
     cache.bytes += memSizeOf(e);
+    cache.evictable_bytes += memSizeOf(e);
     evict();
     return &e->of;
 }
@@ -185,6 +196,7 @@ void scriptCachePin(const script *s) {
     if (e->pinned) return;
     listRemove(&cache.uses, &e->use);
     cache.evictable--;
+    cache.evictable_bytes -= memSizeOf(e);
     e->pinned = true;
 }
 
@@ -215,7 +227,7 @@ void scriptCacheFlush(bool later) {
     *g = (cacheGarbage){scriptEnginesTake(SCRIPT_USE_EVAL), cache.by_text, cache.by_digest,
                         cache.buckets};
     cache.by_text = cache.by_digest = NULL;
-    cache.buckets = cache.count = cache.evictable = cache.bytes = 0;
+    cache.buckets = cache.count = cache.evictable = cache.bytes = cache.evictable_bytes = 0;
     if (later && takenVmsCloseAnywhere(g->vms)) {
         keyspaceFreeLater(freeGarbage, g);
     } else {

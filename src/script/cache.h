@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Compiled scripts, by digest and by text. Scripts of EVAL are evicted, the one used longest ago
- * first, when there are more than SCRIPT_EVAL_MAX; those of SCRIPT LOAD stay until SCRIPT FLUSH.
+ * first, when there are more than SCRIPT_EVAL_MAX or they take more than maxmemory-scripts, except
+ * the one that was added last; those of SCRIPT LOAD stay until SCRIPT FLUSH.
  * Main thread only. */
 #ifndef SCRIPT_CACHE_H
 #define SCRIPT_CACHE_H

@@ -17,6 +17,7 @@ static status applyInsecure(reason *why) {
 const configOption scriptOptions[] = {
     CONFIG_INT("busy-reply-threshold", scriptConf.busy_reply_threshold, 5000, 0, INT64_MAX,
                .alias = "lua-time-limit"),
+    CONFIG_MEMORY("maxmemory-scripts", scriptConf.maxmemory_scripts, 0, 0, INT64_MAX),
     CONFIG_MEMORY("script-memory-limit", scriptConf.script_memory_limit, 0, 0, INT64_MAX),
     CONFIG_BOOL("lua-enable-insecure-api", scriptConf.lua_enable_insecure_api, false,
                 .flags = CONFIG_HIDDEN | CONFIG_PROTECTED, .alias = "lua-enable-deprecated-api",

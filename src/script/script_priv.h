@@ -14,6 +14,7 @@
 
 typedef struct scriptConfig {
     int64_t busy_reply_threshold; /* ms until other clients get BUSY; 0: never */
+    int64_t maxmemory_scripts;    /* bytes of cached scripts of EVAL; 0: no limit */
     int64_t script_memory_limit;  /* bytes of an interpreter; 0: derived from maxmemory */
     bool lua_enable_insecure_api;
 } scriptConfig;

@@ -17,6 +17,7 @@ start_server {overrides {save {}}} {
         assert_equal {repl-throttling-enabled no} [r -1 config get repl-throttling-enabled]
         assert_match "# Throttling\r\nrepl_throttle_rate:-1.00\r\nrepl_throttle_activation_events:0\r\n*" [r -1 info throttling]
         assert_match "*# Throttling*" [r -1 info]
+        assert_match "*repl_throttle_more_events:0\r\nrepl_throttle_less_events:0\r\nrepl_throttle_current_clients:0*" [r -1 info debug]
     }
 
     test {writers wait for a replica that takes nothing, but go on} {
@@ -38,6 +39,20 @@ start_server {overrides {save {}}} {
         }
         assert {[throttled repl_throttle_total_commands] > 0}
         log_has "Writers are slowed down, so that the replica that lags most does not reach its output limit" -1
+        wait_for_condition 200 20 {[regexp {repl_throttle_(more|less)_events:[1-9]} [r -1 info debug]]}
+        # Writes that wait are counted, and their clients have a flag.
+        set sent 0
+        set found 0
+        for {set i 0} {$i < 1000 && !$found} {incr i} {
+            if {$i % 20 == 0} {for {set n 0} {$n < 20} {incr n; incr sent} {$writer -send set key:0 $value}}
+            r -1 multi
+            r -1 info debug
+            r -1 client list
+            lassign [r -1 exec] debug clients
+            set found [expr {[regexp {repl_throttle_current_clients:[1-9]} $debug] && [regexp { flags=\w*h\w* } $clients]}]
+        }
+        assert {$found}
+        for {set n 0} {$n < $sent} {incr n} {assert_equal OK [$writer -read]}
         # Reads do not wait.
         assert_equal $value [r -1 get key:1]
         assert_match "*connected_slaves:1\r*" [r -1 info replication]

@@ -298,6 +298,7 @@ static void startBus(simNode *n) {
                                 .seeds = sim_has_seeds ? &n->seeds : NULL};
     simNodeChooseVote(n);
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
+    clusterMapSetReplicaPriority(&n->map, myself, n->host % 3);
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =

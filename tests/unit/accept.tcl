@@ -46,6 +46,14 @@ if {[auto_execok prlimit] ne "" && [file isdirectory /proc/self/fd]} {
 }
 
 start_server {tags {tls:skip external:skip} overrides {maxclients 6 maxclients-reserved 3}} {
+    test {fields of priority connections are there without subnets} {
+        assert_equal {0 0} [list [info_field connected_priority_clients] [info_field rejected_priority_connections]]
+        assert_equal {maxclients-reserved 3} [r config get maxclients-reserved]
+        assert_error "*argument must be between 0 and 2147483647 inclusive*" {r config set maxclients-reserved -1}
+        assert_equal {OK {maxclients-reserved 100} OK} [list [r config set maxclients-reserved 100] [r config get maxclients-reserved] \
+            [r config set maxclients-reserved 3]] ;# more than maxclients
+    }
+
     test {reserved places are for the subnets with priority} {
         r config set priority-subnets "127.0.0.2/32,::1 10.0.0.0/8"
         assert_equal {priority-subnets {127.0.0.2/32,::1 10.0.0.0/8}} [r config get priority-subnets]

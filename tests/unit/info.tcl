@@ -94,7 +94,7 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
 
     test {the section Clients has the fields that tools expect} {
         set names [lmap line [lrange [split [r info clients] "\n"] 1 end-1] {lindex [split $line :] 0}]
-        assert_equal [list connected_clients cluster_connections maxclients client_recent_max_input_buffer \
+        assert_equal [list connected_clients cluster_connections connected_priority_clients maxclients client_recent_max_input_buffer \
             client_recent_max_output_buffer blocked_clients tracking_clients pubsub_clients watching_clients \
             clients_in_timeout_table total_watched_keys total_blocking_keys total_blocking_keys_on_nokey \
             paused_reason paused_actions paused_timeout_milliseconds] $names

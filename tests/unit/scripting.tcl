@@ -445,6 +445,39 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_equal 501 [info_field number_of_cached_scripts]
     }
 
+    test {maxmemory-scripts: scripts of EVAL that take more are evicted, those of SCRIPT LOAD and the last one stay} {
+        assert_equal {maxmemory-scripts 0} [r config get maxmemory-scripts]
+        assert_error "*argument must be a memory value*" {r config set maxmemory-scripts x}
+        r script flush
+        r config resetstat
+        r config set maxmemory-scripts 64kb
+        set pad "--[string repeat x 10000]\n"
+        set pinned [r script load "${pad}return 'pinned'"]
+        for {set i 0} {$i < 6} {incr i} {assert_equal $i [ev "${pad}return $i"]}
+        assert_equal 0 [info_field evicted_scripts]
+        ev "${pad}return 0" ;# it is used again: the next one is evicted instead
+        ev "${pad}return 6"
+        set digests [lmap i {0 1 2 6} {r eval_ro {return redis.sha1hex(ARGV[1])} 0 "${pad}return $i"}]
+        assert_equal {1 0 1 1 1} [r script exists {*}$digests $pinned]
+        assert_equal 1 [info_field evicted_scripts]
+        # One that is larger than the limit is run, and stays until the next one is added.
+        set large "--[string repeat y 100000]\nreturn 7"
+        set digest [r eval_ro {return redis.sha1hex(ARGV[1])} 0 $large]
+        assert_equal 7 [ev $large]
+        assert_equal {1 1} [r script exists $digest $pinned]
+        assert_equal 2 [info_field number_of_cached_scripts] ;# the last one, and the pinned one
+        # A lower limit is applied with the next script; what is loaded is not counted any more.
+        r config set maxmemory-scripts 1
+        r script load {return 8}
+        ev {return 9}
+        ev {return 8}
+        assert_equal 3 [info_field number_of_cached_scripts]
+        assert_equal OK [r config set maxmemory-scripts 0]
+        for {set i 0} {$i < 20} {incr i} {ev "${pad}return $i"}
+        assert_equal 23 [info_field number_of_cached_scripts]
+        r script flush
+    }
+
     test {a large script and one with a NUL in a string} {
         assert_equal 5000 [string length [ev "return '[string repeat x 5000]'"]]
         assert_equal 3 [ev "return #'a\0b'"]

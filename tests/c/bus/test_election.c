@@ -104,6 +104,31 @@ static void ranks_that_grow_delay_it_further(void **state) {
 }
 
 /* Several primaries are gone at once, and marked one after the other. */
+/* Lower ones first, then the one with more data; a replica without data comes last. */
+static void priority_goes_before_the_offset(void **state) {
+    map.myself->offset = 50;
+    fellow->offset = 60;
+    clusterMapSetReplicaPriority(&map, fellow, 1);
+    (void)tick(1000);
+    assert_int_equal(e.rank, 0);
+    clusterMapSetReplicaPriority(&map, map.myself, 2);
+    (void)tick(1001);
+    assert_int_equal(e.rank, 1);
+    clusterMapSetReplicaPriority(&map, fellow, 2);
+    (void)tick(1002);
+    assert_int_equal(e.rank, 1);
+    fellow->offset = 40;
+    (void)tick(1003);
+    assert_int_equal(e.rank, 0);
+    fellow->offset = 50; /* its id is smaller */
+    (void)tick(1004);
+    assert_int_equal(e.rank, 1);
+    fellow->offset = 0;
+    clusterMapSetReplicaPriority(&map, fellow, 0);
+    (void)tick(1005);
+    assert_int_equal(e.rank, 0);
+}
+
 static void primaries_that_will_fail_come_first_as_well(void **state) {
     clusterNode *replica = addNode(&map, 6);
     clusterMapSetPrimary(&map, replica, other);
@@ -682,6 +707,7 @@ int test_election(void) {
     const struct CMUnitTest tests[] = {
         CASE(it_waits_by_rank_then_asks_and_wins_with_the_majority),
         CASE(ranks_that_grow_delay_it_further),
+        CASE(priority_goes_before_the_offset),
         CASE(primaries_that_will_fail_come_first_as_well),
         CASE(another_election_postpones_the_start),
         CASE(without_data_it_waits_longer),

@@ -48,6 +48,31 @@ static unsigned tellsOf(bool is_short) {
     return told;
 }
 
+/* The priority that a message to node 9 tells; and what node 9 takes from such a message. */
+static int toldPriority(bool is_short, int sent) {
+    str bytes = STR_EMPTY;
+    message m;
+    messageExtensions e;
+    clusterMapSetReplicaPriority(&map, map.myself, sent);
+    gossipWrite(&bytes, &map, &rules, MESSAGE_PING, nodes[9], is_short);
+    assert_int_equal(messageRead(strSlice(&bytes), &m, NULL), OK);
+    messageReadExtensions(&m, &e);
+    assert_int_equal(e.unknown_type, -1);
+    gossipReadExtensions(&map, nodes[1], &m, NULL, NOW_MS);
+    assert_int_equal(nodes[1]->replica_priority, e.replica_priority);
+    strFree(&bytes);
+    return e.replica_priority;
+}
+
+static void the_priority_is_told_to_those_that_understand_it(void **state) {
+    clusterMapSetFlags(&map, nodes[9], NODE_HAS_EXTENSIONS, 0);
+    assert_int_equal(toldPriority(false, 7), 0);
+    nodes[9]->takes_priority = true;
+    assert_int_equal(toldPriority(false, 7), 7);
+    assert_int_equal(toldPriority(true, INT32_MAX), INT32_MAX);
+    assert_int_equal(toldPriority(true, 0), 0);
+}
+
 static void the_short_form_tells_what_others_may_not_know(void **state) {
     assert_int_equal(tellsOf(true), 0x1fe);
     nodes[3]->pong_ms = nodes[4]->pong_ms = nodes[5]->pong_ms = nodes[6]->pong_ms = NOW_MS - 3000;
@@ -76,6 +101,7 @@ static void a_node_that_may_have_failed_is_in_every_message(void **state) {
 
 int test_gossip(void) {
     const struct CMUnitTest tests[] = {
+        T(the_priority_is_told_to_those_that_understand_it),
         T(the_short_form_tells_what_others_may_not_know),
         T(the_full_form_tells_of_nodes_that_were_silent_for_long),
         T(a_node_that_may_have_failed_is_in_every_message),

@@ -184,6 +184,8 @@ static void damaged_lines_are_named(void **state) {
         A " 127.0.0.1:1@2,a_b master - 0 0 5 connected",
         A " 127.0.0.1:1@2,,client-ipv4=fd00::1 master - 0 0 5 connected",
         A " 127.0.0.1:1@2,,shard-id=x master - 0 0 5 connected",
+        A " 127.0.0.1:1@2,,replica-priority=-1 master - 0 0 5 connected",
+        A " 127.0.0.1:1@2,,replica-priority=2147483648 master - 0 0 5 connected",
         A " 127.0.0.1:1@2 master " B " 0 0 5 connected",
         A " 127.0.0.1:1@2 slave " A " 0 0 5 connected",
         A " 127.0.0.1:1@2 slave z 0 0 5 connected",

@@ -73,6 +73,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-preferred-endpoint-type", "ip", NULL},
     {"cluster-refused-timeout", "0", NULL},
     {"cluster-replica-no-failover", "no", NULL},
+    {"cluster-replica-priority", "0", NULL},
     {"cluster-replica-validity-factor", "10", NULL},
     {"cluster-replicas-vote", "no", NULL},
     {"cluster-require-full-coverage", "yes", NULL},
@@ -164,6 +165,7 @@ const knownDirective knownDirectives[] = {
     {"maxmemory-eviction-tenacity", "10", NULL},
     {"maxmemory-policy", "noeviction", NULL},
     {"maxmemory-samples", "5", NULL},
+    {"maxmemory-scripts", "0", NULL},
     {"metrics-auth", "no", NULL},
     {"metrics-port", "0", NULL},
     {"metrics-tls", "no", NULL},
@@ -305,4 +307,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 299;
+const int knownDirectiveCount = 301;
