@@ -438,14 +438,23 @@ static void sendRest(sentinelView *v, sentinelInstance *primary) {
     }
 }
 
+/* True if orders have not been replied to. A link that was closed has none. */
+static bool hasOrders(const sentinelInstance *i) {
+    const sentinelLink *l = i->link;
+    hotCheck(l);
+    for (int at = 0; at < l->pending_count; at++) {
+        if (l->pending[at].of == i && l->pending[at].kind == PENDING_OTHER) return true;
+    }
+    return false;
+}
+
 static void checkEnd(sentinelView *v, sentinelInstance *primary) {
-    bool all = true;
     check(primary->promoted);
     if (primary->promoted->flags & INSTANCE_SDOWN) return;
-    /* The link to the old primary is closed at the end: its last orders must have left before. */
-    if (primary->flags & INSTANCE_COORDINATED &&
-        v->now_ms - primary->failover_changed_ms < SENTINEL_HURRY_MS)
-        return;
+    /* The links are closed at the end. Without the last orders of a coordinated failover the old
+     * primary makes its clients wait until the pause is over, and then tells them READONLY. */
+    bool all = !(primary->flags & INSTANCE_COORDINATED &&
+                 (hasOrders(primary) || hasOrders(primary->promoted)));
     SENTINEL_EACH(i, &primary->replicas) all = all && isReconfigured(i);
     bool timeout = v->now_ms - primary->failover_changed_ms > primary->failover_timeout_ms;
     if (!all && !timeout) return;

@@ -82,10 +82,16 @@ static void ended(serverConn *sc, bool refused) {
     sentinelLinkClosed(serverViewNow(), l, pubsub, refused);
 }
 
+/* Orders are given immediately before the link is closed, too: what the system takes is written. */
 void serverLinkDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
     hotCheck(v == &serverView);
     serverConn *sc = connOf(l, pubsub);
-    if (sc) closeConn(sc);
+    if (!sc) return;
+    if (sc->sent < sc->out.len && sc->conn.state == CONN_OPEN) {
+        struct iovec iov = {sc->out.ptr + sc->sent, sc->out.len - sc->sent};
+        (void)connWritev(&sc->conn, &iov, 1); /* whether it is read is not known either */
+    }
+    closeConn(sc);
 }
 
 /* ------------------------------------------------------------------ sending */

@@ -552,6 +552,33 @@ static void a_coordinated_failover_that_is_given_up_tells_the_primary(void **sta
     assert_non_null(strstr(strText(&sent), "6379: FAILOVER ABORT;6379: CLIENT UNPAUSE;"));
 }
 
+static void a_coordinated_failover_ends_after_the_replies_to_its_last_orders(void **state) {
+    for (int closed = 0; closed < 2; closed++) {
+        if (closed) { /* the link to the old primary has ended: there is no order to wait for */
+            teardown(state);
+            setup(state);
+        }
+        settle();
+        assert_int_equal(sentinelOrderFailover(&view, primary, true), OK);
+        answerAsk(peer, false, own_id, 1);
+        for (int i = 0; i < 3; i++) tickAfter(50);
+        strClear(&sent);
+        sentinelInfo(&view, replica, SLICE("role:master\r\n"));
+        assert_non_null(strstr(strText(&sent), "6379: CLIENT UNPAUSE;6379: EXEC;"));
+        serve(replica, "role:master\r\n");
+        tickAfter(500);
+        assert_int_equal(primary->step, FAILOVER_RECONF_REPLICAS);
+        if (closed) {
+            sentinelLinkClosed(&view, primary->link, false, false);
+        } else {
+            serve(primary, "role:slave\r\n");
+        }
+        tickAfter(10);
+        assert_int_equal(primary->step, FAILOVER_NONE);
+        assert_int_equal(primary->addr.port, 6380);
+    }
+}
+
 static void a_replica_that_does_not_react_does_not_keep_others_waiting(void **state) {
     (void)state;
     sentinelInstance *other;
@@ -621,6 +648,7 @@ int test_machine(void) {
         TEST(a_frozen_server_is_sent_one_info),
         TEST(a_refused_hello_is_not_sent_with_each_tick),
         TEST(a_coordinated_failover_that_is_given_up_tells_the_primary),
+        TEST(a_coordinated_failover_ends_after_the_replies_to_its_last_orders),
         TEST(a_replica_that_does_not_react_does_not_keep_others_waiting),
         TEST(renamed_commands_go_to_servers_not_to_sentinels),
         TEST(a_reply_that_was_not_asked_for_ends_the_link),
