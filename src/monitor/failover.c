@@ -171,11 +171,12 @@ bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
     return sentinelStartFailover(v, primary);
 }
 
-/* A coordinated failover needs a replica whose link to the primary is up. */
+/* A coordinated failover needs a replica whose link to the primary is up; another order accepts an
+ * older copy. */
 static bool hasCandidate(const sentinelView *v, sentinelInstance *primary, bool coordinated) {
     uint32_t flags = primary->flags;
     hotCheck(!(flags & INSTANCE_FAILOVER));
-    if (coordinated) primary->flags |= INSTANCE_COORDINATED;
+    primary->flags |= coordinated ? INSTANCE_COORDINATED : INSTANCE_FORCED;
     bool has = sentinelSelectReplica(v, primary) != NULL;
     primary->flags = flags;
     return has;
@@ -221,16 +222,29 @@ static bool awaitsInfo(const sentinelView *v, const sentinelInstance *primary, b
     return awaits;
 }
 
-static bool isGood(const sentinelView *v, const sentinelInstance *primary,
-                   const sentinelInstance *i, int64_t link_down_max_ms) {
+/* It may be promoted, whatever the age of its data. */
+static bool isReachable(const sentinelView *v, const sentinelInstance *primary,
+                        const sentinelInstance *i) {
     hotCheck(i->kind == INSTANCE_REPLICA);
     return !(i->flags & (INSTANCE_SDOWN | INSTANCE_ODOWN)) && sentinelCanSend(i) &&
            v->now_ms - i->link->ping_good_ms <= GOOD_PING_MS && i->priority != 0 &&
            hasFreshInfo(v, i) &&
-           /* The data that the primary has lost do not get older. */
-           (i->sync.keeps_lost_data || i->link_down_ms <= link_down_max_ms) &&
            /* FAILOVER is refused for a replica that is not online. */
            (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
+}
+
+/* How long the link of a replica to the primary may be down, so that it is promoted without an
+ * order. */
+static int64_t linkDownMaxMs(const sentinelView *v, const sentinelInstance *primary) {
+    int64_t max_ms = primary->down_after_ms * 10;
+    hotCheck(primary->kind == INSTANCE_PRIMARY);
+    if (primary->flags & INSTANCE_SDOWN) max_ms += v->now_ms - primary->sdown_since_ms;
+    return max_ms;
+}
+
+/* The data that the primary has lost do not get older. */
+static bool isRecent(const sentinelInstance *i, int64_t link_down_max_ms) {
+    return i->sync.keeps_lost_data || i->link_down_ms <= link_down_max_ms;
 }
 
 /* True if `a` is to be preferred. */
@@ -245,16 +259,71 @@ static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sen
     return sliceCompare(strSlice(&a->runid), strSlice(&b->runid)) < 0;
 }
 
+/* ---- copies that are older than an automatic failover accepts */
+
+/* A server without keys, or with a part of them, is no copy. */
+static bool isOlderCopy(const sentinelView *v, const sentinelInstance *primary,
+                        const sentinelInstance *i) {
+    return i->sync.has_keys && !i->sync.is_loading && isReachable(v, primary, i) &&
+           !isRecent(i, linkDownMaxMs(v, primary));
+}
+
+static bool isOfStream(const sentinelInstance *primary, const sentinelInstance *i) {
+    return i->sync.stream && i->sync.stream == primary->sync.stream;
+}
+
+/* What would be lost counts more than priorities. */
+static bool isNewer(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
+    bool known = isOfStream(a->primary, a);
+    hotCheck(a->primary == b->primary);
+    if (known != isOfStream(b->primary, b)) return known;
+    if (known && a->offset != b->offset) return a->offset > b->offset;
+    return isBetter(v, a, b);
+}
+
+static sentinelInstance *selectOlderCopy(const sentinelView *v, const sentinelInstance *primary) {
+    sentinelInstance *best = NULL;
+    check(primary->kind == INSTANCE_PRIMARY);
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (isOlderCopy(v, primary, i) && (!best || isNewer(v, i, best))) best = i;
+    }
+    return best;
+}
+
+static void tellLoss(sentinelView *v, sentinelInstance *i, const char *what) {
+    const sentinelInstance *primary = i->primary;
+    long long down_s = (long long)(i->link_down_ms / 1000);
+    check(primary);
+    if (!isOfStream(primary, i) || i->offset > primary->offset) {
+        sentinelEvent(v, LOG_WARNING, "+older-copy", i,
+                      " #its link to the primary was down for %lld s; how much is lost is not "
+                      "known, as its offset is not of the primary's last stream%s",
+                      down_s, what);
+        return;
+    }
+    sentinelEvent(v, LOG_WARNING, "+older-copy", i,
+                  " #its link to the primary was down for %lld s; at least %llu bytes of the "
+                  "stream are lost: its offset is %llu, the last known one of the primary %llu%s",
+                  down_s, (unsigned long long)(primary->offset - i->offset),
+                  (unsigned long long)i->offset, (unsigned long long)primary->offset, what);
+}
+
+static void tellOlderCopies(sentinelView *v, const sentinelInstance *primary) {
+    SENTINEL_EACH(i, &primary->replicas) {
+        if (isOlderCopy(v, primary, i)) tellLoss(v, i, "; SENTINEL FAILOVER promotes it");
+    }
+}
+
 sentinelInstance *sentinelSelectReplica(const sentinelView *v, const sentinelInstance *primary) {
     check(primary->kind == INSTANCE_PRIMARY);
     sentinelInstance *best = NULL;
-    int64_t link_down_max_ms = primary->down_after_ms * 10;
-    if (primary->flags & INSTANCE_SDOWN) link_down_max_ms += v->now_ms - primary->sdown_since_ms;
+    int64_t max_ms = linkDownMaxMs(v, primary);
     SENTINEL_EACH(i, &primary->replicas) {
         if (primary->is_takeover && !sentinelIsUnfinished(v, i)) continue;
-        if (isGood(v, primary, i, link_down_max_ms) && (!best || isBetter(v, i, best))) best = i;
+        if (!isReachable(v, primary, i) || !isRecent(i, max_ms)) continue;
+        if (!best || isBetter(v, i, best)) best = i;
     }
-    return best;
+    return best || !(primary->flags & INSTANCE_FORCED) ? best : selectOlderCopy(v, primary);
 }
 
 /* ------------------------------------------------------------------ the steps */
@@ -358,10 +427,13 @@ static void selectReplica(sentinelView *v, sentinelInstance *primary) {
     primary->sync.is_confirmed = is_confirmed;
     if (!best) {
         sentinelEvent(v, LOG_WARNING, "-failover-abort-no-good-slave", primary, "%s", "");
+        tellOlderCopies(v, primary);
         sentinelAbortFailover(v, primary);
         return;
     }
     sentinelEvent(v, LOG_WARNING, "+selected-slave", best, "%s", "");
+    if (!is_confirmed && isOlderCopy(v, primary, best))
+        tellLoss(v, best, "; it is promoted by order");
     best->flags |= INSTANCE_PROMOTED;
     primary->promoted = best;
     enter(v, primary, FAILOVER_SEND_PROMOTION);

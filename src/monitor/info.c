@@ -105,8 +105,6 @@ static void takeReplicaLine(sentinelView *v, sentinelInstance *i, slice line) {
         i->is_announced = number(value, 1) != 0;
     } else if (valueOf(line, "replication_quorum_caught_up:", &value)) {
         i->sync.has_caught_up = number(value, 0) != 0;
-    } else if (valueOf(line, "master_replid:", &value)) {
-        i->sync.stream = hashBytes(value.ptr, value.len);
     } else if (valueOf(line, "replication_quorum_acks_held_ms:", &value)) {
         i->sync.acks_held_ms = number(value, 0);
     }
@@ -134,10 +132,31 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
     return true;
 }
 
+/* Lines that say which data a server has. */
+static bool takeDataLine(sentinelInstance *i, slice line, bool is_replica) {
+    bool as_primary = i->kind == INSTANCE_PRIMARY && !is_replica;
+    slice value;
+    hotCheck(i->kind != INSTANCE_SENTINEL);
+    if (valueOf(line, "loading:", &value)) {
+        i->sync.is_loading = number(value, 0) != 0;
+    } else if (valueOf(line, "db", &value) && value.len && value.ptr[0] >= '0' &&
+               value.ptr[0] <= '9') {
+        i->sync.has_keys = true; /* databases without keys are not listed */
+    } else if ((is_replica || as_primary) && valueOf(line, "master_replid:", &value)) {
+        i->sync.stream = hashBytes(value.ptr, value.len);
+    } else if (as_primary && valueOf(line, "master_repl_offset:", &value)) {
+        i->offset = (uint64_t)number(value, 0);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void forgetQuorumLines(sentinelInstance *i) {
     hotCheck(i->kind != INSTANCE_SENTINEL);
     i->sync.repl_quorum = i->sync.repl_lease_ms = i->sync.acks_held_ms = 0;
     i->sync.has_caught_up = i->sync.is_behind = i->sync.keeps_lost_data = false;
+    i->sync.has_keys = i->sync.is_loading = false;
     i->sync.stream = 0;
 }
 
@@ -157,6 +176,8 @@ static void takeLine(sentinelView *v, sentinelInstance *i, slice line, infoFacts
         facts->has_failover = true;
         facts->in_failover = !sliceIs(value, "no-failover");
     } else if (takeQuorumLine(i, line)) {
+        return;
+    } else if (takeDataLine(i, line, facts->is_replica)) {
         return;
     } else if (facts->is_replica) {
         takeReplicaLine(v, i, line);

@@ -12,10 +12,11 @@ typedef struct syncState {
     /* As INFO has said; 0: it has no such fields. */
     int64_t repl_quorum, repl_lease_ms;
     int64_t info_sent_ms; /* when INFO was asked for that is pending, or was replied last */
+    uint64_t stream;      /* a number for the id of the stream of its offset; 0: not told */
 
     /* Of a replica. */
-    bool has_caught_up;    /* its data counts */
-    uint64_t stream;       /* a number for the id of the stream of its offset; 0: not told */
+    bool has_caught_up; /* its data counts */
+    bool has_keys, is_loading;
     int64_t acks_held_ms;  /* as INFO has said */
     int64_t hold_sent_ms;  /* the last order to hold acknowledgements; 0: none */
     int64_t hold_link_ms;  /* since when the link is open on which it was sent */

@@ -133,3 +133,52 @@ start_watched {3 1 {quorum 1 set {down-after-milliseconds 600000 failover-timeou
         assert {"+fix-slave-config" ni $events}
     }
 }
+
+# The primary refuses the replica's link, and Sentinel has seen that it is down for longer than a failover without an
+# order accepts.
+proc sentinel_cut_link {} {
+    r acl setuser default -psync -sync
+    r client kill type replica
+    set first [sentinel_first]
+    wait_for_condition 800 25 {
+        [regexp {master-link-down-time (\d+)} [r -$first sentinel replicas mym] - down_ms] && $down_ms >= 2000
+    } else {fail "the link is up: [r -$first sentinel replicas mym]"}
+}
+
+start_watched {1 1 {quorum 1 set {down-after-milliseconds 100 failover-timeout 1000}}} {
+    test {a replica without keys is no copy that an order promotes} {
+        sentinel_cut_link
+        wait_for_condition 200 25 {![catch {r -[sentinel_first] sentinel failover mym} error] || [string match NOGOODSLAVE* $error]}
+        assert_match "NOGOODSLAVE*" $error
+        r acl setuser default +psync +sync
+    }
+
+    test {an older copy is promoted by order alone, and the log says what is lost} {
+        set first [sentinel_first]
+        set text "+older-copy slave 127.0.0.1:[srv -1 port] *#its link to the primary was down for * s; at least * bytes of the stream are lost:"
+        r set key old
+        wait_for_condition 800 25 {[r -1 get key] eq "old"} else {fail "no synchronisation"}
+        sentinel_wait_known
+        sentinel_cut_link
+        r set key [string repeat new 1000]
+        set offset [info_field master_repl_offset]
+        # Messages of Sentinel make it grow.
+        wait_for_condition 800 25 {
+            [regexp {master_repl_offset:(\d+)} [r -$first sentinel info-cache mym] - known] && $known >= $offset
+        } else {fail "no INFO"}
+        sentinel_kill 0
+        drop_clients
+        wait_for_condition 1200 25 {[string match "*$text*the last known one of the primary *; SENTINEL FAILOVER promotes it*" [server_log -$first]]} else {
+            fail "Sentinel has not told of the older copy"
+        }
+        assert_equal [srv port] [sentinel_primary $first]
+        assert_equal slave [lindex [watched_role 1] 0]
+        wait_for_condition 800 25 {![catch {r -$first sentinel failover mym} reply] || ![string match INPROG* $reply]}
+        assert_equal OK $reply
+        sentinel_wait_primary [srv -1 port]
+        wait_for_condition 400 25 {[lindex [watched_role 1] 0] eq "master"} else {fail "it was not promoted"}
+        assert_equal old [r -1 get key]
+        assert {[regexp {at least (\d+) bytes[^\n]*; it is promoted by order} [server_log -$first] - lost]}
+        assert {$lost >= 3000}
+    }
+}
