@@ -32,7 +32,8 @@
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
 #:
-#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  BUILD_TLS=no  CC=gcc|clang-14  V=1 (show commands)
+#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  BUILD_TLS=no  BUILD_LZ4=no
+#: BUILD_ZSTD=no  CC=gcc|clang-14  V=1 (show commands)
 #: WERROR= (warnings do not stop)  HARDEN= LTO= MARCH= (replace these flags)  CFLAGS= LDFLAGS= (add)
 
 # ---- variables set by the user ------------------------------------------------------------------
@@ -78,7 +79,8 @@ tools_goals := run quick test test-long test-arm64 check docs clean format help
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
 include $(build_dir)/deps.mk build/layers.mk
-not_used := $(if $(filter libc,$(MALLOC)),jemalloc) $(if $(filter no,$(BUILD_TLS)),libssl)
+not_used := $(if $(filter libc,$(MALLOC)),jemalloc) $(if $(filter no,$(BUILD_TLS)),libssl) \
+            $(if $(filter no,$(BUILD_LZ4)),lz4) $(if $(filter no,$(BUILD_ZSTD)),zstd)
 missing := $(filter-out $(not_used),$(deps_missing))
 ifneq ($(missing),)
 $(shell rm -f $(build_dir)/deps.mk)
@@ -159,6 +161,7 @@ deps_used := $(filter-out $(not_used),$(deps_libraries))
 cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -Isrc/clientlib -pthread \
             -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
             $(if $(filter no,$(BUILD_TLS)),,-DHAVE_TLS) \
+            $(if $(filter no,$(BUILD_LZ4)),,-DHAVE_LZ4) $(if $(filter no,$(BUILD_ZSTD)),,-DHAVE_ZSTD) \
             $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
             $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
 # Test groups export functions without a header, and cmocka passes a state to every test.

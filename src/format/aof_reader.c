@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "format/rdb_envelope.h"
 #include "io/file_stream.h"
 
 enum {
@@ -266,6 +267,7 @@ bool aofAnnotationTime(slice line, int64_t *time_s) {
 bool aofIsRdb(slice start) {
     slice redis = SLICE("REDIS0"), valkey = SLICE("VALKEY");
     if (start.len < AOF_RDB_MAGIC) return false;
+    if (rdbIsEnvelope(start)) return true;
     start.len = AOF_RDB_MAGIC;
     return sliceEqual(start, redis) || sliceEqual(start, valkey);
 }

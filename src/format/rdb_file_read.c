@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "format/rdb_envelope.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
 #include "format/rdb_pathhash.h"
@@ -19,7 +20,8 @@ typedef struct fileReader {
     const rdbFileHandler *handler;
     void *arg;
     rdbFileResult *result;
-    rdbKey key; /* attributes of the next key */
+    rdbEnvelope *envelope; /* NULL: the file is not compressed */
+    rdbKey key;            /* attributes of the next key */
     str name;
     str producers; /* of the next key, if it has a field of RDB_PRODUCERS_FIELD */
     char foreign[sizeof("metadata:") + RDB_MODULE_NAME_SIZE]; /* key.foreign, if set */
@@ -31,9 +33,24 @@ static status doing(fileReader *f, const char *at) {
 
 /* ------------------------------------------------------------------ header */
 
+/* Reads the signature and the version, which a compressed file has after decompression. */
+static status readStart(fileReader *f, char magic[RDB_MAGIC_LEN]) {
+    enum { FIRST = RDB_ENVELOPE_LEN };
+    status st = rdbReadBytes(f->r, magic, FIRST);
+    if (st == OK && rdbIsEnvelope(sliceMake(magic, FIRST))) {
+        f->result->bad_header = true;
+        st = rdbEnvelopeBegin(f->r, magic, !f->options->check_checksum, &f->envelope);
+        if (st != OK) return st;
+        f->result->bad_header = false;
+        f->result->codec = f->r->codec;
+        st = rdbReadBytes(f->r, magic, FIRST);
+    }
+    return st == OK ? rdbReadBytes(f->r, magic + FIRST, RDB_MAGIC_LEN - FIRST) : st;
+}
+
 static status readHeader(fileReader *f) {
     char magic[RDB_MAGIC_LEN + 1] = {0};
-    status st = rdbReadBytes(f->r, magic, RDB_MAGIC_LEN);
+    status st = readStart(f, magic);
     if (st != OK) return st;
     bool redis = !memcmp(magic, "REDIS", 5), valkey = !memcmp(magic, "VALKEY", 6);
     int64_t version;
@@ -312,7 +329,7 @@ static status readChecksum(fileReader *f) {
     uint64_t found = rdbReaderChecksum(f->r), expected;
     status st = doing(f, "check-sum");
     if (st == OK) st = rdbReadU64(f->r, &expected);
-    if (st != OK) return st;
+    if (st != OK || f->envelope) return st;
     f->result->expected = expected;
     f->result->found = found;
     f->result->checksum_disabled = expected == 0;
@@ -334,6 +351,12 @@ status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHan
     if (st == OK) st = readHeader(&f);
     for (bool end = false; st == OK && !end;) st = readRecord(&f, &end);
     if (st == OK) st = readChecksum(&f);
+    if (f.envelope) {
+        out->logical = rdbReaderOffset(r);
+        if (st == OK) st = rdbEnvelopeEnd(f.envelope);
+        out->physical = r->raw;
+    }
+    rdbEnvelopeFree(f.envelope);
     rdbTemplatesEnd(r);
     strFree(&f.name);
     strFree(&f.producers);

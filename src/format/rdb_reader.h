@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
+#include "io/compress.h"
 
 /* Source of the bytes. */
 typedef struct rdbSource rdbSource;
@@ -41,6 +42,8 @@ typedef struct rdbReader {
     bool redis;                     /* types and opcodes have the meaning of rdb_redis.h */
     struct rdbTemplates *templates; /* of the file (rdb_redis.h); NULL: none, or a payload */
     bool short_read;                /* the failure was an unexpected end */
+    compressCodec codec;            /* of the file (rdb_envelope.h) */
+    uint64_t raw;                   /* with a codec: bytes of the file that were decompressed */
     uint64_t crc;                   /* of all bytes consumed up to `summed` */
     uint64_t base;                  /* offset of the buffer's first byte */
     size_t at, end, summed;         /* in the buffer */
@@ -54,6 +57,10 @@ void rdbReaderInit(rdbReader *r, rdbSource *source, bool checksum);
 void rdbReaderClear(rdbReader *r);
 /* Number of bytes consumed. */
 static inline uint64_t rdbReaderOffset(const rdbReader *r) { return r->base + r->at; }
+/* The same, in bytes of a file that may be compressed. */
+static inline uint64_t rdbReaderProgress(const rdbReader *r) {
+    return r->codec ? r->raw : rdbReaderOffset(r);
+}
 /* The checksum of all bytes consumed. */
 uint64_t rdbReaderChecksum(rdbReader *r);
 /* Reports invalid content: sets the reason, returns ERR_SYNTAX. */

@@ -76,6 +76,7 @@ void rdbDamageLog(const char *path) {
     }
     const rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
                                     .relaxed = rdbVersionsRelaxed(),
+                                    .skip_foreign = true,
                                     .check_checksum = true};
     place p = {.at = "start", .type = -1};
     rdbReader r;

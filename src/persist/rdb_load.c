@@ -315,7 +315,7 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
         return st;
     }
     st = takeKey(arg, r, key);
-    if (unlikely(loadingAdvance(rdbReaderOffset(r)))) {
+    if (unlikely(loadingAdvance(rdbReaderProgress(r)))) {
         if (st == OK) st = placeBatch(arg, r);
         loadingServe();
     }
@@ -346,7 +346,7 @@ static status countForeign(void *arg, rdbReader *r, rdbKey *key) {
     (void)arg;
     if (key->foreign) foreignAdd(key->foreign, key->name, key->foreign_bytes);
     if (key->o) objectFree(key->o);
-    if (loadingAdvance(rdbReaderOffset(r))) loadingServe();
+    if (loadingAdvance(rdbReaderProgress(r))) loadingServe();
     return OK;
 }
 
@@ -383,10 +383,19 @@ static status refuseForeign(loading *l, rdbReader *r) {
     return st;
 }
 
+static void logCompressed(const loading *l, compressCodec codec) {
+    hotCheck(codec != COMPRESS_NONE);
+    const char *from = l->flags & RDB_LOAD_CONTINUES ? "the AOF base file" : persistConf.dbfilename;
+    logNotice("Loading compressed RDB (algo=%s) from %s", compressName(codec),
+              l->sync ? "primary" : from);
+    logNotice("Logical RDB CRC64 skipped for streaming-compressed input");
+}
+
 static status onVersion(void *arg, rdbReader *r, int version) {
     loading *l = arg;
     const syncLoad *sync = l->sync;
     bool may_be_foreign = r->redis || rdbVersionIsOf92(version);
+    if (r->codec) logCompressed(l, r->codec);
     if (sync && may_be_foreign && sync->path && !sync->into && !foreignSkips() &&
         keyspaceKeyCount(keyspaceMain()) > 0) {
         status st = scanForeign(sync->path, &r->why);

@@ -10,6 +10,7 @@
 #include "base/build_info.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "io/compress.h"
 #include "io/file.h"
 #include "server/kernel.h"
 #include "server/memcheck.h"
@@ -18,9 +19,9 @@
 enum { TEST_PASSES = 50 };
 
 static void printVersion(void) {
-    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s release=%s\n", SERVER_VERSION,
-           buildGitSha, buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha,
-           SERVER_RELEASE);
+    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s release=%s compression=%s\n",
+           SERVER_VERSION, buildGitSha, buildGitDirty, memAllocatorName(),
+           (int)(sizeof(void *) * 8), buildGitSha, SERVER_RELEASE, compressBuilt());
 }
 
 /* A % in these lines is replaced by the name of the program. */

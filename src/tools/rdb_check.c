@@ -53,7 +53,7 @@ static const char *unusualWord(int version) {
 
 static status onStep(void *arg, rdbReader *r, const char *at, const rdbKey *key) {
     rdbChecker *c = arg;
-    progressAt(&c->progress, rdbReaderOffset(r));
+    progressAt(&c->progress, rdbReaderProgress(r));
     if (!strcmp(at, "read-type")) {
         c->type = -1;
         c->key_known = false;
@@ -80,8 +80,8 @@ static status onStep(void *arg, rdbReader *r, const char *at, const rdbKey *key)
 
 static status onVersion(void *arg, rdbReader *r, int version) {
     rdbChecker *c = arg;
-    (void)r;
     c->version = version;
+    if (r->codec) printAt(c, "Compressed RDB (algo=%s)", compressName(r->codec));
     if (rdbVersionIsForeign(version)) {
         printAt(c, "Foreign RDB version %d detected", version);
     } else if (isUnusual(version)) {
@@ -169,7 +169,16 @@ static void printStats(const rdbChecker *c, const rdbCheckOptions *options) {
     if (c->stats) rdbStatsPrint(c->stats, options->format, options->stats_to);
 }
 
-static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
+/* Offsets of messages are those of the decompressed bytes. */
+static void printOffsets(const rdbFileResult *result) {
+    if (!result->codec) return;
+    printf("[info] compressed file (algo=%s): logical offset %llu, physical offset %llu\n",
+           compressName(result->codec), (unsigned long long)result->logical,
+           (unsigned long long)result->physical);
+}
+
+static void printFailure(rdbChecker *c, const rdbFileResult *result,
+                         const rdbCheckOptions *options) {
     printf("--- RDB ERROR DETECTED ---\n");
     printAt(c, "%s", c->reader.why.text);
     printf("[additional info] While doing: %s\n", c->at);
@@ -180,6 +189,7 @@ static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
     }
     if (c->type >= 0)
         printf("[additional info] Reading type %d (%s)\n", c->type, typeName(c->version, c->type));
+    printOffsets(result);
     printTotals(c);
     printStats(c, options);
     printAt(c, "Check RDB returned error code 1 (0 means success)");
@@ -187,7 +197,9 @@ static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
 
 static void printSuccess(rdbChecker *c, const rdbFileResult *result,
                          const rdbCheckOptions *options) {
-    if (result->checksum_disabled) {
+    if (result->codec) {
+        printAt(c, "Logical RDB CRC64 skipped for streaming-compressed input");
+    } else if (result->checksum_disabled) {
         printAt(c, "RDB file was saved with checksum disabled: no check performed.");
     } else if (result->version >= RDB_VERSION_CHECKSUM_MIN) {
         printAt(c, "Checksum OK");
@@ -198,6 +210,7 @@ static void printSuccess(rdbChecker *c, const rdbFileResult *result,
     } else {
         printAt(c, "\\o/ RDB looks OK! \\o/");
     }
+    printOffsets(result);
     printTotals(c);
     printStats(c, options);
 }
@@ -227,7 +240,7 @@ bool rdbCheck(const rdbCheckOptions *options, uint64_t *len) {
     if (st == OK) {
         printSuccess(&c, &result, options);
     } else {
-        printFailure(&c, options);
+        printFailure(&c, &result, options);
     }
     if (len) *len = rdbReaderOffset(&c.reader);
     rdbReaderClear(&c.reader);

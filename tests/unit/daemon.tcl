@@ -199,7 +199,7 @@ tags {daemon tls:skip needs:config} {
 
     test {--version, --help, --check-system and --test-memory} {
         foreach word {-v --version} {
-            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+ release=0\.9\.0$} [lindex [run_server $word] 1]]}
+            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+ release=0\.9\.0 compression=\S+$} [lindex [run_server $word] 1]]}
         }
         foreach word {-h --help} {
             lassign [run_server $word] code out

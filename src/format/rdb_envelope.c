@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compressed RDB files (rdb_envelope.h).
+ *
+ * Invariant: bytes [at, end) of the buffer were read from the file and not decompressed;
+ * reader->raw is the offset of the first of them. */
+#include "format/rdb_envelope.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "io/compress.h"
+
+enum { ENVELOPE_VERSION = 1, KIND_RDB = 1 };
+
+struct rdbEnvelope {
+    rdbSource source; /* of the reader: decompressed bytes */
+    rdbSource *file;
+    rdbReader *reader;
+    decompressor *codec;
+    bool is_full; /* the last step has filled its output, so there may be more */
+    bool done;    /* the frame is complete */
+    size_t at, end;
+    char buffer[RDB_READER_BUFFER];
+};
+
+bool rdbIsEnvelope(slice start) {
+    return start.len >= RDB_ENVELOPE_MAGIC && memcmp(start.ptr, "VCS", RDB_ENVELOPE_MAGIC) == 0;
+}
+
+/* Fills the empty buffer; at the end of the file it stays empty. */
+static status fill(rdbEnvelope *e, reason *why) {
+    hotCheck(e->at == e->end);
+    e->at = e->end = 0;
+    size_t len;
+    status st = e->file->read(e->file, e->buffer, sizeof(e->buffer), &len, why);
+    if (st == OK) e->end = len;
+    return st;
+}
+
+static status step(rdbEnvelope *e, void *dst, size_t cap, size_t *len, reason *why) {
+    reason detail;
+    size_t in = e->end - e->at;
+    *len = cap;
+    status st = decompressorStep(e->codec, e->buffer + e->at, &in, dst, len, &e->done, &detail);
+    if (st != OK)
+        return reasonSet(why, ERR_SYNTAX, "Corrupt streaming-compressed RDB input (%s)",
+                         detail.text);
+    e->at += in;
+    e->reader->raw += in;
+    e->is_full = *len == cap;
+    return OK;
+}
+
+/* Reads decompressed bytes; none at the end of the frame, or of a file that is cut. */
+static status readEnvelope(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
+    rdbEnvelope *e = (rdbEnvelope *)source;
+    status st = OK;
+    for (*len = 0; st == OK && *len == 0 && !e->done;) {
+        if (e->at == e->end && !e->is_full) {
+            st = fill(e, why);
+            if (st != OK || e->at == e->end) break;
+        }
+        st = step(e, dst, cap, len, why);
+    }
+    return st;
+}
+
+/* Moves what the reader has read of the file and not consumed. */
+static void takeRest(rdbEnvelope *e, rdbReader *r) {
+    hotCheck(r->end <= RDB_READER_BUFFER);
+    e->end = r->end - r->at;
+    memcpy(e->buffer, r->buffer + r->at, e->end);
+    r->raw = rdbReaderOffset(r);
+    r->base = 0;
+    r->at = r->end = r->summed = 0;
+}
+
+status rdbEnvelopeBegin(rdbReader *r, const char head[RDB_ENVELOPE_LEN], bool skip_checksums,
+                        rdbEnvelope **out) {
+    reason why;
+    hotCheck(!r->codec);
+    bool fits = head[3] == ENVELOPE_VERSION && head[5] == 0 && head[6] == KIND_RDB;
+    if (!fits || (head[4] != COMPRESS_LZ4 && head[4] != COMPRESS_ZSTD))
+        return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope");
+    compressCodec codec = (compressCodec)head[4];
+    decompressor *d;
+    if (decompressorNew(codec, skip_checksums, &d, &why) != OK)
+        return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope: %s", why.text);
+    rdbEnvelope *e = memNew(rdbEnvelope);
+    e->source = (rdbSource){.read = readEnvelope};
+    e->file = r->source;
+    e->reader = r;
+    e->codec = d;
+    e->is_full = e->done = false;
+    e->at = 0;
+    takeRest(e, r);
+    r->source = &e->source;
+    r->checksum = false; /* the frame has its own */
+    r->codec = codec;
+    *out = e;
+    return OK;
+}
+
+status rdbEnvelopeEnd(rdbEnvelope *e) {
+    rdbReader *r = e->reader;
+    char extra[1];
+    size_t len = r->end - r->at;
+    status st = len ? OK : readEnvelope(&e->source, extra, sizeof(extra), &len, &r->why);
+    if (st != OK) return st;
+    if (len)
+        return rdbReaderFail(r, "Corrupt streaming-compressed RDB input (bytes after the file)");
+    if (!e->done) {
+        r->short_read = true;
+        return reasonSet(&r->why, ERR_IO, "Unexpected EOF reading RDB file");
+    }
+    r->end = e->end - e->at;
+    memcpy(r->buffer, e->buffer + e->at, r->end);
+    r->at = r->summed = 0;
+    r->base = r->raw;
+    r->codec = COMPRESS_NONE;
+    return OK;
+}
+
+void rdbEnvelopeFree(rdbEnvelope *e) {
+    if (!e) return;
+    e->reader->source = e->file;
+    decompressorFree(e->codec);
+    memFree(e);
+}
