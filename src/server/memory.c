@@ -309,7 +309,9 @@ static int diagnose(const memoryFigures *f, str *out) {
 /* MEMORY DOCTOR. Reply: a report as text. */
 void memoryDoctorCommand(ctx *c) {
     enum { EMPTY_BYTES = 5 * 1024 * 1024 };
-    memoryFigures f = measure();
+    memoryFigures f = {.used = memUsed(), .clients = netClientsMemory()};
+    memory.peak = sizeMax(memory.peak, f.used);
+    readProcess(&f.process);
     str text = STR_EMPTY, issues = STR_EMPTY;
     if (f.used < EMPTY_BYTES) {
         strAppendText(
