@@ -89,11 +89,13 @@ static uint64_t unsignedArg(va_list *args, const char *size) {
 static bool appendPlain(str *s, const char *format, va_list *args) {
     hotCheck(s->len <= s->cap);
     for (;;) {
-        size_t len = strcspn(format, "%");
-        strAppend(s, format, len);
-        format += len;
-        if (!*format) return true;
-        const char *size = ++format, *text;
+        const char *mark = strchr(format, '%'), *text;
+        if (!mark) {
+            strAppendText(s, format);
+            return true;
+        }
+        strAppend(s, format, (size_t)(mark - format));
+        const char *size = format = mark + 1;
         if (*format == 'z') format++;
         while (*format == 'l' && format < size + 2) format++;
         switch (*format++) {
