@@ -71,14 +71,63 @@ void strAppendInt(str *s, int64_t number) {
     strGrow(s, numberPrintInt(strReserve(s, NUMBER_TEXT_MAX), number));
 }
 
+/* The integer of a conversion such as "%lld", `size` being what is between '%' and its letter. */
+static int64_t signedArg(va_list *args, const char *size) {
+    if (size[0] == 'l') return size[1] == 'l' ? va_arg(*args, long long) : va_arg(*args, long);
+    return size[0] == 'z' ? va_arg(*args, ptrdiff_t) : va_arg(*args, int);
+}
+
+static uint64_t unsignedArg(va_list *args, const char *size) {
+    if (size[0] == 'l')
+        return size[1] == 'l' ? va_arg(*args, unsigned long long) : va_arg(*args, unsigned long);
+    return size[0] == 'z' ? va_arg(*args, size_t) : va_arg(*args, unsigned);
+}
+
+/* Appends formatted text if all conversions are texts and integers without flags, width and
+ * precision, as most in INFO are: printf() takes several times as long. False: a part of the text
+ * may have been appended. */
+static bool appendPlain(str *s, const char *format, va_list *args) {
+    hotCheck(s->len <= s->cap);
+    for (;;) {
+        const char *mark = strchr(format, '%'), *text;
+        if (!mark) {
+            strAppendText(s, format);
+            return true;
+        }
+        strAppend(s, format, (size_t)(mark - format));
+        const char *size = format = mark + 1;
+        if (*format == 'z') format++;
+        while (*format == 'l' && format < size + 2) format++;
+        switch (*format++) {
+        case 'd': strAppendInt(s, signedArg(args, size)); break;
+        case 'u':
+            strGrow(s, numberPrintUint(strReserve(s, NUMBER_TEXT_MAX), unsignedArg(args, size)));
+            break;
+        case 's':
+            text = *size == 's' ? va_arg(*args, const char *) : NULL;
+            if (!text) return false;
+            strAppendText(s, text);
+            break;
+        default: return false;
+        }
+    }
+}
+
 void strAppendFormatV(str *s, const char *format, va_list args) {
+    enum { LIKELY_BYTES = 64 };
     va_list again;
+    (void)strReserve(s, LIKELY_BYTES);
+    size_t begin = s->len;
     va_copy(again, args);
-    char *dst = strReserve(s, 64);
-    int len = vsnprintf(dst, s->cap - s->len + 1, format, args);
+    bool done = appendPlain(s, format, &again);
+    va_end(again);
+    if (done) return;
+    strCut(s, begin);
+    va_copy(again, args);
+    int len = vsnprintf(s->ptr + begin, s->cap - begin + 1, format, args);
     check(len >= 0);
-    if ((size_t)len > s->cap - s->len) {
-        dst = strReserve(s, (size_t)len);
+    if ((size_t)len > s->cap - begin) {
+        char *dst = strReserve(s, (size_t)len);
         len = vsnprintf(dst, (size_t)len + 1, format, again);
         check(len >= 0);
     }

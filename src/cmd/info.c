@@ -71,7 +71,9 @@ static bool asksForMore(const ctx *c) {
 /* INFO [section ...]. Reply: "name:value" lines under section titles; unknown sections print
  * nothing. */
 void infoCommand(ctx *c) {
+    enum { TEXT_BYTES = 2048 }; /* most sections fit into this */
     infoRequest q = {.c = c, .sets = setsNamed(c), .last_order = -1, .text = STR_EMPTY};
+    (void)strReserve(&q.text, TEXT_BYTES);
     hooksEachInfoSection(printSection, &q);
     bool all = q.sets & INFO_IN_EVERYTHING;
     for (int i = 1; i < c->argc; i++) all |= ctxArgIs(c, i, "modules");

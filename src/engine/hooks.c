@@ -27,6 +27,9 @@ static struct {
     int stages_running;   /* nested calls of stagesRun() */
     bool stages_changed;  /* to be gathered again when none of them runs */
     uint32_t info_hidden; /* bits of infoOrder */
+    /* The sections of INFO in their order; NULL: to be gathered. */
+    const infoSection **sections;
+    int section_count;
 } hooks;
 
 static void gatherStages(void) {
@@ -50,10 +53,16 @@ static void gatherStages(void) {
     hooks.stages_changed = false;
 }
 
+static void forgetSections(void) {
+    memFree(hooks.sections);
+    hooks.sections = NULL;
+}
+
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count) {
     for (int i = 0; i < count; i++) (void)armedListSet(&hooks.features, features[i], true);
     gatherStages();
+    forgetSections();
     gateInstall(gate_order, gate_count);
 }
 
@@ -61,6 +70,7 @@ void hooksAddFeature(const feature *f) {
     check(!f->gates);                             /* their order is fixed at start */
     (void)armedListSet(&hooks.features, f, true); /* their number is known */
     hooks.stages_changed = true;
+    forgetSections();
 }
 
 static void noJob(void) {}
@@ -74,6 +84,7 @@ void hooksRemoveFeature(const feature *f) {
         }
     }
     hooks.stages_changed = true;
+    forgetSections();
 }
 
 void hooksUninstall(void) {
@@ -83,6 +94,7 @@ void hooksUninstall(void) {
     armedListClear(&hooks.command_observers);
     requestFiltersClear();
     memFree(hooks.stage_jobs);
+    forgetSections();
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
     serverEventUninstall();
@@ -326,14 +338,31 @@ void hooksInfoMore(str *out, const slice *names, int count, bool all, bool crash
     if (info_more) info_more(out, names, count, all, crashed);
 }
 
-void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
+static void gatherSections(void) {
+    hotCheck(threadIsMain());
+    hotCheck(!hooks.sections);
+    int most = 0, count = 0;
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        const infoSection *section = hooksFeature(i)->info;
+        while (section && section->print) section++, most++;
+    }
+    hooks.sections = memNewArray(const infoSection *, (size_t)(most + 1));
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
-        if (hooks.info_hidden & 1u << order) continue;
         for (int i = 0; i < hooksFeatureCount(); i++) {
             const infoSection *section = hooksFeature(i)->info;
             for (; section && section->print; section++) {
-                if (section->order == (infoOrder)order) proc(section, arg);
+                if (section->order == (infoOrder)order) hooks.sections[count++] = section;
             }
         }
+    }
+    check(count == most);
+    hooks.section_count = count;
+}
+
+void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
+    if (!hooks.sections) gatherSections();
+    for (int i = 0; i < hooks.section_count; i++) {
+        const infoSection *section = hooks.sections[i];
+        if (!(hooks.info_hidden & 1u << section->order)) proc(section, arg);
     }
 }

@@ -23,6 +23,7 @@
 #include "net/net_thread.h"
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
+enum { LINE_BYTES = 512 }; /* most lines fit into this */
 
 typedef enum clientType {
     CLIENT_NORMAL,
@@ -35,11 +36,11 @@ typedef enum clientType {
 
 /* "ip:port" of one end. Paths of Unix sockets are in brackets, like every text with a colon. */
 static slice addressOf(const client *cl, bool peer, char dst[ADDRESS_MAX]) {
-    char text[NET_ADDR_TEXT_MAX];
+    bool local = cl->session.flags & SESSION_UNIX_SOCKET;
+    char path[NET_ADDR_TEXT_MAX], *text = local ? path : dst;
     (void)(peer ? netPeerText(cl->conn.fd, text)
                 : netLocalText(cl->conn.fd, text)); /* "?:0" on failure */
-    bool local = cl->session.flags & SESSION_UNIX_SOCKET;
-    snprintf(dst, ADDRESS_MAX, local ? "[%s]:0" : "%s", text);
+    if (local) snprintf(dst, ADDRESS_MAX, "[%s]:0", path);
     return sliceOf(dst);
 }
 
@@ -59,9 +60,7 @@ static slice ipOf(const client *cl, char dst[ADDRESS_MAX]) {
     return bracketed ? sliceMake(address.ptr + 1, end - 2) : sliceMake(address.ptr, end);
 }
 
-static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
-    sessionReport report;
-    sessionReportRead(s, &report);
+static slice flagsReported(const session *s, const sessionReport *report, char dst[FLAGS_MAX]) {
     const struct {
         bool set;
         char letter;
@@ -72,9 +71,9 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         {s->flags & SESSION_PUBSUB, 'P'},
         {s->flags & SESSION_IN_MULTI, 'x'},
         {s->flags & (SESSION_BLOCKED | SESSION_PAUSED), 'b'},
-        {report.tracking, 't'},
-        {report.tracking_broken, 'R'},
-        {report.tracking_broadcast, 'B'},
+        {report->tracking, 't'},
+        {report->tracking_broken, 'R'},
+        {report->tracking_broadcast, 'B'},
         {s->flags & SESSION_WATCH_DIRTY, 'd'},
         {s->flags & SESSION_CLOSE_SOON, 'c'},
         {s->flags & SESSION_CLOSE_NOW, 'A'},
@@ -85,8 +84,8 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         {s->flags & SESSION_READONLY, 'r'},
         {s->flags & SESSION_SLOT_EXPORT, 'E'},
         {s->origin == ORIGIN_IMPORT, 'i'},
-        {report.output_is_held, 'q'},
-        {report.is_throttled, 'h'},
+        {report->output_is_held, 'q'},
+        {report->is_throttled, 'h'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;
@@ -95,6 +94,13 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
     }
     if (!len) dst[len++] = 'N';
     return sliceMake(dst, len);
+}
+
+static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
+    hotCheck(threadIsMain());
+    sessionReport report;
+    sessionReportRead(s, &report);
+    return flagsReported(s, &report, dst);
 }
 
 static slice capabilitiesOf(const session *s) {
@@ -152,10 +158,13 @@ static size_t argumentsOf(const session *s) {
 /* ------------------------------------------------------------------ the line */
 
 static void appendField(str *out, const char *name, slice value) {
-    strAppendByte(out, ' ');
-    strAppendText(out, name);
-    strAppendByte(out, '=');
-    strAppendSlice(out, value);
+    size_t len = strlen(name);
+    char *at = strReserve(out, len + value.len + 2);
+    *at = ' ';
+    memcpy(at + 1, name, len);
+    at[len + 1] = '=';
+    if (value.len) memcpy(at + len + 2, value.ptr, value.len);
+    strGrow(out, len + value.len + 2);
 }
 
 static void appendNumber(str *out, const char *name, int64_t value) {
@@ -213,14 +222,16 @@ void clientDescribe(const session *s, str *out) {
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
     sessionReport report;
     sessionReportRead(s, &report);
-    strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
+    (void)strReserve(out, LINE_BYTES);
+    strAppendText(out, "id=");
+    strAppendInt(out, (int64_t)s->id);
     appendField(out, "addr", cl ? addressOf(cl, true, address) : SLICE(""));
     appendField(out, "laddr", cl ? addressOf(cl, false, address) : SLICE(""));
     appendNumber(out, "fd", cl ? cl->conn.fd : -1);
     appendField(out, "name", sessionName(s));
     appendNumber(out, "age", ageOf(s));
     appendNumber(out, "idle", idleOf(s));
-    appendField(out, "flags", flagsOf(s, flags));
+    appendField(out, "flags", flagsReported(s, &report, flags));
     appendField(out, "capa", capabilitiesOf(s));
     appendNumber(out, "db", s->db_id);
     appendNumber(out, "sub", (int64_t)report.channels);

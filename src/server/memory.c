@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory reports: INFO's section Memory, MEMORY STATS, MEMORY DOCTOR. A report costs a walk over
- * the clients and about 10 us for the allocator's statistics. Main thread only. */
+ * the clients; the statistics of the allocator and the kernel, which take about 10 us, are read at
+ * most every 100 ms. Main thread only. */
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/blob.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "config/config.h"
@@ -67,7 +69,24 @@ static size_t measurePassing(void) {
     return blobMessageBytes() + netArgumentsMemory() + scriptVmBytes();
 }
 
-static memoryFigures measure(void) {
+/* Fills `out` with a report that is at most 100 ms old: reading one takes more time than all else
+ * that INFO and MEMORY DOCTOR do. */
+static void readProcess(memReport *out) {
+    hotCheck(threadIsMain());
+    enum { KEPT_US = 100 * 1000 };
+    static memReport report;
+    static int64_t read_us;
+    int64_t now_us = clockMonoUs();
+    if (!read_us || now_us - read_us >= KEPT_US) {
+        memReportRead(&report);
+        addOutside(&report);
+        read_us = now_us;
+    }
+    *out = report;
+}
+
+/* All figures except those of the process. */
+static memoryFigures measureOwn(void) {
     memoryFigures f = {.used = memUsed(), .clients = netClientsMemory(), .links = linksMemory()};
     memory.peak = sizeMax(memory.peak, f.used);
     f.tables = tablesMemory();
@@ -82,13 +101,17 @@ static memoryFigures measure(void) {
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;
     f.dataset_percent = (double)f.dataset * 100 / (double)net_used;
     f.peak_percent = (double)f.used * 100 / (double)memory.peak;
-    memReportRead(&f.process);
-    addOutside(&f.process);
+    return f;
+}
+
+static memoryFigures measure(void) {
+    memoryFigures f = measureOwn();
+    readProcess(&f.process);
     return f;
 }
 
 static size_t measureLasting(void) {
-    size_t overhead = measure().overhead, passing = measurePassing();
+    size_t overhead = measureOwn().overhead, passing = measurePassing();
     return overhead > passing ? overhead - passing : 0;
 }
 
@@ -286,7 +309,9 @@ static int diagnose(const memoryFigures *f, str *out) {
 /* MEMORY DOCTOR. Reply: a report as text. */
 void memoryDoctorCommand(ctx *c) {
     enum { EMPTY_BYTES = 5 * 1024 * 1024 };
-    memoryFigures f = measure();
+    memoryFigures f = {.used = memUsed(), .clients = netClientsMemory()};
+    memory.peak = sizeMax(memory.peak, f.used);
+    readProcess(&f.process);
     str text = STR_EMPTY, issues = STR_EMPTY;
     if (f.used < EMPTY_BYTES) {
         strAppendText(

@@ -3,6 +3,7 @@
  * Tests of base/str. */
 #include "base_test.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -65,6 +66,30 @@ static void test_reserve_and_grow(void **state) {
     strGrow(&s, 3);
     assertStr(&s, "123", 3);
     assert_ptr_equal(strReserve(&s, 2), s.ptr + 3);
+    strFree(&s);
+}
+
+/* With and without a part that only printf() can do. */
+static void test_formats_agree_with_printf(void **state) {
+    (void)state;
+    char expected[400];
+    str s = strNew(SLICE("x"));
+#define FORMAT_ARGS \
+    "a", "", INT_MIN, UINT_MAX, LONG_MIN, ULONG_MAX, LLONG_MIN, ULLONG_MAX, SIZE_MAX, (ssize_t)-1
+#define FORMAT "%s<%s>%d,%u,%ld,%lu,%lld,%llu,%zu,%zd"
+    snprintf(expected, sizeof(expected), "x" FORMAT "end", FORMAT_ARGS);
+    strAppendFormat(&s, FORMAT "end", FORMAT_ARGS);
+    assert_string_equal(s.ptr, expected);
+    strCut(&s, 1);
+    snprintf(expected, sizeof(expected), "x" FORMAT "%05.1f%%%-3d|%c", FORMAT_ARGS, 2.25, 7, 'c');
+    strAppendFormat(&s, FORMAT "%05.1f%%%-3d|%c", FORMAT_ARGS, 2.25, 7, 'c');
+    assert_string_equal(s.ptr, expected);
+    strCut(&s, 1);
+    strAppendFormat(&s, "%s", "");
+    assert_string_equal(s.ptr, "x");
+    strFree(&s);
+    strAppendFormat(&s, "%s", "");
+    assert_string_equal(s.ptr, "");
     strFree(&s);
 }
 
@@ -258,6 +283,7 @@ int test_str(void) {
         cmocka_unit_test(test_empty_owns_nothing),
         cmocka_unit_test(test_appending_all_kinds),
         cmocka_unit_test(test_reserve_and_grow),
+        cmocka_unit_test(test_formats_agree_with_printf),
         cmocka_unit_test(test_long_formats_are_not_cut),
         cmocka_unit_test(test_growth_is_amortised),
         cmocka_unit_test(test_misuse_stops),

@@ -139,6 +139,24 @@ static void sections_are_in_the_order_of_their_titles(void **state) {
     strFree(&names);
 }
 
+static void sections_follow_features_that_come_and_go(void **state) {
+    static const infoSection added_info[] = {
+        {"middle", "# Middle", INFO_NORMAL, INFO_MEMORY, printLate}, {0}};
+    static const feature added = {.name = "added", .info = added_info};
+    str before = STR_EMPTY, with = STR_EMPTY, after = STR_EMPTY;
+    hooksEachInfoSection(gather, &before);
+    hooksAddFeature(&added);
+    hooksEachInfoSection(gather, &with);
+    hooksRemoveFeature(&added);
+    hooksEachInfoSection(gather, &after);
+    assert_non_null(strstr(with.ptr, "middle"));
+    assert_null(strstr(before.ptr, "middle"));
+    assert_string_equal(before.ptr, after.ptr);
+    strFree(&before);
+    strFree(&with);
+    strFree(&after);
+}
+
 static void features_are_known_by_number(void **state) {
     assert_int_equal(hooksFeatureCount(), 2);
     assert_ptr_equal(hooksFeature(1), &second);
@@ -292,6 +310,7 @@ int test_hooks(void) {
         TEST(authentication_tries_features_until_one_decides),
         TEST(shutdown_is_in_reverse_order_and_stops_at_a_refusal),
         TEST(sections_are_in_the_order_of_their_titles),
+        TEST(sections_follow_features_that_come_and_go),
         TEST(features_are_known_by_number),
         TEST(sinks_take_in_the_order_of_arming),
         TEST(observers_receive_keys_while_armed),
