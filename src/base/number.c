@@ -375,9 +375,19 @@ void numberPrintHuman(char *dst, uint64_t bytes) {
     int unit = 0; /* number of divisions by 1024 */
     while (unit <= 5 && bytes >> (10 * (unit + 1))) unit++;
     if (unit == 0 || unit > 5) {
-        snprintf(dst, NUMBER_TEXT_MAX, "%lluB", (unsigned long long)bytes);
-    } else {
-        double amount = (double)bytes / (double)((uint64_t)1 << (10 * unit));
-        snprintf(dst, NUMBER_TEXT_MAX, "%.2f%c", amount, units[unit - 1]);
+        dst += numberPrintUint(dst, bytes);
+        memcpy(dst, "B", 2);
+        return;
     }
+    int shift = 10 * unit;
+    uint64_t one = UINT64_C(1) << shift, part = (bytes & (one - 1)) * 100, rest = part & (one - 1);
+    uint64_t hundredths = (bytes >> shift) * 100 + (part >> shift);
+    /* Rounds as printf() does: halves to the even digit. */
+    if (rest > one / 2 || (rest == one / 2 && hundredths % 2)) hundredths++;
+    dst += numberPrintUint(dst, hundredths / 100);
+    *dst++ = '.';
+    *dst++ = (char)('0' + hundredths / 10 % 10);
+    *dst++ = (char)('0' + hundredths % 10);
+    *dst++ = units[unit - 1];
+    *dst = '\0';
 }

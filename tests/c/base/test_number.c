@@ -460,6 +460,20 @@ static void test_human_sizes(void **state) {
         numberPrintHuman(text, pairs[i].bytes);
         assert_string_equal(text, pairs[i].text);
     }
+    /* All sizes below 2^50, which doubles hold exactly, are rounded as printf() does. */
+    char text[NUMBER_TEXT_MAX], expected[NUMBER_TEXT_MAX];
+    uint64_t state_of_random = 1;
+    for (int i = 0; i < 200000; i++) {
+        state_of_random = state_of_random * UINT64_C(6364136223846793005) + 1;
+        uint64_t bytes = 1024 + (state_of_random >> (14 + i % 39));
+        if (i % 2) bytes &= ~UINT64_C(0x7f); /* halves of a hundredth are likely */
+        int unit = 1;
+        while (bytes >> (10 * (unit + 1))) unit++;
+        double amount = (double)bytes / (double)(UINT64_C(1) << (10 * unit));
+        snprintf(expected, sizeof(expected), "%.2f%c", amount, "KMGTP"[unit - 1]);
+        numberPrintHuman(text, bytes);
+        assert_string_equal(text, expected);
+    }
 }
 
 int test_number(void) {
