@@ -277,8 +277,7 @@ static bool isNewer(const sentinelView *v, const sentinelInstance *a, const sent
     bool known = isOfStream(a->primary, a);
     hotCheck(a->primary == b->primary);
     if (known != isOfStream(b->primary, b)) return known;
-    if (known && a->offset != b->offset) return a->offset > b->offset;
-    return isBetter(v, a, b);
+    return known && a->offset != b->offset ? b->offset < a->offset : isBetter(v, a, b);
 }
 
 static sentinelInstance *selectOlderCopy(const sentinelView *v, const sentinelInstance *primary) {
