@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links and handshakes: the table in bus.h. */
+ * Opens, accepts and closes links between nodes, and performs handshakes: the table in bus.h. Bytes
+ * of a link are cut into messages here; bus_receive.c handles the messages. */
 #include "base/base.h"
 #include "base/random.h"
 #include "bus/bus_priv.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a node does with messages. */
+ * Handles each received message by its type. busTake() drops it if the sender has to be ignored;
+ * otherwise it passes the message to the part of the bus that it concerns, and replies. */
 #include "base/base.h"
 #include "bus/bus_priv.h"
 #include "bus/map_blacklist.h"

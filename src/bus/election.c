@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elections of a replica in the place of a failed primary, and the votes of this node (election.h).
+ * Elects a replica in place of a failed primary: this node as a candidate, and as a voter
+ * (election.h).
  *
- * Invariant: a node votes once in an epoch, and the epoch of its vote is in the map, to be on disk,
- * before the vote is sent. A candidate counts votes of its own epoch alone. */
+ * Invariant: a node votes at most once in an epoch; the epoch of its vote is stored in the map,
+ * which is flushed to disk before the vote is sent. A candidate counts each voter once in an
+ * election, and no vote for an earlier one. */
 #include "bus/election.h"
 
 #include "base/base.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Marks nodes as possibly failing and as failed, by unanswered PINGs and reports (failure.h).
+ * Detects failures: marks nodes as possibly failing when PINGs are not answered, and as failed by
+ * reports of the voters (failure.h).
  *
- * Invariant: only a majority of voters, or a FAIL from another node, marks a node as failed; this
- * node is never marked by itself. */
+ * Invariant: this node marks another one as failed only if a majority of voters agrees, or after a
+ * FAIL message; it never marks itself. */
 #include "bus/failure.h"
 
 #include "base/base.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes what this node says with each PING and PONG, and applies what other nodes say.
+ * Writes the contents of PING, PONG and MEET messages: the header, entries about other nodes, and
+ * extensions with texts about the sender. Applies the contents of received ones to the map.
  *
- * Invariant: a text from another node is stored only after valid.h has accepted it, and an entry
- * about a node changes nothing that the node itself tells (its epoch, role and slots). */
+ * Invariant: a text from another node is stored only after valid.h has accepted it. An entry about
+ * a node does not change its epoch, role or slots: these come from messages of the node itself. */
 #include "bus/gossip.h"
 
 #include <sys/socket.h>

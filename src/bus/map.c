@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes of a map.
+ * Adds and removes the nodes of a map, and changes their roles and properties.
  *
- * Invariants: this node is nodes[0]; nodes[i]->index is i; each node is found by its id; a node is
- * in the list of replicas of its primary and in no other; a node is a primary or a replica. */
+ * Invariants: nodes[0] is this node; nodes[i]->index is i; the table of ids has each node; a
+ * replica whose primary is known is in the list of replicas of that primary and in no other list;
+ * each node is either a primary or a replica. */
 #include "bus/map.h"
 
 #include "base/base.h"

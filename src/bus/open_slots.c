@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Changes the marks of slots that are being moved when roles or owners change (open_slots.h).
+ * Open slots (open_slots.h): changes their marks when a node's role or a slot's owner changes, and
+ * prints and parses the marks.
  *
- * Invariant: a slot has at most one mark of each kind. */
+ * Invariant: a slot has at most one mark of each kind. When a primary changes a mark of kind
+ * MIGRATING or IMPORTING because of a message or of its promotion, it adds the slot to
+ * clusterMap.untold, so that its replicas are told. */
 #include "bus/open_slots.h"
 
 #include "base/base.h"

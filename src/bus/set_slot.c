@@ -2,8 +2,8 @@
  *
  * CLUSTER SETSLOT as a change of a map (set_slot.h).
  *
- * Invariant: an order that is refused has changed nothing. An order from the primary is never
- * refused. */
+ * Invariant: setSlotIsRefused() changes nothing. setSlotApply() refuses nothing, so a replica can
+ * execute the orders of its primary; an order that names an unknown node changes no owner. */
 #include "bus/set_slot.h"
 
 #include "base/base.h"

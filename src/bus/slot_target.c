@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The target of slots, and its replicas: when slots are taken, and what becomes of received keys.
+ * The target's state machine, also on replicas of the target (slot_target.h): when it takes the
+ * slots, and when it deletes the keys that it has received.
  *
- * Invariant: the slots of active jobs, and no others, are hidden; slots are taken only within a
- * grant of the source. */
+ * Invariant: the slots of active jobs that this node does not own, and no others, are hidden; slots
+ * are taken only while a grant of the source is valid. */
 #include "bus/slot_target.h"
 
 #include "base/base.h"

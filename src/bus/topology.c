@@ -2,8 +2,9 @@
  *
  * Changes epochs, roles and owners of slots by what other nodes claim (topology.h).
  *
- * Invariant: epochs never decrease, a slot goes to a claim with a greater epoch only, but for slots
- * that this node has granted, and a replica has no slots. */
+ * Invariants: the current epoch never decreases. A slot whose owner claims it goes to another node
+ * only if that node claims it with a greater epoch, replaces the owner in its shard, or gets the
+ * slot from this node (givesTo()). A replica has no slots. */
 #include "bus/topology.h"
 
 #include "base/base.h"

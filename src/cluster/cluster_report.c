@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER INFO, SLOTS, SHARDS. Main thread only. */
+ * Writes the replies to CLUSTER INFO, CLUSTER SLOTS and CLUSTER SHARDS. Main thread only. */
 #include "cluster/cluster_report.h"
 
 #include <stdlib.h>

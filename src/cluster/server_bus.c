@@ -3,8 +3,9 @@
  * Connects the bus of this server with sockets, the clock and directives. There is one bus in a
  * process, so the callbacks do not use their argument.
  *
- * Invariant: output of a link is sent in stage REPLICATE, after the map was saved in stage LOG.
- * Main thread only. */
+ * Invariant: serverBusFlush() sends the messages of a turn after the changes of the map were saved.
+ * writable() continues a link whose socket was full as soon as the socket takes bytes again. Main
+ * thread only. */
 #include "cluster/server_bus.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Applies the map to the dataset at the end of a turn: the primary to follow, and lost slots.
+ * Applies the map to the dataset at the end of a turn: follows the primary that the map names, and
+ * deletes the keys of lost slots.
  *
- * Invariant: neither the role nor keys of a slot change while a command is being executed. Main
- * thread only. */
+ * Invariant: serverRoleApply() changes nothing while a command is executed or a dataset is loaded.
+ * Main thread only. */
 #include "cluster/server_role.h"
 
 #include "base/base.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counts and deletes keys of slots that this node does not own.
+ * Counts the keys of a slot, and deletes the keys of slots that this node does not own.
  *
- * Invariant: only a primary deletes, and neither keys of slots that are being imported nor hidden
- * ones. Main thread only. */
+ * Invariant: only a primary deletes keys, and it does not delete keys of slots that it imports or
+ * that are hidden. Main thread only. */
 #include "cluster/server_slots.h"
 
 #include "base/base.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the target's state machine (slot_target.h) asks for in the server. Nothing is deleted and no
- * slot is taken while a command is executed. There is one server in a process, so the callbacks do
- * not use their argument. */
+ * The actions of a target of slots (slot_target.h) in this server. Nothing is deleted and no slot
+ * is taken while a command is executed. There is one server in a process, so the callbacks do not
+ * use their argument. */
 #include "cluster/slot_import.h"
 
 #include "base/base.h"

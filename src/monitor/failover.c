@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The failover of a primary: see the table in machine.h. */
+ * Performs the failover of a primary step by step: the table in machine.h. */
 #include <time.h>
 
 #include "base/base.h"

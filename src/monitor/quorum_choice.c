@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replica to promote if the servers have replication-quorum n: one that has all that the
- * primary has confirmed. Of its R replicas n have each such change, so one of any R - n + 1 does
- * that acknowledge nothing more to it: the one with the greatest offset has them all. Replicas say
- * in INFO whether their data counts (not in a full synchronisation, nor after a restart), in which
- * stream their offset is (all that are compared must have the same one), and how long they hold
- * acknowledgements back.
+ * Chooses the replica to promote if the servers have replication-quorum n: it must have every
+ * change that the primary has confirmed. Each such change is on n of the primary's R replicas, so
+ * any R - n + 1 replicas include one that has it. Example: with R = 3 and n = 2, of any two
+ * replicas at least one has the change. So once R - n + 1 replicas no longer acknowledge anything
+ * to the primary, the one among them with the greatest offset has all confirmed changes.
  *
- * A promotion must not happen after the others acknowledge again. So each is ordered to hold its
- * acknowledgements for HOLD_MS, by REPLCONF HOLD-ACKS, and a replica refuses REPLICAOF NO ONE of
- * the same connection when half of that has passed. All hold theirs longer than the one that is
- * chosen may be promoted, whenever the order reaches it. */
+ * The replicas report in INFO whether their data counts (not during a full synchronisation, nor
+ * after a restart), to which stream their offset belongs (only offsets of the same stream are
+ * compared), and for how long they hold acknowledgements back.
+ *
+ * The promotion must not happen after the other replicas acknowledge again. So each replica is
+ * ordered by REPLCONF HOLD-ACKS to hold its acknowledgements for HOLD_MS. When half of that time
+ * has passed, a replica refuses REPLICAOF NO ONE from the same connection. So the chosen replica
+ * can be promoted only while all others hold their acknowledgements, whenever the order reaches
+ * it. */
 #include "base/base.h"
 #include "base/number.h"
 #include "monitor/machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * REPLCONF, PSYNC and SYNC as a replica sends them, and ROLE. Main thread only. */
+ * REPLCONF, PSYNC and SYNC, which replicas send to their primary, and ROLE. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The durable offset (durable_offset.h). Invariant: marks are ascending, and none is reached. */
+ * The offset up to which the stream is on this server's disk (durable_offset.h).
+ *
+ * Invariant: the marks ascend. durableOffset() removes those that the disk has reached. */
 #include "repl/durable_offset.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The mode replication-quorum (quorum_server.h). Invariant: while it is on there is a backlog, its
- * stage and sink are registered, and output is held (held_output.h); off, nothing of it is. */
+ * The mode replication-quorum in this server (quorum_server.h).
+ *
+ * Invariant: while the mode is on, there is a backlog, the stage and the sink of the mode are
+ * registered, and output is held (held_output.h). While it is off, none of that is the case. */
 #include "repl/quorum_server.h"
 
 #include "base/base.h"

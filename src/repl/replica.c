@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * This server as a replica (replica.h). Invariant: of `connection`, the transfer and `stream` at
- * most one has the connection to the primary; in a dual-channel synchronisation the transfer has
- * another one, `second` before. */
+ * This server as a replica (replica.h).
+ *
+ * Invariant: at most one of `connection`, the transfer and `stream` has the connection to the
+ * primary. In a dual-channel synchronisation the second connection is `second`, and then belongs to
+ * the transfer. */
 #include "repl/replica.h"
 
 #include <errno.h>

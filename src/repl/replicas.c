@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and
- * only if there is a backlog and this server is a primary (the stage also on a replica with a
- * backlog), so that a server that never had a replica has no cost. There is one server in a
- * process, so the callbacks do not use their argument. */
+ * The connections of replicas (replicas.h). There is one server in a process, so the callbacks do
+ * not use their argument.
+ *
+ * Invariant: one of three sinks is armed if and only if there is a backlog and this server is a
+ * primary. The stages are registered if and only if there is a backlog. So a server that never had
+ * a replica has no cost. */
 #include "repl/replicas.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes the view as lines of the configuration file, and reads them back.
+ * Writes the view as lines "sentinel ..." of the configuration file, and reads such lines.
  *
- * Invariant: values are validated before they are stored; what is written is read back to the same
- * state. */
+ * Invariant: values are validated before they are stored, and reading what was written gives the
+ * same state. */
 #include "sentinel/lines.h"
 
 #include <stdlib.h>
