@@ -5,8 +5,8 @@
  * In Valkey the primaries with slots vote; with fewer than three of them no majority is left when
  * one fails. With cluster-replicas-vote the nodes agree on a set of voters, of any role. Each node
  * has one set, in its configuration file, with the rule by which it counts; the first one is that
- * of Valkey. Who makes new sets, and why two majorities never exist, is in voters_change.h and in
- * the README of this folder.
+ * of Valkey. voters_change.h says who makes new sets. The README of src/cluster proves that two
+ * majorities always have a node in common.
  *
  * Members of the set that were forgotten, or are not known yet, count as voters that do not
  * agree. So do nodes that have a later set than this one: they act by it already. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counts the keys of a slot, and deletes the keys of slots that this node does not own.
+ * Counts the keys of a slot, and deletes the keys of slots that this node does not own. An
+ * unassigned slot that has keys here becomes a slot of this node (serverSlotsVerify()).
  *
  * Invariant: only a primary deletes keys, and it does not delete keys of slots that it imports or
  * that are hidden. Main thread only. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The birth of a dataset: an id of the process that began the dataset empty (birth.h). It shows
- * whether a primary still has the data that its replicas got from it.
+ * The birth of a dataset (birth.h): a random id that a server draws when it starts without a
+ * dataset. It shows whether a primary still has the data that its replicas got from it.
  *
  * Invariant: a birth that this server begins is new and has an id. */
 #include "psync/birth.h"

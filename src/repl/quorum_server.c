@@ -3,7 +3,8 @@
  * The mode replication-quorum in this server (quorum_server.h).
  *
  * Invariant: while the mode is on, there is a backlog, the stage and the sink of the mode are
- * registered, and output is held (held_output.h). While it is off, none of that is the case. */
+ * registered, and output is held (held_output.h). While it is off, that stage and that sink are not
+ * registered, and no output is held for replicas. */
 #include "repl/quorum_server.h"
 
 #include "base/base.h"
