@@ -40,8 +40,8 @@ static void cleanupEvents(valkeyAsyncContext *ac) {
  * The limit applies while the server is expected to do something: to accept the connection, or to
  * reply. The time counts from the last bytes that were received. Sending restarts it, too, but only
  * while the first command without a reply is being sent, because a long command takes time. The
- * adapter has one timer, which cannot be stopped: it may expire too early, and is then restarted for
- * the remaining time. */
+ * adapter has one timer, which cannot be stopped: it may expire too early, and is then restarted
+ * for the remaining time. */
 
 /* Microseconds of the limit that applies now; 0: none. */
 static long long limitOf(const valkeyAsyncContext *ac) {
