@@ -188,7 +188,7 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
     check(m->nodes[n->index] == n);
     uint32_t flags = (n->flags & ~cleared) | set;
     if (flags == n->flags) return;
-    /* What a node supports is neither in the file nor does it matter for the state. */
+    /* Flags that are not in the file and do not matter for the state of the cluster. */
     const uint32_t silent = NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE |
                             NODE_PRIMARY_FAILED | NODE_MIGRATE_TO | NODE_MEET;
     if ((flags ^ n->flags) & ~silent) m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;

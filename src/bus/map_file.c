@@ -14,7 +14,7 @@
 #include "bus/valid.h"
 #include "bus/voters.h"
 
-/* Of nodes that a line of the text is about, while it is read. */
+/* NODE_HAS_LINE is set while a text is read, for nodes that have a line in it. */
 enum { NODE_HAS_LINE = 1u << 30, SHOWN_BYTES_MAX = 200 };
 
 typedef struct reading {

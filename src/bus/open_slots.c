@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------ changes */
 
-/* A mark has changed without an order. */
+/* Notes that the replicas have to be told of a mark that has changed without an order. */
 static void tellReplicas(clusterMap *m, int slot) {
     if (!(m->myself->flags & NODE_PRIMARY)) return;
     m->untold[slot / 64] |= UINT64_C(1) << slot % 64;
@@ -85,7 +85,8 @@ static void endImporting(clusterMap *m, int slot, const clusterNode *from) {
     tellReplicas(m, slot);
 }
 
-/* The claim of the source, which has given the keys already, is better than that of this shard. */
+/* The source has given the keys already, but its claim has the greater epoch: the import begins
+ * again. */
 static void importAgain(clusterMap *m, int slot, clusterNode *owner, bool claimed) {
     const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, slot);
     clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
@@ -129,7 +130,7 @@ bool openSlotsTake(clusterMap *m, const clusterNode *source, const uint8_t *slot
         endImporting(m, slot, source);
         any = true;
     }
-    /* Else its former owner's replicas could be elected with their older claim. */
+    /* Without a new epoch a replica of the former owner could be elected with an older claim. */
     if (any && clusterMapBumpEpoch(m))
         logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);
     return any;

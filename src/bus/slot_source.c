@@ -71,7 +71,7 @@ static void pauseFor(slotMoves *m, slotJob *job, slotJobState state) {
 
 /* ------------------------------------------------------------------ end */
 
-/* What this node tells others of its slots. */
+/* Sets whether this node claims the slots of the job in its messages. */
 static void setClaimed(slotMoves *m, const slotJob *job, bool claimed) {
     for (size_t i = 0; i < job->ranges.count; i++) {
         for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
@@ -238,7 +238,7 @@ static void stepBrake(slotMoves *m, slotJob *job) {
     }
 }
 
-/* The pause has been as long as it may be. */
+/* Ends a pause that has lasted as long as it may. */
 static void stepPause(slotMoves *m, slotJob *job) {
     slotJobRun *run = &job->run;
     if (!run->pauses || isDecided(job) || m->now_ms < run->pause_end_ms) return;

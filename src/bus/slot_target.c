@@ -77,8 +77,9 @@ void slotTargetForget(slotMoves *m) {
         end(m, job, JOB_FAILED, "Full resynchronization occurred");
 }
 
-/* The end of a job whose slots this node owns has got lost: others know the new owner of slots, and
- * its file does, before its replicas and its append only file know the end of the job. */
+/* Ends a job with success if this node owns its slots. That happens if the node was lost after the
+ * other nodes and its configuration file had the new owner, but before its replicas and its append
+ * only file had the end of the job. */
 static bool succeedIfMine(slotMoves *m, slotJob *job) {
     if (!slotRangesAreOf(&job->ranges, m->map, m->map->myself)) return false;
     end(m, job, JOB_SUCCESS, NULL);

@@ -37,7 +37,7 @@ voterTest voterHasVoted; /* `arg`: a voterBallot */
 /* True if this node can reach a majority of voters. Others have a later set for a while before they
  * have sent it: that counts only when it has lasted for `grace_ms`. */
 bool votersAreReached(const clusterMap *m, int64_t grace_ms, int64_t now_ms);
-/* Of how many votes a majority consists; with VOTERS_BOTH: of members. For logs. */
+/* Returns how many votes a majority needs; with VOTERS_BOTH: how many of members. For logs. */
 int votersQuorum(const clusterMap *m);
 /* What a node with that set has found out about others counts here: it may not be outdated. */
 bool votersTrust(const clusterMap *m, voterStamp of);

@@ -93,7 +93,7 @@ static void printLacking(str *out) {
     strAppendText(out, "\r\n");
 }
 
-/* What Valkey does not have. */
+/* Prints fields that Valkey does not have. */
 static void printOwnFields(str *out) {
     int links[2] = {0, 0}, reports = 0;
     busEachLink(&serverBus, countLink, links);

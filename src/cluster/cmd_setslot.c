@@ -179,7 +179,7 @@ static bool endWait(slotWait *w) {
     return true;
 }
 
-/* Also when the client has disconnected. */
+/* Called when the wait ends, even if the client has disconnected. */
 static void freeWait(void *state) {
     slotWait *w = state;
     if (!endWait(w)) w->is_late = true;

@@ -16,7 +16,7 @@ enum {
 };
 _Static_assert(SLOT_COUNT == 1 << SLOT_BITS, "the low bits of a number are the slot");
 
-/* What follows the fingerprint, by stage. */
+/* The character after the fingerprint, by stage. */
 static const char stage_marks[] = {[SCAN_OWNED] = '\0', [SCAN_IMPORTING] = 'i', [SCAN_DONE] = 'd'};
 
 /* ------------------------------------------------------------------ tags */

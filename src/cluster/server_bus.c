@@ -171,7 +171,7 @@ static bool isOverLimit(const busLink *l) {
     return true;
 }
 
-/* Also drops links that exceed the limit: more is not added to one before the next turn. */
+/* Sends, and drops links that exceed the limit: nothing is added to a link before the next turn. */
 void serverBusFlush(void) {
     for (listNode *at; (at = listFirst(&serverLinks.unsent)) != NULL;) {
         busConn *bc = CONTAINER_OF(at, busConn, unsent);

@@ -71,7 +71,7 @@ status serverMapApplyIp(reason *why) {
 
 /* ------------------------------------------------------------------ start */
 
-/* What the bus needs. */
+/* Fails if the ports and addresses of this server do not permit a bus. */
 static status checkNetwork(reason *why) {
     const char *const *addrs;
     if (!clusterConf.cluster_port &&

@@ -28,10 +28,10 @@ enum { DROP_POLL_MS = 10 };
 static struct {
     bool role, slots;
     bool ordered; /* CLUSTER REPLICATE: what is here may be replaced */
-    bool keys;    /* of lost slots remain to be deleted */
+    bool keys;    /* keys of lost slots remain to be deleted */
 } pending;
 
-/* Whose data this node has: of which shard, and from which node. */
+/* The shard and the node from which this node has got its data. */
 static struct { char shard_id[NODE_ID_LEN], node_id[NODE_ID_LEN]; } dataset;
 
 static void setDataset(const clusterNode *from) {

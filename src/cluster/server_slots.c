@@ -50,7 +50,7 @@ bool serverSlotsDeleteLost(void) {
         logNotice("Deleting keys in dirty slot %d on node %s in shard %.40s", slot,
                   clusterNodeLabel(myself).text, myself->shard_id);
         keyspaceDropSlot(slot);
-        /* Also if nothing of this slot is left: there may be thousands of small ones. */
+        /* The time is checked after each slot, because there may be thousands of small ones. */
         if (keyspaceDropStep(end_us) || clockMonoUs() >= end_us) return true;
     }
     return false;

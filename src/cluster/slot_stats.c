@@ -99,8 +99,8 @@ static void before(ctx *c) {
         stats.slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
 }
 
-/* Also called for one whose client was blocked: its output before is not known, but was sent long
- * ago. */
+/* Returns the bytes that a command has replied. If its client was blocked, the earlier output is
+ * not known, but was sent long ago. */
 static size_t replyBytes(const ctx *c) {
     check(c->out);
     if (c != stats.running) return c->flags & CTX_WOKEN ? outbufPending(c->out) : 0;

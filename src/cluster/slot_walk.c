@@ -315,8 +315,7 @@ static void advance(int64_t now_us) {
         return;
     }
     sendOut();
-    /* What was sent is written in the next turn, which makes room, or is told of the event that
-     * will. */
+    /* The next turn writes what was sent. That makes room, or registers for the event that does. */
     if (has_room || walk.progress.bytes != sent) loopLimitSleep(engineLoop(), 0);
 }
 

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "monitor/machine.h"
 
-/* What a reply says. */
+/* Facts that a reply to INFO states. */
 typedef struct infoFacts {
     bool is_replica;
     bool has_failover, in_failover;

@@ -48,7 +48,8 @@ void sentinelForgetPromotion(sentinelInstance *replica) {
     replica->promoted_in = 0;
 }
 
-/* What a peer has told since `since_ms`; two majorities have one in common. */
+/* True if a majority has not voted since the present configuration, so no leader was elected: any
+ * two majorities have a Sentinel in common. Only replies since `since_ms` count. */
 static bool nobodyWasElected(const sentinelInstance *primary, int64_t since_ms) {
     int without = primary->leader_epoch <= primary->config_epoch;
     hotCheck(primary->kind == INSTANCE_PRIMARY);

@@ -131,8 +131,8 @@ static int64_t countUsable(sentinelView *v, const sentinelInstance *primary, uin
     return count;
 }
 
-/* That of most replicas. A primary that restarts begins another one, in which offsets are smaller,
- * and a replica that was not linked to it since has one of the former stream. */
+/* Returns the stream of most replicas. A primary that restarts begins another stream with smaller
+ * offsets, and a replica that was not linked to it since then has an offset of the former one. */
 static uint64_t streamOf(sentinelView *v, const sentinelInstance *primary) {
     uint64_t stream = 0;
     int64_t most = 0;
@@ -157,7 +157,8 @@ static bool isBetter(const sentinelInstance *a, const sentinelInstance *b) {
     return sliceCompare(strSlice(&a->runid), strSlice(&b->runid)) < 0;
 }
 
-/* Somebody has given its role away by hand: the one that it follows is the primary already. */
+/* Returns the replica that a user has made the primary by hand: the old primary follows it. NULL:
+ * there is none. */
 static sentinelInstance *successorOf(sentinelView *v, const sentinelInstance *primary) {
     sentinelInstance *found = NULL;
     bool follows = primary->role_is_replica && primary->info_ms &&
@@ -172,7 +173,7 @@ static sentinelInstance *successorOf(sentinelView *v, const sentinelInstance *pr
     return found;
 }
 
-/* What is known of the replicas. */
+/* How many replicas meet the conditions of a promotion, and the best one. */
 typedef struct choice {
     int64_t ready;  /* that may count */
     int64_t held;   /* that acknowledge nothing, */

@@ -156,8 +156,8 @@ static void replyEntry(reading *r, int64_t offset, const slice *argv, int argc,
     r->count++;
 }
 
-/* A request of the stream: an entry if it changes what is wanted. What has no keys (FLUSHALL)
- * concerns everybody. */
+/* Reads a request of the stream, and adds an entry if it changes a wanted key. A command without
+ * keys (FLUSHALL) concerns every reader. */
 static void readItem(reading *r, int64_t offset, const slice *argv, int argc) {
     enum { FEW = 16 };
     hotCheck(argc > 0);

@@ -11,7 +11,7 @@
 #include "persist/sync_load.h"
 #include "repl/server_state.h"
 
-/* What precedes `offset` is on disk as soon as the append only file has change `number` there. */
+/* All changes before `offset` are on disk as soon as change `number` of the append only file is. */
 typedef struct durableMark {
     int64_t offset;
     uint64_t number;

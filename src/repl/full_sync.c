@@ -173,8 +173,8 @@ static int takeConnection(const replPrimary *p) {
     return -1;
 }
 
-/* The child writes to `fd`, which it alone has then. What it sends does not pass through this
- * process, which may be busy or stopped meanwhile. */
+/* Starts a child that writes to `fd`, which no other process has open then. The bytes do not pass
+ * through this process, which may be busy or stopped meanwhile. */
 static status startDirect(int fd, const syncContent *content, reason *why) {
     hotCheck(fd >= 0);
     char mark[SYNC_MARK_LEN];

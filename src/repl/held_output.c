@@ -149,7 +149,7 @@ gateVerdict heldOutputNote(outputHold *o, ctx *c) {
     if (tells && !(c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name))) return GATE_PASS;
     heldOutput *h = heldOf(o, c->who);
     h->noted++;
-    /* What EXEC runs is counted, but not asked for here. */
+    /* This function is not called for the commands that EXEC runs, so they are counted here. */
     if (c->cmd->flags & CMD_RUNS_QUEUE && !(c->who->flags & SESSION_MULTI_POISONED))
         h->noted += (uint64_t)transactionCount(c->who);
     if (!reads_one) return GATE_PASS;

@@ -424,7 +424,8 @@ void replicaAcknowledgeOwed(void) {
     acknowledgeNow();
 }
 
-/* Who has asked may wait for the disk (WAITAOF). */
+/* Acknowledges an offset that has reached the disk: a client of the primary may wait for it
+ * (WAITAOF). */
 void replicaNoteFlushed(void) {
     hotCheck(threadIsMain());
     hotCheck(replica.unflushed_offset >= 0);
