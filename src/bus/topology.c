@@ -251,8 +251,8 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
 }
 
 /* Returns the owner of a claimed slot if its epoch is greater than that of the claim; NULL: there
- * is none. An owner that has not sent its claims since this node started does not count: it may have
- * given the slot away before, with an epoch that was smaller than that of the claim. */
+ * is none. An owner that has not sent its claims since this node started does not count: it may
+ * have given the slot away before, with an epoch that was smaller than that of the claim. */
 static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
                                 const clusterNode *claimer) {
     for (int word = 0; word < SLOT_WORDS; word++) {
