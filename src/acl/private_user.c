@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rights as modules ask about them, and users of their own. */
+ * Users that modules create, and checks of a user's rights that modules ask for. */
 #include "acl/private_user.h"
 
 #include "acl/catalog.h"
@@ -76,7 +76,7 @@ status aclUserApplyLine(user *u, slice line, str *error) {
 
 void aclUserDescribe(const user *u, str *out) { aclDescribe(rulesOf(u), out); }
 
-/* ------------------------------------------------------------------ questions */
+/* ------------------------------------------------------------------ checks of rights */
 
 aclRefusal aclUserRefusal(const user *u, const command *cmd, const slice *argv, int argc, int db_id,
                           int *arg_index) {
@@ -90,7 +90,8 @@ aclRefusal aclUserRefusal(const user *u, const command *cmd, const slice *argv, 
     return refusals[aclDecide(rulesOf(u), &q, arg_index)];
 }
 
-/* A pattern that matches the prefix and ends with a star matches what follows, too. */
+/* True if the pattern matches every key that begins with the prefix: it matches the prefix itself
+ * and ends with a star. */
 static bool coversPrefix(const aclPattern *p, slice prefix) {
     hotCheck(p->text);
     bool ends_with_star =

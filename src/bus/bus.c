@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The bus as a whole (bus.h): rules, what follows from messages, and what happens periodically. */
+ * Ties the parts of the bus together (bus.h): hands each part its rules, carries out what the parts
+ * return (elections, manual failovers, new sets of voters, new roles), and runs what is
+ * periodic. */
 #include "bus/bus.h"
 
 #include "base/base.h"

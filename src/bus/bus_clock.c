@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The clock of the bus. It never goes back. If the node has not run for a while, as it was stopped
- * or executed a script, this does not count as silence of the others: else it would suspect all of
- * them. Deadlines stay: what had to end has ended. */
+ * The clock of the bus. The time passed in must not go back. If the process was stopped, or
+ * executed a long script, the other nodes seem to have been silent meanwhile, and this node would
+ * suspect all of them. So after such a gap the times are moved on by its length at which other
+ * nodes were last heard, and at which PINGs were sent to them. Deadlines are not moved: a failover
+ * whose time is over stays over. */
 #include "base/base.h"
 #include "bus/bus_priv.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * With replication-quorum: when a replica acknowledges nothing, and a primary confirms nothing
- * (busProcs.holdAcks).
+ * Two rules of replication-quorum, which busProcs.holdAcks puts into effect: when a replica
+ * acknowledges nothing to its primary, and when a primary confirms nothing to its clients.
  *
- * A replica that acknowledges nothing. Replica R tells the other nodes that its primary P has
- * failed, together with R's offset. Another replica may be elected because of this report. Writes
- * that R acknowledges to P after the report could be missing in the elected replica, and P would
- * have confirmed them. So R acknowledges nothing to P while it reports the failure. If P works
- * after all, R waits until every election that may count the report has ended (electionHoldMs()).
- * A replica may have won one of them and have been lost since, before R heard of it. So R sends a
- * PING to all nodes, and acknowledges again when the replies show one of these:
+ * First rule: when a replica acknowledges nothing. Replica R reports to the other nodes that its
+ * primary P has failed, together with R's offset. Another replica may be elected because of this
+ * report. Writes that R acknowledges to P after the report could be missing in the elected replica,
+ * although P has confirmed them. So R acknowledges nothing to P while it reports the failure. If P
+ * works after all, R waits until every election that may count the report has ended
+ * (electionHoldMs()). Even then a replica may have won such an election and have been lost before R
+ * heard of it. So R sends a PING to all nodes, and acknowledges again when the replies show one of
+ * these:
  *
  * - A majority of the voters has no greater epoch than R had when it reported the failure. An
  *   election that counts the report has a greater epoch, because its candidate has read the report,
@@ -21,10 +22,10 @@
  *
  * clusterMap.held_for names P. It is in the configuration file, so the rule survives a restart.
  *
- * A primary that confirms nothing. Replica A is elected and lost at once; replica B, which has not
- * heard of A, is elected after it. If A returns before B does, A could confirm writes that are lost
- * when B returns and the nodes follow B. So an elected A sends a PING to all nodes, and confirms
- * nothing until the replies show one of these:
+ * Second rule: when a primary confirms nothing. Replica A is elected and lost at once; replica B,
+ * which has not heard of A, is elected after it. If A returns before B does, A could confirm writes
+ * that are lost when B returns and the nodes follow B. So an elected A sends a PING to all nodes,
+ * and confirms nothing until the replies show one of these:
  *
  * - A majority of the voters has no greater epoch than that of A's election. They have voted in no
  *   later election, and they now know A as the owner of the slots with an epoch that exceeds any

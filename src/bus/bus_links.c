@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links and handshakes: the table in bus.h. */
+ * Opens, accepts and closes links between nodes, and performs handshakes: the table in bus.h. Bytes
+ * of a link are cut into messages here; bus_receive.c handles the messages. */
 #include "base/base.h"
 #include "base/random.h"
 #include "bus/bus_priv.h"
@@ -225,8 +226,9 @@ bool busBindLink(clusterBus *b, busLink *l, clusterNode *n, const messageHeader 
 
 /* ------------------------------------------------------------------ periodically */
 
-/* Also if the node is heard on its own link: something between the nodes may have forgotten this
- * connection alone, and requests for votes would be lost on it. */
+/* True for a link on which nothing is received, even if the node is heard on its own link: a device
+ * between the nodes may have dropped this connection alone, and requests for votes would be lost on
+ * it. */
 static bool isSilent(const clusterBus *b, const clusterNode *n, const busLink *l) {
     int64_t whole_ms = b->rules.timeout_ms, half_ms = whole_ms / 2, now_ms = b->now_ms;
     if (now_ms - l->created_ms <= whole_ms || !n->ping_sent_ms) return false;

@@ -69,8 +69,8 @@ void busTakeProbed(clusterBus *b, busLink *l, clusterNode *sender, const message
 
 /* ---- bus_hold.c ---- */
 
-/* In each step, before anything is sent: whether this replica acknowledges. What it tells of its
- * primary may count for an election until `hold_ms` later. */
+/* Decides in each step, before anything is sent, whether this replica acknowledges. Its report that
+ * its primary has failed may count for an election until `hold_ms` later. */
 void busHoldAcks(clusterBus *b, int64_t hold_ms);
 /* This node was elected: from now on, before it is a primary for others, it confirms nothing. */
 void busHoldConfirmations(clusterBus *b);

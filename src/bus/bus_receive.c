@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a node does with messages. */
+ * Handles each received message by its type. busTake() drops it if the sender has to be ignored;
+ * otherwise it passes the message to the part of the bus that it concerns, and replies. */
 #include "base/base.h"
 #include "bus/bus_priv.h"
 #include "bus/map_blacklist.h"
@@ -18,8 +19,8 @@ static void takeOwnAddress(clusterBus *b, const busLink *l, const message *m) {
     logNotice("IP address for this node updated to %s", l->own_ip);
 }
 
-/* Each costs a connection, and time with each message and tick. Who has nodes to add adds them by
- * and by: those that were not taken ask again. */
+/* Limits the number of nodes in handshake, because each costs a connection and time in each tick. A
+ * node that was refused sends MEET again. */
 static bool hasRoomForHandshake(clusterBus *b) {
     enum { PENDING_MAX = 1000 };
     int pending = 0;
@@ -151,7 +152,8 @@ static manualReply replyOf(const busLink *l, const message *m) {
     return (manualReply){.ping = l->answered_ping, .link_began = l->first_ping};
 }
 
-/* Not one that asks for the full form: its sender has not taken the claims of the PING. */
+/* Notes that the sender has replied to a PING. A reply that asks for the full form does not count:
+ * its sender has not taken the claims of the PING. */
 static void noteAnswer(clusterNode *sender, manualReply reply, const messageHeader *h) {
     if (!reply.ping || h->own_flags & MESSAGE_WANTS_FULL) return;
     nodeLinks *links = busLinksOf(sender);
@@ -195,7 +197,8 @@ static bool findSlots(const clusterMap *map, const message *m, uint64_t slots[SL
     return messageHashSlots(slots) == m->header.slots_hash;
 }
 
-/* What the two ends need of each other. `is_known`: the slots of the message are known. */
+/* Agrees with the sender on the short or the full form of messages. `is_known`: the slots of the
+ * message are known. */
 static void agreeOnForm(clusterBus *b, clusterNode *sender, const message *m, bool is_known) {
     nodeLinks *links = busLinksOf(sender);
     bool asks = !is_known && b->now_ms - links->asked_full_ms >= BUS_TICK_MS;

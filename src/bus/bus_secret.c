@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The proof of knowing cluster-bus-secret, for one end of a connection (bus_secret.h).
+ * One end's part of the exchange by which both ends prove that they know cluster-bus-secret
+ * (bus_secret.h).
  *
  * Invariant: a proof covers the direction and both nonces, so it can neither be replayed nor be
  * reflected; proofs are compared in constant time. Pure: nonces come from the caller. */

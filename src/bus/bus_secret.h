@@ -53,8 +53,8 @@ typedef struct busSecret {
     size_t input_len;
 } busSecret;
 
-/* `nonce` must be unpredictable, and new for each connection. What is to be sent first is appended
- * to `out`. */
+/* `nonce` must be unpredictable, and new for each connection. Appends the first bytes to send to
+ * `out`. */
 void busSecretInit(busSecret *s, bool is_inbound, const uint8_t nonce[SECRET_NONCE_LEN], str *out);
 /* Takes from the start of `bytes` what belongs to the exchange; appends what is to be sent to
  * `out`. Messages that follow stay in `bytes`. */

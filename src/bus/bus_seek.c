@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lost nodes. After a restart with new addresses the nodes do not find each other at the known
- * ones. Each looks for the others at the seeds and at the host names that they have announced. One
- * that is found this way learns the new address of the node that has found it from its PING, and
- * tells it to others in gossip. */
+ * Finds nodes that are lost: those that do not answer at their known addresses, as after a restart
+ * of the cluster with new addresses. This node sends a PING to the seeds, and to the host names
+ * that lost nodes have announced. A node that replies is known at its new address from then on. It
+ * learns this node's new address from the PING in turn, and tells it to others in gossip. */
 #include "base/base.h"
 #include "bus/bus_priv.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a node sends. */
+ * Builds the messages of the bus and sends them to one node or to all: PING, PONG, MEET, FAIL,
+ * UPDATE, requests for votes and their replies, PUBLISH, messages of modules. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "bus/bus_priv.h"

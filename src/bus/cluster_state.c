@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Decides whether this node serves requests: by the owners of slots and the majority of voters.
+ * Decides whether this node serves requests. It serves them while all slots have working owners
+ * (with cluster-require-full-coverage), a majority of voters is reachable, and this node has not
+ * lost its data.
  *
- * Invariant: a primary that has just started, or that was in a minority, refuses requests for a
- * delay after all conditions hold, so other nodes can tell it first what it has missed. */
+ * Invariant: a primary serves nothing in the first WRITABLE_DELAY_MS after its start, and, after it
+ * was in a minority, not before the majority has been reachable for rejoinDelayMs(). So other nodes
+ * can first tell it what it has missed. */
 #include "bus/cluster_state.h"
 
 #include "base/base.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elections of a replica in the place of a failed primary, and the votes of this node (election.h).
+ * Elects a replica in place of a failed primary: this node as a candidate, and as a voter
+ * (election.h).
  *
- * Invariant: a node votes once in an epoch, and the epoch of its vote is in the map, to be on disk,
- * before the vote is sent. A candidate counts votes of its own epoch alone. */
+ * Invariant: a node votes at most once in an epoch; the epoch of its vote is stored in the map,
+ * which is flushed to disk before the vote is sent. A candidate counts each voter once in an
+ * election, and no vote for an earlier one. */
 #include "bus/election.h"
 
 #include "base/base.h"
@@ -61,8 +63,8 @@ static int rankOf(const clusterMap *m) {
     return rank;
 }
 
-/* A primary that is marked as failed, or will be soon if it is gone: it has not replied for a
- * while, though PINGs are sent every half timeout. */
+/* True for a primary that is marked as failed, or that has not replied for a while and will be
+ * marked soon if its process has ended. PINGs are sent every half timeout. */
 static bool isFailing(const clusterNode *n, const electionRules *rules, int64_t now_ms) {
     int64_t silent_ms = rules->timeout_ms / SILENT_DIVISOR;
     if (n->flags & NODE_FAILED)
@@ -86,7 +88,7 @@ static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t
     return rank;
 }
 
-/* All replicas of the primary know that it has failed, and this one is the best. */
+/* True if all replicas of the primary report its failure and this one is the best of them. */
 static bool mayStartAtOnce(const clusterMap *m, const election *e) {
     check(e->step == ELECTION_DELAYED);
     const clusterNode *primary = m->myself->primary;
@@ -194,7 +196,7 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
     }
     e->start_ms = now_ms + delay;
     e->seen_epoch = m->current_epoch;
-    /* By order of a user while it is linked, it has all that its primary has. */
+    /* A replica that is linked gets all data of its primary before an ordered failover. */
     bool is_linked = rules->manual_end_ms && !rules->data_age_ms;
     if (!m->myself->offset && !is_linked)
         logWarning("This replica has got no data of its primary so far: its promotion would lose "
@@ -212,7 +214,7 @@ static void begin(election *e, const clusterMap *m, const electionRules *rules, 
               m->myself->replica_priority);
 }
 
-/* Others have told their offsets meanwhile, or have failed. */
+/* Updates the ranks and the delay: other replicas may have sent their offsets, or have failed. */
 static void updateRanks(election *e, const clusterMap *m, const electionRules *rules,
                         int64_t now_ms) {
     int rank = rankOf(m), failed_rank = failedRankOf(m, rules, now_ms);
@@ -265,7 +267,7 @@ static electionActs ask(election *e, clusterMap *m, const electionRules *rules, 
 }
 
 int64_t electionHoldMs(int64_t timeout_ms) {
-    /* What was heard within a timeout counts, and votes for what is asked then. */
+    /* A candidate counts reports of up to a timeout ago, and then waits for votes. */
     const electionRules rules = {.timeout_ms = timeout_ms};
     return 2 * timeout_ms + votesMs(&rules);
 }
@@ -326,7 +328,7 @@ static electionActs delayed(election *e, clusterMap *m, const electionRules *rul
     check(memcmp(e->primary_id, m->myself->primary->id, NODE_ID_LEN) == 0);
     bool is_manual = rules->manual_end_ms != 0;
     if (is_manual && e->refusals && now_ms < e->start_ms) return (electionActs){0};
-    /* What is ordered of a working primary has all that it has confirmed. */
+    /* By an order without FORCE the primary works, and this replica has all that it confirmed. */
     if (is_manual && !rules->is_forced) return ask(e, m, rules, now_ms);
     if (!is_manual) updateRanks(e, m, rules, now_ms);
     if (!quorumAllows(e, m, rules, now_ms)) {
@@ -420,10 +422,10 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
     const clusterNode *primary = m->myself->primary;
     if (e->step != ELECTION_ASKED || now_ms > e->end_ms || !clusterNodeIsVoter(m, from))
         return (electionActs){0};
-    /* It has asked as one that has another set of voters. */
+    /* The request was sent with another set of voters. */
     if (voterStampCompare(e->voters, m->voters.stamp) != 0) return (electionActs){0};
     if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
-    /* What was asked for is the place of this primary. */
+    /* The votes were requested to replace this primary, and no other. */
     if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
     /* A synchronisation has begun since. */
     if (e->has_data && !m->myself->offset) return (electionActs){0};
@@ -592,9 +594,9 @@ static bool hasForgottenPrimary(const clusterMap *m, const messageHeader *h) {
     return true;
 }
 
-/* With a quorum: a replica that was ordered to replace this primary may have won an election that
- * has begun since, and votes in its place in all later ones. Of the first one no election is
- * later. */
+/* With a quorum: the replica that was ordered to replace this primary may have won an election that
+ * has begun after the order. It then votes in the place of this primary in all later elections, so
+ * this primary votes for others only in the first one. */
 static bool hasSuccessor(const clusterMap *m, const clusterNode *candidate) {
     if (!m->paused_for[0] || m->current_epoch <= m->paused_epoch + 1) return false;
     return memcmp(m->paused_for, candidate->id, NODE_ID_LEN) != 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Marks nodes as possibly failing and as failed, by unanswered PINGs and reports (failure.h).
+ * Detects failures: marks nodes as possibly failing when PINGs are not answered, and as failed by
+ * reports of the voters (failure.h).
  *
- * Invariant: only a majority of voters, or a FAIL from another node, marks a node as failed; this
- * node is never marked by itself. */
+ * Invariant: this node marks another one as failed only if a majority of voters agrees, or after a
+ * FAIL message; it never marks itself. */
 #include "bus/failure.h"
 
 #include "base/base.h"
@@ -69,7 +70,7 @@ void failurePinged(clusterNode *n, int64_t now_ms) {
 
 void failureHeard(clusterNode *n, int64_t now_ms) { n->heard_ms = now_ms; }
 
-/* A replica that works may be elected. */
+/* True if a replica of the primary works, so it may be elected. */
 static bool mayBeReplaced(const clusterNode *n) {
     check(clusterNodeVotes(n));
     for (int i = 0; i < n->replica_count; i++)
@@ -79,7 +80,7 @@ static bool mayBeReplaced(const clusterNode *n) {
 
 static bool isBackForGood(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
     check(n->flags & NODE_FAILED);
-    /* Its process was only restarted. */
+    /* No replica can be elected, and the process of the primary was only restarted. */
     if (rules->directives->refused_timeout_ms && !mayBeReplaced(n)) return true;
     return now_ms - n->failed_ms > FAILED_TIMEOUTS * busRulesFailoverMs(rules->directives);
 }
@@ -117,7 +118,8 @@ void failureRefused(clusterNode *n, int64_t now_ms) {
 
 void failureNotRefused(clusterNode *n) { n->refused_ms = n->last_refused_ms = 0; }
 
-/* Its process is gone: all attempts to connect to its bus port in so long a time were refused. */
+/* True if its process has ended: all attempts to connect to its bus port were refused for
+ * cluster-refused-timeout. */
 static bool isRefusing(const clusterNode *n, const failureRules *rules) {
     return rules->directives->refused_timeout_ms && n->refused_ms &&
            n->last_refused_ms - n->refused_ms >= rules->directives->refused_timeout_ms;
@@ -147,7 +149,8 @@ bool failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
 
 /* ------------------------------------------------------------------ what others tell */
 
-/* Others have heard of the node after this one has: it need not be pinged that soon. */
+/* Takes over the time of a PONG that another node has received later than this one. So this node
+ * sends its next PING to `about` later. */
 static void takePongTime(clusterNode *about, const gossipEntry *entry, int64_t now_ms) {
     int64_t pong_ms = (int64_t)entry->pong_s * 1000;
     if (about->ping_sent_ms || about->report_count || pong_ms <= about->pong_ms) return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Chooses between the configuration file and its copy, by a checksum in the last line of the text.
+ * Chooses between the configuration file and its copy, by a checksum in the last line of the text:
+ * the table in file_choice.h.
  *
- * Invariant: a file that is cut, or of which one byte differs, is not used. A file without a
- * checksum is: it was written by hand or by Valkey. */
+ * Invariant: a file of which one byte differs from what was written is never used. A file that is
+ * cut is used only if it has no checksum left and there is no intact copy. */
 #define _GNU_SOURCE /* memmem() */
 #include "bus/file_choice.h"
 

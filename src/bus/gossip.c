@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes what this node says with each PING and PONG, and applies what other nodes say.
+ * Writes the contents of PING, PONG and MEET messages: the header, entries about other nodes, and
+ * extensions with texts about the sender. Applies the contents of received ones to the map.
  *
- * Invariant: a text from another node is stored only after valid.h has accepted it, and an entry
- * about a node changes nothing that the node itself tells (its epoch, role and slots). */
+ * Invariant: a text from another node is stored only after valid.h has accepted it. An entry about
+ * a node does not change its epoch, role or slots: these come from messages of the node itself. */
 #include "bus/gossip.h"
 
 #include <sys/socket.h>
@@ -158,12 +159,12 @@ static bool mayBeAdded(clusterMap *m, const gossipEntry *entry, int64_t now_ms) 
     return !clusterMapIsForbidden(m, id, now_ms);
 }
 
-/* A node that this one cannot reach, and the sender can, may have another address now. */
+/* Takes the new address of a node that this one cannot reach, from a sender that can reach it. */
 static void takeAddress(clusterMap *m, clusterNode *about, const gossipEntry *entry,
                         const gossipRules *rules) {
     const uint32_t lost = NODE_MAYBE_FAILED | NODE_FAILED | NODE_NO_ADDRESS;
     if (about == m->myself || entry->node_flags & lost) return;
-    /* The last PING of the sender was answered: its address is not one of former times. */
+    /* The node has replied to the sender's last PING, so the address is not an old one. */
     if (entry->ping_sent_s || !entry->pong_s) return;
     if (!entry->ip.len || !validIsIp(entry->ip) || !entry->bus_port) return;
     if (sliceEqual(entry->ip, strSlice(&about->ip)) && entry->bus_port == about->bus_port &&

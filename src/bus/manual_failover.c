@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A failover by order of a user: the steps of the replica and of the primary (manual_failover.h).
+ * Manual failover: the steps of the replica and of the primary (manual_failover.h).
  *
- * Invariant: the primary accepts no write from the pause on until the failover has ended, and the
- * replica starts its election only when its offset is that at which the primary has paused. */
+ * Invariant: without FORCE and TAKEOVER the replica starts its election only when its own offset is
+ * the one at which the primary has paused writes. The primary ends the failover before it accepts
+ * writes again. */
 #include "bus/manual_failover.h"
 
 #include "base/base.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes of a map.
+ * Adds and removes the nodes of a map, and changes their roles and properties.
  *
- * Invariants: this node is nodes[0]; nodes[i]->index is i; each node is found by its id; a node is
- * in the list of replicas of its primary and in no other; a node is a primary or a replica. */
+ * Invariants: nodes[0] is this node; nodes[i]->index is i; the table of ids has each node; a
+ * replica whose primary is known is in the list of replicas of that primary and in no other list;
+ * each node is either a primary or a replica. */
 #include "bus/map.h"
 
 #include "base/base.h"
@@ -187,7 +188,7 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
     check(m->nodes[n->index] == n);
     uint32_t flags = (n->flags & ~cleared) | set;
     if (flags == n->flags) return;
-    /* What a node supports is neither in the file nor does it matter for the state. */
+    /* Flags that are not in the file and do not matter for the state of the cluster. */
     const uint32_t silent = NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH | NODE_HAS_LIGHT_MODULE |
                             NODE_PRIMARY_FAILED | NODE_MIGRATE_TO | NODE_MEET;
     if ((flags ^ n->flags) & ~silent) m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;

@@ -61,15 +61,15 @@ struct clusterNode {
     /* Since when all connections to its bus port are refused, and when the last one was. */
     int64_t refused_ms, last_refused_ms;
     int64_t moved_ms; /* when its address has become known, since the start */
-    /* Of voters.h: it is a member of this node's set; what it has told since this node has started,
-     * if anything: the directive, its set, and its current epoch then. */
+    /* For voters.h: it is a member of this node's set; and what it has told since this node has
+     * started: the directive, its set, and its current epoch then. */
     bool is_member, tells_voters, has_told_voters, wants_vote;
     voterStamp voters;
     uint64_t voters_epoch;
     int64_t ahead_ms;    /* since when its set is later than that of this node; 0: it is not */
     failReport *reports; /* map_reports.c */
     int report_count;
-    /* Of the bus: its connections to this node, and whether the outbound one is up. */
+    /* For the bus: the connections with this node, and whether the outbound one is up. */
     struct nodeLinks *links;
     bool is_connected;
 };
@@ -103,7 +103,7 @@ typedef struct clusterMap {
     /* Those of them that it does not give to another node: all their keys are here. */
     uint64_t settled[SLOT_WORDS];
     /* Slots that their owner does not claim any more; they stay with it until another node claims
-     * them. Of the slots of this node those that it has granted to another one. */
+     * them. Among the slots of this node: those that it has granted to another one. */
     uint64_t unclaimed[SLOT_WORDS];
     uint64_t claims[SLOT_WORDS]; /* the slots of this node that it claims */
     clusterNode *owner[SLOT_COUNT];

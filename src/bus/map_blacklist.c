@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ids of nodes that were forgotten. For some time they must not be added again, as others still
- * tell of them; after that they stay in the list, which is in the file, too: such a node does not
- * come back by itself, only by an order. Searched only when a node is unknown, so a list suffices.
- * Each id is in it once, the oldest first. */
+ * The ids of nodes that were forgotten. Until a time that is stored with each id, the node must not
+ * be added again, because other nodes still tell of it in gossip. After that time the id stays in
+ * the list, so that the node is not added merely because it sends a message itself. The id is
+ * removed when the node is added again. The list is in the configuration file.
+ *
+ * The list is searched only for unknown nodes, so an array is fast enough. Each id is in it once,
+ * the oldest first. */
 #include "bus/map_blacklist.h"
 
 #include "base/base.h"

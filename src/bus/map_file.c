@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A map as the text of the configuration file: one line per node and one with epochs. Although only
- * a server writes it, everything read is validated; the first invalid line is reported. */
+ * Prints a map as the text of the configuration file, and parses such a text: one line per node,
+ * and a last line `vars` with epochs, the set of voters and the ids of forgotten nodes. A file may
+ * be damaged or edited by hand, so everything that is read is validated; the first invalid line is
+ * reported. */
 #include <limits.h>
 #include <sys/socket.h>
 
@@ -12,7 +14,7 @@
 #include "bus/valid.h"
 #include "bus/voters.h"
 
-/* Of nodes that a line of the text is about, while it is read. */
+/* NODE_HAS_LINE is set while a text is read, for nodes that have a line in it. */
 enum { NODE_HAS_LINE = 1u << 30, SHOWN_BYTES_MAX = 200 };
 
 typedef struct reading {

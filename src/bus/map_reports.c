@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reports of nodes that another one is failing. Each node has at most one report from each
- * other. */
+ * Failure reports: for each node, which other nodes have reported it as failing, and when. A node
+ * has at most one report from each other node. */
 #include "base/base.h"
 #include "bus/map.h"
 

@@ -2,9 +2,9 @@
  *
  * The slots and epochs of a map.
  *
- * Invariants: bit n of a node's set is set exactly if owner[n] is this node; slot_count is the
- * number of its bits; slots_assigned the sum of these; an unassigned slot is not marked as
- * unclaimed. */
+ * Invariants: bit s of a node's set is 1 if and only if owner[s] is that node; slot_count is the
+ * number of bits that are 1; slots_assigned is the sum of all slot_count; a slot without an owner
+ * is not marked as unclaimed. */
 #include "base/base.h"
 #include "bus/map_priv.h"
 

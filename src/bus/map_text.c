@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The line of a node, shared by CLUSTER NODES and the configuration file. */
+ * Prints and parses the line that describes a node. CLUSTER NODES and the configuration file use
+ * the same form. */
 #include <stdio.h>
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading of messages. Every length in a message is checked against the bytes that are there before
- * it is used. */
+ * Parses messages of the bus. A length that a message states is compared with the number of bytes
+ * received before it is used. */
 #include "base/base.h"
 #include "bus/message_layout.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writing of messages. All bytes that have no meaning are zero. */
+ * Builds messages of the bus. Bytes of a message that have no meaning are zero. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "bus/message_layout.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Changes the marks of slots that are being moved when roles or owners change (open_slots.h).
+ * Open slots (open_slots.h): changes their marks when a node's role or a slot's owner changes, and
+ * prints and parses the marks.
  *
- * Invariant: a slot has at most one mark of each kind. */
+ * Invariant: a slot has at most one mark of each kind. When a primary changes a mark of kind
+ * MIGRATING or IMPORTING because of a message or of its promotion, it adds the slot to
+ * clusterMap.untold, so that its replicas are told. */
 #include "bus/open_slots.h"
 
 #include "base/base.h"
@@ -11,7 +14,7 @@
 
 /* ------------------------------------------------------------------ changes */
 
-/* A mark has changed without an order. */
+/* Notes that the replicas have to be told of a mark that has changed without an order. */
 static void tellReplicas(clusterMap *m, int slot) {
     if (!(m->myself->flags & NODE_PRIMARY)) return;
     m->untold[slot / 64] |= UINT64_C(1) << slot % 64;
@@ -82,7 +85,8 @@ static void endImporting(clusterMap *m, int slot, const clusterNode *from) {
     tellReplicas(m, slot);
 }
 
-/* The claim of the source, which has given the keys already, is better than that of this shard. */
+/* The source has given the keys already, but its claim has the greater epoch: the import begins
+ * again. */
 static void importAgain(clusterMap *m, int slot, clusterNode *owner, bool claimed) {
     const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, slot);
     clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
@@ -126,7 +130,7 @@ bool openSlotsTake(clusterMap *m, const clusterNode *source, const uint8_t *slot
         endImporting(m, slot, source);
         any = true;
     }
-    /* Else its former owner's replicas could be elected with their older claim. */
+    /* Without a new epoch a replica of the former owner could be elected with an older claim. */
     if (any && clusterMapBumpEpoch(m))
         logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);
     return any;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Finds the replica that joins a primary which has lost all of its own replicas.
+ * Replica migration (orphans.h): finds the primary that this node, a replica, is to join, because
+ * that primary has lost all of its replicas.
  *
- * Invariant: of all replicas of the primaries with most replicas only the one with the smallest id
- * moves, so several nodes with the same map do not move at once. */
+ * Invariant: among the working replicas of all primaries that have the most working replicas, only
+ * the one with the smallest id moves. So two nodes with the same map do not move at the same
+ * time. */
 #include "bus/orphans.h"
 
 #include "base/base.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads the words of cluster-seeds, and says when a host is asked again.
+ * Parses and prints the words of cluster-seeds, and computes when a host is looked up again.
  *
- * Invariant: the pauses between look-ups of a host grow up to a limit. */
+ * Invariant: each pause between two look-ups of a host is twice the last one, up to a maximum. */
 #define _GNU_SOURCE /* memrchr() */
 #include "bus/seeds.h"
 

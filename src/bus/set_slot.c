@@ -2,8 +2,8 @@
  *
  * CLUSTER SETSLOT as a change of a map (set_slot.h).
  *
- * Invariant: an order that is refused has changed nothing. An order from the primary is never
- * refused. */
+ * Invariant: setSlotIsRefused() changes nothing. setSlotApply() refuses nothing, so a replica can
+ * execute the orders of its primary; an order that names an unknown node changes no owner. */
 #include "bus/set_slot.h"
 
 #include "base/base.h"
@@ -81,13 +81,14 @@ static void loseLastSlot(clusterMap *m, clusterNode *n, const busRules *rules, t
     }
 }
 
-/* The slot has arrived: without a new epoch the source, which claims it still, would have the
- * better claim. */
+/* Ends the import of a slot. This primary takes a new epoch, because the source still claims the
+ * slot and may have the greater epoch. */
 static void completeImport(clusterMap *m, int slot, bool *tells) {
     clusterNode *from = clusterMapOpenSlot(m, SLOT_IMPORTING, slot);
     clusterMapSetOpenSlot(m, SLOT_IMPORTING, slot, NULL);
     if (m->myself->flags & NODE_REPLICA) return;
-    /* Also if it does not claim it here: news that it does again may be on the way. */
+    /* The mark is set even if the source does not claim the slot in this map: a message with its
+     * claim may be on the way. */
     clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, from);
     if (clusterMapBumpEpoch(m))
         logNotice("New configEpoch set to %llu", (unsigned long long)m->myself->epoch);

@@ -2,8 +2,8 @@
  *
  * The states of a job that moves slots, as a table of events (slot_job.h), and the log of jobs.
  *
- * Invariant: slotLog.active is the number of jobs that have not ended. A job that has ended takes
- * no further event. */
+ * Invariant: slotLog.active is the number of jobs that have not ended. A job that has ended accepts
+ * no event. */
 #include "bus/slot_job.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * Jobs that move slots from one node to another as a whole, and the log of them. Pure: no sockets,
  * clock, keys or directives. A job is seen by its source (export), its target (import), and the
- * replicas of the target (import, occurring on the primary). What happens is an event; slotJobOn()
- * says which state follows and what is to be done:
+ * replicas of the target (import, occurring on the primary). slotJobOn() returns the state that
+ * follows an event, and what has to be done:
  *
  *   source                     event                        next, acts
  *     connecting               the connection is open       sending-establish-command, or with a
@@ -98,7 +98,7 @@ enum slotJobAct {
     JOB_ACT_END = 1u << 10,
 };
 
-/* Of the state machines of slot_source.c and slot_target.c, while the job is active. Times are
+/* The state that slot_source.c and slot_target.c keep while the job is active. Times are
  * monotonic. */
 typedef struct slotJobRun {
     /* Source: of the attempt to connect; of the pause, the wait for it, or the grant. Target: of

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Both sides of slot migration share this: the jobs of a node, their texts and their end.
+ * What the source and the target of slot migrations share (slot_moves.h): finding the other node of
+ * a job, text for the log, changing the state of a job, and ending it.
  *
- * Invariant: a slot is in at most one active job. */
+ * Invariant: two active jobs never have a slot in common. It is checked when a job is begun by a
+ * command (slotLogOverlapping()); a replica takes the jobs of its primary as they are. */
 #include "bus/slot_moves.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads ranges of slots from words of a command, and prints them.
+ * Parses ranges of slots from words of a command, prints them, and compares them.
  *
- * Invariant: ranges are valid, each slot is named once, and all of them have the same owner. */
+ * Invariant: ranges that slotRangesParse() accepts name no slot twice, and at that moment all of
+ * their slots have the same owner. */
 #include "bus/slot_ranges.h"
 
 #include "base/base.h"

@@ -2,11 +2,13 @@
  *
  * The source's state machine (slot_source.h).
  *
- * The pause: writes to the slots wait from PAUSED on, for slot-migration-pause-ms at most; then
- * they go on, follow over the link, and wait again when the target asks for the slots. Whatever was
- * sent before FAILOVER-GRANTED is applied before the target takes them. After it nothing may be
- * written here that the target would not get: writes wait until the target is seen to own the
- * slots, or cannot take them any more. */
+ * Before the state PAUSED writes to the slots are paused only while changes are made faster than
+ * they are sent (stepBrake()). From PAUSED on writes are paused, for slot-migration-pause-ms at
+ * most. When that time is over without a request of the target, they are accepted again and sent
+ * over the link, and paused once more when the target requests the slots. All changes made before
+ * FAILOVER-GRANTED are sent before it, so the target has applied them when it takes the slots.
+ * After FAILOVER-GRANTED a write here would be lost. So writes wait until the map shows the target
+ * as the owner of the slots, or until it can no longer take them. */
 #include "bus/slot_source.h"
 
 #include "base/base.h"
@@ -69,7 +71,7 @@ static void pauseFor(slotMoves *m, slotJob *job, slotJobState state) {
 
 /* ------------------------------------------------------------------ end */
 
-/* What this node tells others of its slots. */
+/* Sets whether this node claims the slots of the job in its messages. */
 static void setClaimed(slotMoves *m, const slotJob *job, bool claimed) {
     for (size_t i = 0; i < job->ranges.count; i++) {
         for (int slot = job->ranges.items[i].first; slot <= job->ranges.items[i].last; slot++)
@@ -236,7 +238,7 @@ static void stepBrake(slotMoves *m, slotJob *job) {
     }
 }
 
-/* The pause has been as long as it may be. */
+/* Ends a pause that has lasted as long as it may. */
 static void stepPause(slotMoves *m, slotJob *job) {
     slotJobRun *run = &job->run;
     if (!run->pauses || isDecided(job) || m->now_ms < run->pause_end_ms) return;

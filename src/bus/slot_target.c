@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The target of slots, and its replicas: when slots are taken, and what becomes of received keys.
+ * The target's state machine, also on replicas of the target (slot_target.h): when it takes the
+ * slots, and when it deletes the keys that it has received.
  *
- * Invariant: the slots of active jobs, and no others, are hidden; slots are taken only within a
- * grant of the source. */
+ * Invariant: the slots of active jobs that this node does not own, and no others, are hidden; slots
+ * are taken only while a grant of the source is valid. */
 #include "bus/slot_target.h"
 
 #include "base/base.h"
@@ -76,8 +77,9 @@ void slotTargetForget(slotMoves *m) {
         end(m, job, JOB_FAILED, "Full resynchronization occurred");
 }
 
-/* The end of a job whose slots this node owns has got lost: others know the new owner of slots, and
- * its file does, before its replicas and its append only file know the end of the job. */
+/* Ends a job with success if this node owns its slots. That happens if the node was lost after the
+ * other nodes and its configuration file had the new owner, but before its replicas and its append
+ * only file had the end of the job. */
 static bool succeedIfMine(slotMoves *m, slotJob *job) {
     if (!slotRangesAreOf(&job->ranges, m->map, m->map->myself)) return false;
     end(m, job, JOB_SUCCESS, NULL);

@@ -2,8 +2,9 @@
  *
  * Changes epochs, roles and owners of slots by what other nodes claim (topology.h).
  *
- * Invariant: epochs never decrease, a slot goes to a claim with a greater epoch only, but for slots
- * that this node has granted, and a replica has no slots. */
+ * Invariants: the current epoch never decreases. A slot whose owner claims it goes to another node
+ * only if that node claims it with a greater epoch, replaces the owner in its shard, or gets the
+ * slot from this node (givesTo()). A replica has no slots. */
 #include "bus/topology.h"
 
 #include "base/base.h"
@@ -117,9 +118,9 @@ static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *
     return true;
 }
 
-/* Each follows the other, after orders that crossed. One is a primary then, so that they have a
- * source of data; slots are given to it by order. It is the one with the smaller id, or with the
- * greater epoch, as the other one may regard its messages as stale. */
+/* Two nodes follow each other, because orders have crossed. One of them becomes a primary without
+ * slots, so that both have a source of data. It is the one with the smaller id, or with the greater
+ * epoch, because the other one may regard its messages as stale. */
 static void endCircle(clusterMap *m, const clusterNode *primary, topologyActs *acts) {
     bool smaller = memcmp(m->myself->id, primary->id, NODE_ID_LEN) < 0;
     if (m->myself->epoch < primary->epoch && !smaller) return;
@@ -237,7 +238,7 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
             bool claimed_by_owner = owner == m->myself || clusterMapIsClaimed(m, slot);
             if (owner && claimed_by_owner && owner->epoch >= epoch && !given) continue;
             lost |= isOwn(m, owner);
-            /* Of a slot without owner there may be keys, which wait for one. */
+            /* This node may have keys of a slot without an owner. */
             acts->lost_slots |= owner == m->myself || !owner;
             bool was_claimed = owner && clusterMapIsClaimed(m, slot);
             clusterMapSetOwner(m, slot, claimer);
@@ -249,9 +250,9 @@ static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, cons
     if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
 }
 
-/* The owner of a claimed slot that has a greater epoch than the claim. Not one that has not told
- * since the start what it claims: it may have given the slot away before, with an epoch that was
- * smaller than that of the claim. */
+/* Returns the owner of a claimed slot if its epoch is greater than that of the claim; NULL: there
+ * is none. An owner that has not sent its claims since this node started does not count: it may
+ * have given the slot away before, with an epoch that was smaller than that of the claim. */
 static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
                                 const clusterNode *claimer) {
     for (int word = 0; word < SLOT_WORDS; word++) {

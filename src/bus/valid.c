@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks texts that nodes announce. An accepted text contains no byte that ends a word or a line of
- * the configuration file. */
+ * Validates texts that nodes announce. An accepted text contains no byte that ends a word or a line
+ * of the configuration file. */
 #include "bus/valid.h"
 
 #include <arpa/inet.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counts votes by the set of voters, and compares sets.
+ * Decides by the set of voters whether a majority agrees, and compares and installs sets.
  *
- * Invariant: a node with a later set than that of this node does not count; the README of cluster
- * has the proof that no two majorities exist. */
+ * Invariant: a node that has a later set than this node does not count as agreeing; only
+ * votersAreReached() counts it for a while. The README of src/cluster proves that two majorities
+ * always have a node in common. */
 #include "bus/voters.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * In Valkey the primaries with slots vote; with fewer than three of them no majority is left when
  * one fails. With cluster-replicas-vote the nodes agree on a set of voters, of any role. Each node
  * has one set, in its configuration file, with the rule by which it counts; the first one is that
- * of Valkey. Who makes new sets, and why two majorities never exist, is in voters_change.h and in
- * the README of this folder.
+ * of Valkey. voters_change.h says who makes new sets. The README of src/cluster proves that two
+ * majorities always have a node in common.
  *
  * Members of the set that were forgotten, or are not known yet, count as voters that do not
  * agree. So do nodes that have a later set than this one: they act by it already. */
@@ -37,7 +37,7 @@ voterTest voterHasVoted; /* `arg`: a voterBallot */
 /* True if this node can reach a majority of voters. Others have a later set for a while before they
  * have sent it: that counts only when it has lasted for `grace_ms`. */
 bool votersAreReached(const clusterMap *m, int64_t grace_ms, int64_t now_ms);
-/* Of how many votes a majority consists; with VOTERS_BOTH: of members. For logs. */
+/* Returns how many votes a majority needs; with VOTERS_BOTH: how many of members. For logs. */
 int votersQuorum(const clusterMap *m);
 /* What a node with that set has found out about others counts here: it may not be outdated. */
 bool votersTrust(const clusterMap *m, voterStamp of);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Makes new sets of voters, if this node leads, and takes those of others (voters_change.h).
+ * Makes new sets of voters, if this node is the leader, and votes for other leaders
+ * (voters_change.h).
  *
- * Invariant: a step adds or removes one member, or changes the rule by one, so each majority of a
- * set has nodes in common with each majority of the next one. */
+ * Invariant: a step adds one member, removes one, or moves the rule one step along owners, both,
+ * all. So each majority of a set has a node in common with each majority of the next set. */
 #include "bus/voters_change.h"
 
 #include "base/base.h"

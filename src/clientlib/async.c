@@ -3,12 +3,12 @@
  * Asynchronous contexts: commands with callbacks.
  *
  * ac->replies has an entry for each command in the order of sending. A reply belongs to the first
- * entry, except for pushes, messages and lines of MONITOR. With RESP2, where messages are arrays
- * like other replies, an array is a message or confirmation if subscriptions are in effect (the
+ * entry, except for pushes, messages and lines of MONITOR. With RESP2 messages are arrays like
+ * other replies. There an array is a message or a confirmation if subscriptions are in effect (the
  * server then accepts few other commands), or if the first entry is a SUBSCRIBE. An entry of
- * (UN)SUBSCRIBE remains until all its confirmations, or an error, have come.
+ * (UN)SUBSCRIBE remains until all its confirmations, or an error, have been received.
  *
- * A callback may free the context, which is done when it returns. */
+ * If a callback frees the context, the context is freed after the callback returns. */
 #include <limits.h>
 
 #include <valkey/net.h>
@@ -37,11 +37,11 @@ static void cleanupEvents(valkeyAsyncContext *ac) {
 
 /* ------------------------------------------------------------------ time limits
  *
- * The limit is for the time since the server gave its last sign of life while something is expected
- * of it: connecting, or a reply. What this side sends is no sign of life, except for the bytes of
- * the first command that is expected, so that a long one may take its time. The adapter has one
- * timer, which cannot be stopped: it may expire too early, and is then started again for the
- * rest. */
+ * The limit applies while the server is expected to do something: to accept the connection, or to
+ * reply. The time counts from the last bytes that were received. Sending restarts it, too, but only
+ * while the first command without a reply is being sent, because a long command takes time. The
+ * adapter has one timer, which cannot be stopped: it may expire too early, and is then restarted
+ * for the remaining time. */
 
 /* Microseconds of the limit that applies now; 0: none. */
 static long long limitOf(const valkeyAsyncContext *ac) {
@@ -78,7 +78,7 @@ static void watchTime(valkeyAsyncContext *ac) {
 static bool timeIsUp(valkeyAsyncContext *ac) {
     ac->timeout_reply_count = VALKEY_TIMEOUT_INACTIVE;
     if (!isWaiting(ac)) return false;
-    /* Without such an adapter the program keeps the time. */
+    /* Without a timer of the adapter the program calls this function when the time is over. */
     if (!ac->ev.scheduleTimer) return true;
     long long limit = limitOf(ac);
     if (limit && vkNowUs() >= ((asyncState *)ac)->waiting_since_us + limit) return true;
@@ -116,7 +116,7 @@ valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options) 
     ac->c.free_privdata = own.free_privdata;
     s->waiting_since_us = vkNowUs();
     ac->c.funcs->connect(&ac->c, &own);
-    /* It is connected when the socket says so. */
+    /* The context counts as connected only when the socket reports it. */
     ac->c.flags &= ~VALKEY_CONNECTED;
     if (!ac->c.err && own.attach_fn && own.attach_fn(ac, own.attach_data) != VALKEY_OK)
         vkSetError(&ac->c, VALKEY_ERR_OTHER, "Failed to attach event adapter");
@@ -264,7 +264,7 @@ void valkeyAsyncFree(valkeyAsyncContext *ac) {
     if (!(ac->c.flags & VALKEY_IN_CALLBACK)) freeNow(ac);
 }
 
-/* The connection has ended, because of an error or as asked for. */
+/* Ends the connection after an error, or when the program has requested it. */
 static void disconnect(valkeyAsyncContext *ac) {
     copyError(ac);
     ac->c.flags |= VALKEY_DISCONNECTING; /* no more commands */
@@ -278,7 +278,7 @@ static void disconnect(valkeyAsyncContext *ac) {
 
 void valkeyAsyncDisconnect(valkeyAsyncContext *ac) {
     ac->c.flags |= VALKEY_DISCONNECTING;
-    /* Otherwise when the last reply has come. */
+    /* With pending replies the connection ends when the last one has been received. */
     if (!(ac->c.flags & VALKEY_IN_CALLBACK) && !ac->replies.head) disconnect(ac);
 }
 
@@ -294,7 +294,7 @@ static void deliver(valkeyAsyncContext *ac, const valkeyCallback *callback, valk
 
 static void refuseSubscription(valkeyAsyncContext *ac, const valkeyCallback *callback, void *arg) {
     valkeyReply *r = arg;
-    /* Several callbacks may get it, so it stays the library's. */
+    /* Several callbacks may get the reply, so the library frees it. */
     runCallback(ac, callback, r);
 }
 
@@ -346,7 +346,7 @@ static void firstReply(valkeyAsyncContext *ac, valkeyReply *r) {
     deliver(ac, &callback, r);
 }
 
-/* True if the reply was used; false: it belongs to nothing. */
+/* Delivers a reply. False: no command, subscription or MONITOR expects it. */
 static bool dispatch(valkeyAsyncContext *ac, valkeyReply *r) {
     ((asyncState *)ac)->received++;
     subKind kind;
@@ -514,7 +514,7 @@ void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac) {
 
 /* ------------------------------------------------------------------ commands */
 
-/* What a command is, by its name. */
+/* Returns the kind of a command by its name. */
 static pendingKind kindOf(vkArg name, subKind *sub) {
     static const struct {
         const char *name;
@@ -606,8 +606,7 @@ int valkeyAsyncCommandArgv(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *p
 
 int valkeyAsyncFormattedCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                                 const char *cmd, size_t len) {
-    /* Anything else than one command would give its reply to another callback, or none to this
-     * one. */
+    /* With more or less than one command in the text, replies would reach the wrong callbacks. */
     if (!mayQueue(ac) || !vkIsOneCommand(cmd, len)) return VALKEY_ERR;
     size_t from = vkTextLen(ac->c.obuf);
     if (!vkTextAppend(&ac->c.obuf, cmd, len)) return VALKEY_ERR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands that a context has queued for a pipeline. */
+ * Frees the commands that a context has queued for a pipeline. */
 #include "clientlib/cluster_priv.h"
 
 void vkClusterFreePipeline(valkeyClusterContext *cc) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Contexts: their life, and the synchronous functions. How bytes are transferred is the matter of
- * c->funcs. */
+ * Contexts: creating and freeing them, and the synchronous functions. The functions in c->funcs
+ * transfer the bytes. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -91,7 +91,7 @@ valkeyContext *valkeyConnectWithOptions(const valkeyOptions *options) {
     if (options->type < 0 || options->type >= VALKEY_CONN_MAX) return NULL;
     valkeyContext *c = vkContextNew(options, sizeof(valkeyContext));
     if (!c) return NULL;
-    /* Only now, so that a context that could not be created does not free it. */
+    /* Not before: a context that could not be created must not free the caller's data. */
     c->privdata = options->privdata;
     c->free_privdata = options->free_privdata;
     c->funcs->connect(c, options);
@@ -145,7 +145,7 @@ valkeyContext *valkeyConnectFd(valkeyFD fd) {
 }
 
 static void closeTransport(valkeyContext *c) {
-    /* The table may be a part of what free_privctx() frees. */
+    /* free_privctx() may free the table of functions, too. */
     valkeyContextFuncs funcs = *c->funcs;
     c->funcs = &vkSocketFuncs;
     if (funcs.free_privctx && c->privctx) funcs.free_privctx(c->privctx);
@@ -233,7 +233,7 @@ static int readerFailed(valkeyContext *c) {
     return VALKEY_ERR;
 }
 
-/* Reads from memory of the transport. */
+/* Reads from a buffer that belongs to the transport. */
 static int readLent(valkeyContext *c) {
     char *buf;
     ssize_t n = c->funcs->read_zc(c, &buf);
@@ -285,7 +285,7 @@ static int nextReply(valkeyContext *c, void **reply) {
     do {
         if (valkeyGetReplyFromReader(c, reply) != VALKEY_OK) return VALKEY_ERR;
         valkeyReply *r = *reply;
-        /* Replies of other functions than ours are not looked into. */
+        /* Reply objects that other functions have created have an unknown form. */
         if (!r || !c->push_cb || c->reader->fn != &vkReplyFunctions || r->type != VALKEY_REPLY_PUSH)
             return VALKEY_OK;
         c->push_cb(c->privdata, r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Trees of replies. A reply is one block with its string after the struct; so are aggregates of up
- * to EMBEDDED_MAX items. Longer ones have a vector that grows with the items received, so that an
- * announced count alone never determines an allocation.
+ * Trees of replies. A reply is one block: the struct, followed by its string, or by the pointers of
+ * an aggregate of up to EMBEDDED_MAX items. A larger aggregate has a vector that grows with the
+ * items received, so an announced count alone never determines an allocation.
  *
- * Invariant: while an aggregate is being built, `elements` is the number of items it has. */
+ * Invariant: while an aggregate is being built, `elements` is the number of items that it has. */
 #include "clientlib/client_priv.h"
 
 enum { EMBEDDED_MAX = 64, VECTOR_FIRST = 1024 };

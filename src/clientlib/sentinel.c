@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A client that finds a primary by Sentinels: valkey/sentinel.h.
+ * A client that asks Sentinels for the address of a primary or a replica: valkey/sentinel.h.
  *
- * Invariant: `con` was, when it was made, a server with the role that is wanted. The connection
- * with a Sentinel (RESP3) is subscribed to +switch-master before the address is asked for, so that
- * no switch is missed as long as it lives. */
+ * Invariant: when `con` was made, the server had the role for which a Sentinel gave its address.
+ * The connection with a Sentinel (RESP3) is subscribed to +switch-master before it is asked for the
+ * address. So no switch is missed while that connection is open. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct valkeySentinelState {
     void *on_connect_data;
     valkeyContext *watch; /* with a Sentinel; NULL: none now */
     long long watch_tried_ms;
-    bool is_switched; /* it has told of another primary */
+    bool is_switched; /* a message has announced another primary */
 };
 
 typedef struct valkeySentinelState sentinelState;
@@ -72,7 +72,8 @@ static bool takeAddrs(sentinelState *s, const char *list) {
 
 /* ------------------------------------------------------------------ connections */
 
-/* A status or another reply; NULL: the connection or the command has failed. */
+/* Sends a command and returns its reply, which is not an error; NULL: the connection or the command
+ * has failed. */
 static valkeyReply *ask(valkeySentinelContext *sc, valkeyContext *c, int argc, const char **argv) {
     valkeyReply *r = valkeyCommandArgv(c, argc, argv, NULL);
     if (!r) {
@@ -152,8 +153,8 @@ static void noteMessage(sentinelState *s, valkeyReply *r) {
     freeReplyObject(r);
 }
 
-/* Reads what has arrived, some of it perhaps with an earlier reply; the connection is dropped if it
- * has ended. */
+/* Reads the messages that have been received, some of them perhaps with an earlier reply. Drops the
+ * connection if it has ended. */
 static void readMessages(sentinelState *s) {
     void *r;
     while (s->watch) {
@@ -207,7 +208,7 @@ static bool connectSentinel(valkeySentinelContext *sc, int number) {
 
 /* ------------------------------------------------------------------ the server */
 
-/* Connects to a server; it must have the role that its address was told for. */
+/* Connects to a server; fails unless it has the role for which a Sentinel gave its address. */
 static bool connectServer(valkeySentinelContext *sc, const char *host, int port, bool is_replica) {
     const sentinelState *s = sc->state;
     const char *role[] = {"ROLE"};
@@ -270,7 +271,8 @@ static bool connectPrimary(valkeySentinelContext *sc) {
     return ok;
 }
 
-/* Asks the Sentinels in turn; the one that has helped comes first from then on. */
+/* Asks the Sentinels in turn until one has named a server that can be used; that Sentinel is asked
+ * first from then on. */
 static bool findOnce(valkeySentinelContext *sc) {
     sentinelState *s = sc->state;
     for (int i = 0; i < s->count; i++) {
@@ -303,12 +305,12 @@ static bool ready(valkeySentinelContext *sc, long long until_ms) {
     sc->err = 0;
     sc->errstr[0] = '\0';
     readMessages(s);
-    /* Nothing is expected from the server: it has closed the connection. */
+    /* No reply is pending, so input means that the server has closed the connection. */
     if (sc->con && (sc->con->err || vkSocketWait(sc->con, POLLIN, 0))) dropServer(sc);
     if (s->is_switched) dropServer(sc);
     if (!sc->con) return find(sc, until_ms);
     if (!s->watch && vkNowMs() - s->watch_tried_ms >= WATCH_RETRY_MS && !findOnce(sc)) {
-        /* Without Sentinels the server is as good as it was. */
+        /* No Sentinel can be reached: the present server is still used. */
         sc->err = 0;
         sc->errstr[0] = '\0';
     }
@@ -340,7 +342,7 @@ valkeySentinelContext *valkeySentinelConnect(const valkeySentinelOptions *option
         valkeySentinelFree(sc);
         return NULL;
     }
-    (void)find(sc, waitUntil(sc)); /* sc->err says so */
+    (void)find(sc, waitUntil(sc)); /* a failure is in sc->err */
     return sc;
 }
 
@@ -365,7 +367,8 @@ int valkeySentinelCheck(valkeySentinelContext *sc) {
     return ready(sc, waitUntil(sc)) ? VALKEY_OK : VALKEY_ERR;
 }
 
-/* Sends the command `cmd`, which was formatted. */
+/* Sends a formatted command and returns its reply. A primary that has become a replica is replaced
+ * by the new one until the time is over. */
 static void *command(valkeySentinelContext *sc, const char *cmd, size_t len) {
     long long until_ms = waitUntil(sc);
     for (;;) {
@@ -387,7 +390,8 @@ static void *command(valkeySentinelContext *sc, const char *cmd, size_t len) {
     }
 }
 
-/* `len`: of the formatted command, or why it could not be. */
+/* Sends `text` and frees it. `len` is its length; -1: memory was exhausted; other negative numbers:
+ * the format is invalid. */
 static void *formatted(valkeySentinelContext *sc, char *text, long long len) {
     void *reply = NULL;
     if (len >= 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Looks up names that nodes announce as their addresses, and caches the results for ten seconds.
+ * Looks up host names that nodes announce as their addresses, and caches the results for ten
+ * seconds.
  *
- * Invariant: one name is looked up at a time, so a resolver that does not reply delays replication,
- * which uses it too, by one name at most. Main thread only. */
+ * Invariant: one name is looked up at a time. Replication uses the same resolver, so a lookup that
+ * gets no reply delays replication by one name at most. Main thread only. */
 #include "cluster/bus_names.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER INFO, SLOTS, SHARDS. Main thread only. */
+ * Writes the replies to CLUSTER INFO, CLUSTER SLOTS and CLUSTER SHARDS. Main thread only. */
 #include "cluster/cluster_report.h"
 
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void printLacking(str *out) {
     strAppendText(out, "\r\n");
 }
 
-/* What Valkey does not have. */
+/* Prints fields that Valkey does not have. */
 static void printOwnFields(str *out) {
     int links[2] = {0, 0}, reports = 0;
     busEachLink(&serverBus, countLink, links);

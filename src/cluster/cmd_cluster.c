@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: reports and help; READONLY, READWRITE, ASKING. Main thread only. */
+ * Subcommands of CLUSTER that report on the cluster, CLUSTER HELP, and READONLY, READWRITE, ASKING.
+ * Main thread only. */
 #include "base/base.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_report.h"

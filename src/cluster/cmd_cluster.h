@@ -13,7 +13,8 @@
 bool clusterIsNode(ctx *c);
 /* The node whose id is the third word. NULL: the error was replied. */
 clusterNode *clusterNodeArg(ctx *c);
-/* Who has sent the request, for the log; the caller frees it. Empty without a connection. */
+/* Describes the client of the request for the log; the caller frees it. Empty without a
+ * connection. */
 str clusterClientOf(const ctx *c);
 /* A slot that is an argument. False: the error was replied. */
 bool clusterSlotArg(ctx *c, int arg_index, int *out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: which nodes this one meets, follows and replaces, and its links. Main thread only. */
+ * Subcommands of CLUSTER that act on other nodes through the bus: MEET, REPLICATE, FAILOVER, LINKS.
+ * Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"

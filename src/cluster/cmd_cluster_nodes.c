@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: other nodes, the role of this one, epochs. Main thread only. */
+ * Subcommands of CLUSTER that change the map or its file: FORGET, RESET, SET-CONFIG-EPOCH,
+ * BUMPEPOCH, SAVECONFIG; and COUNT-FAILURE-REPORTS. Main thread only. */
 #include "base/base.h"
 #include "bus/failure.h"
 #include "bus/map_blacklist.h"

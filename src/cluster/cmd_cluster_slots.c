@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER: keys of a slot, and which slots this node serves. Main thread only. */
+ * Subcommands of CLUSTER about the keys of a slot (KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT,
+ * FLUSHSLOT), and about the slots that this node owns (ADDSLOTS, DELSLOTS, FLUSHSLOTS). Main thread
+ * only. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/number.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MIGRATE: moves keys to another server. The session is blocked meanwhile; in a transaction or a
- * script, where that is impossible, the whole server waits. Main thread only. */
+ * MIGRATE: moves keys to another server. The client is blocked until the transfer ends. In a
+ * transaction or a script a client cannot be blocked, so the whole server waits. Main thread
+ * only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cluster/migrate.h"

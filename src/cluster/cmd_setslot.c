@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER SETSLOT. The replicas execute it first: it goes into the stream of replication as typed,
- * and is executed here when all online ones have acknowledged it, so that no failover can undo it.
- * If they do not in time, or if it is refused here then, orders follow in the stream that bring the
- * slot back to its state on this node. Main thread only. */
+ * CLUSTER SETSLOT. The replicas execute it first: it is sent in the replication stream as the
+ * client has sent it. This node executes it when all online replicas have acknowledged it, so a
+ * failover cannot undo it. If they do not acknowledge it in time, or if this node refuses it by
+ * then, orders that restore the state that the slot has here are added to the stream. Main thread
+ * only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "bus/open_slots.h"
@@ -178,7 +179,7 @@ static bool endWait(slotWait *w) {
     return true;
 }
 
-/* Also when the client has disconnected. */
+/* Called when the wait ends, even if the client has disconnected. */
 static void freeWait(void *state) {
     slotWait *w = state;
     if (!endWait(w)) w->is_late = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLUSTER MIGRATESLOTS, CANCELSLOTMIGRATIONS, GETSLOTMIGRATIONS, and SYNCSLOTS, which the nodes of
- * a migration send each other. Main thread only. */
+ * CLUSTER MIGRATESLOTS, CANCELSLOTMIGRATIONS and GETSLOTMIGRATIONS, which clients send, and CLUSTER
+ * SYNCSLOTS, which the two nodes of a migration send each other. Main thread only. */
 #include "base/base.h"
 #include "bus/slot_source.h"
 #include "bus/slot_target.h"

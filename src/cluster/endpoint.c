@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Chooses address and port by which a client is redirected.
+ * Chooses the host that a redirection names to a client, by its connection and by
+ * cluster-preferred-endpoint-type.
  *
- * Invariant: a nested command is answered for the client that has sent the outermost one. */
+ * Invariant: a command that a script or a module calls is redirected for the client that has sent
+ * the outermost command. */
 #include "cluster/endpoint.h"
 
 #include "base/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registers the cluster's directives, gate, INFO section and periodic job. Main thread only. */
+ * Registers what the cluster adds to the server: directives, the gate that redirects requests, INFO
+ * sections, stages of a turn and periodic jobs. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "cluster/cluster.h"

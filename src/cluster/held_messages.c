@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages that wait for replicas (held_messages.h). The offset for which one waits is
- * known at the end of its turn: a transaction is propagated when it ends, after its PUBLISH.
- * Invariant: the known offsets in the list ascend, and the unknown ones follow. */
+ * Messages to other nodes that wait until replicas have confirmed the changes made before
+ * (held_messages.h). The offset that a message waits for is known only at the end of its turn: a
+ * transaction is propagated when it ends, after its PUBLISH.
+ *
+ * Invariant: in the list messages with a known offset come first, in ascending order; those whose
+ * offset is not known yet follow. */
 #include "cluster/held_messages.h"
 
 #include "base/base.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Transfer of keys (migrate.h).
+ * Transfers keys to another server (migrate.h).
  *
- * Phases: connect; AUTH and SELECT, whose replies are awaited before the first key is sent, so that
- * a refused transfer leaves nothing at the target; rounds of keys. Within a round keys are written
- * while replies arrive; replies come in the order of the requests, so the next reply belongs to
- * `next_reply`. */
+ * The phases are: connect; send AUTH and SELECT, and await their replies before the first key is
+ * sent, so that a refused transfer leaves nothing at the target; rounds of keys. Within a round
+ * keys are written while replies arrive. Replies arrive in the order of the requests, so the next
+ * one belongs to `next_reply`. */
 #include "cluster/migrate.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Kept connections of MIGRATE (migrate_link.h): an array in the order in which they became idle. */
+ * Connections of MIGRATE that are kept for the next call (migrate_link.h): an array in the order in
+ * which they became idle. */
 #include "cluster/migrate_link.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Decides where a request is served whose slot is being moved: here, at the other node, or later.
+ * Decides where a request is served if its slot is being moved: here, at the other node, or later.
  *
- * Invariant: looking for keys neither expires nor counts them. */
+ * Invariant: the check for keys neither deletes expired keys nor counts as an access to them. */
 #include "cluster/open_requests.h"
 
 #include "base/base.h"

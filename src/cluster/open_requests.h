@@ -15,8 +15,8 @@ typedef enum openPresence {
     OPEN_ONE_MISSING, /* there is one key, perhaps repeated, which is not here */
 } openPresence;
 
-/* Looks for the keys of a request, at EXEC for those of the whole transaction. What a script has
- * among its declared keys counts as here: it was when the script began. */
+/* Looks for the keys of a request, at EXEC for those of the whole transaction. The declared keys of
+ * a script count as present, because they were when the script began. */
 openPresence openRequestPresence(const ctx *c);
 
 /* True for a request whose key is in two databases, in one of which it is missing. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes of the cluster as modules see them. */
+ * The interface of the cluster for modules: lists the nodes, reports about them, and sends and
+ * receives messages of modules. */
 #include "cluster/peers.h"
 
 #include "base/base.h"

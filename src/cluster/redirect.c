@@ -177,7 +177,7 @@ static void explainInScript(str *out, verdict why, slice name) {
 
 /* ------------------------------------------------------------------ waits */
 
-/* Of a client that waits for keys the command would be refused now. */
+/* Ends the wait of a client if its command would be redirected or refused now. */
 static void endIfMoved(session *s, void *arg) {
     (void)arg;
     const command *cmd = blockCommand(s);
@@ -223,7 +223,8 @@ static bool endsSubscription(const ctx *c, int slot) {
            sliceIs(c->cmd->name, "sunsubscribe");
 }
 
-/* What is not a request with one key, of a slot of this node, in a cluster that is up. */
+/* Handles all requests but the simple case: one key, in a slot of this node, in a cluster that is
+ * up. */
 static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     if (slot == COMMAND_NO_SLOT || endsSubscription(c, slot)) return GATE_PASS;
     demand d = demandOf(c, slot);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads and writes cursors of CLUSTERSCAN, and finds a short tag for each slot.
+ * Parses and prints cursors of CLUSTERSCAN, and finds a short hash tag for each slot.
  *
- * Invariant: the tag of a slot hashes to that slot. Tags are computed at first use. */
+ * Invariant: the tag of a slot hashes to that slot. The tags are computed at first use. */
 #include "cluster/scan_cursor.h"
 
 #include "base/base.h"
@@ -16,7 +16,7 @@ enum {
 };
 _Static_assert(SLOT_COUNT == 1 << SLOT_BITS, "the low bits of a number are the slot");
 
-/* What follows the fingerprint, by stage. */
+/* The character after the fingerprint, by stage. */
 static const char stage_marks[] = {[SCAN_OWNED] = '\0', [SCAN_IMPORTING] = 'i', [SCAN_DONE] = 'd'};
 
 /* ------------------------------------------------------------------ tags */

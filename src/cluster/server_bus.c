@@ -3,8 +3,9 @@
  * Connects the bus of this server with sockets, the clock and directives. There is one bus in a
  * process, so the callbacks do not use their argument.
  *
- * Invariant: output of a link is sent in stage REPLICATE, after the map was saved in stage LOG.
- * Main thread only. */
+ * Invariant: serverBusFlush() sends the messages of a turn after the changes of the map were saved.
+ * writable() continues a link whose socket was full as soon as the socket takes bytes again. Main
+ * thread only. */
 #include "cluster/server_bus.h"
 
 #include <errno.h>
@@ -170,7 +171,7 @@ static bool isOverLimit(const busLink *l) {
     return true;
 }
 
-/* Also drops links that exceed the limit: more is not added to one before the next turn. */
+/* Sends, and drops links that exceed the limit: nothing is added to a link before the next turn. */
 void serverBusFlush(void) {
     for (listNode *at; (at = listFirst(&serverLinks.unsent)) != NULL;) {
         busConn *bc = CONTAINER_OF(at, busConn, unsent);

@@ -2,8 +2,8 @@
  *
  * Reads and writes the configuration file of this node, its copy and its lock (server_file.h).
  *
- * Invariant: a file is replaced as a whole, the copy before the file: at least one of both is
- * complete at any time. Main thread only. */
+ * Invariant: the file and its copy are each replaced as a whole by a rename. A save that is flushed
+ * replaces the copy first, so after a crash at least one of both is complete. Main thread only. */
 #include "cluster/server_file.h"
 
 #include <errno.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The map of this server: what it announces by directives, and when the map is saved.
+ * The map of this server: sets what this node announces by directives, and saves the map when it
+ * has changed.
  *
- * Invariant: the own node has the texts and ports of the directives; without cluster-announce-ip
- * its address is the one that other nodes have seen. Main thread only. */
+ * Invariant: in the map this node has the texts and ports of the directives. Without
+ * cluster-announce-ip its address is the one at which other nodes have seen it. Main thread
+ * only. */
 #include "cluster/server_map.h"
 
 #include "base/base.h"
@@ -69,7 +71,7 @@ status serverMapApplyIp(reason *why) {
 
 /* ------------------------------------------------------------------ start */
 
-/* What the bus needs. */
+/* Fails if the ports and addresses of this server do not permit a bus. */
 static status checkNetwork(reason *why) {
     const char *const *addrs;
     if (!clusterConf.cluster_port &&

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Applies the map to the dataset at the end of a turn: the primary to follow, and lost slots.
+ * Applies the map to the dataset at the end of a turn: follows the primary that the map names, and
+ * deletes the keys of lost slots.
  *
- * Invariant: neither the role nor keys of a slot change while a command is being executed. Main
- * thread only. */
+ * Invariant: serverRoleApply() changes nothing while a command is executed or a dataset is loaded.
+ * Main thread only. */
 #include "cluster/server_role.h"
 
 #include "base/base.h"
@@ -27,10 +28,10 @@ enum { DROP_POLL_MS = 10 };
 static struct {
     bool role, slots;
     bool ordered; /* CLUSTER REPLICATE: what is here may be replaced */
-    bool keys;    /* of lost slots remain to be deleted */
+    bool keys;    /* keys of lost slots remain to be deleted */
 } pending;
 
-/* Whose data this node has: of which shard, and from which node. */
+/* The shard and the node from which this node has got its data. */
 static struct { char shard_id[NODE_ID_LEN], node_id[NODE_ID_LEN]; } dataset;
 
 static void setDataset(const clusterNode *from) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The dataset of this server follows the map: role, primary, and the keys of slots that it has
- * lost. What the bus decides inside of a turn is done at its end, when no command is being
+ * lost. Decisions of the bus during a turn are carried out at its end, when no command is being
  * executed. Main thread only. */
 #ifndef CLUSTER_SERVER_ROLE_H
 #define CLUSTER_SERVER_ROLE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counts and deletes keys of slots that this node does not own.
+ * Counts the keys of a slot, and deletes the keys of slots that this node does not own. An
+ * unassigned slot that has keys here becomes a slot of this node (serverSlotsVerify()).
  *
- * Invariant: only a primary deletes, and neither keys of slots that are being imported nor hidden
- * ones. Main thread only. */
+ * Invariant: only a primary deletes keys, and it does not delete keys of slots that it imports or
+ * that are hidden. Main thread only. */
 #include "cluster/server_slots.h"
 
 #include "base/base.h"
@@ -49,7 +50,7 @@ bool serverSlotsDeleteLost(void) {
         logNotice("Deleting keys in dirty slot %d on node %s in shard %.40s", slot,
                   clusterNodeLabel(myself).text, myself->shard_id);
         keyspaceDropSlot(slot);
-        /* Also if nothing of this slot is left: there may be thousands of small ones. */
+        /* The time is checked after each slot, because there may be thousands of small ones. */
         if (keyspaceDropStep(end_us) || clockMonoUs() >= end_us) return true;
     }
     return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SHUTDOWN SAFE is refused by a primary that votes. SHUTDOWN FAILOVER orders a replica that has
- * everything to replace this primary, by a command in the stream of replication, which all replicas
- * receive and which names the one. It is the last of the stream, added after the wait for replicas
- * (repl/shutdown_wait.h) and after the last chance to refuse: this server is never replaced while
- * it serves. */
+ * What a node of a cluster does at SHUTDOWN. With SAFE a primary that votes refuses to shut down.
+ * With FAILOVER the primary orders a replica that has all changes to replace it. The order is a
+ * command in the replication stream that names this replica; all replicas receive it. It is the
+ * last command of the stream, added after the wait for replicas (repl/shutdown_wait.h) and when
+ * nothing can refuse the shutdown any more. So this server is never replaced while it serves. */
 #include "cluster/shutdown.h"
 
 #include "base/base.h"

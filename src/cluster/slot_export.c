@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the source's state machine (slot_source.h) asks for in the server: the pause of writes, and
- * calls of slot_export_link.c, the connection, and slot_export_stream.c, what is sent over it.
- * There is one server in a process, so the callbacks do not use their argument. */
+ * The actions of a source of slots (slot_source.h) in this server: the pause of writes, and calls
+ * of slot_export_link.c, which has the connection, and slot_export_stream.c, which sends keys and
+ * changes over it. There is one server in a process, so the callbacks do not use their argument. */
 #include "cluster/slot_export.h"
 
 #include "base/base.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The connection of an export (slot_export_priv.h). Until the target has accepted the job it is
- * read here, line by line; then it becomes a client, whose requests are the words of the target.
+ * The connection of an export (slot_export_priv.h). Until the target has accepted the job, replies
+ * are read here line by line. Then the connection becomes a client, whose requests are the target's
+ * part of the protocol.
+ *
  * Invariant: at most one of `connection` and `who` is set. There is one server in a process, so the
  * callbacks do not use their argument. */
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an export sends (slot_export_priv.h): the keys of the slots, and their changes. Invariant:
- * whatever is executed here before FAILOVER-GRANTED and changes a slot of the job is sent before
- * it, in the order of execution, in its database. There is one server in a process, so the
- * callbacks do not use their argument. */
+ * What an export sends (slot_export_priv.h): the keys of the slots, and their changes.
+ *
+ * Invariant: each change of a slot of the job that is executed before FAILOVER-GRANTED is sent
+ * before FAILOVER-GRANTED, in the order of execution, and for the database in which it was
+ * executed. There is one server in a process, so the callbacks do not use their argument. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/number.h"

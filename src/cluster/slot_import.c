@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the target's state machine (slot_target.h) asks for in the server. Nothing is deleted and no
- * slot is taken while a command is executed. There is one server in a process, so the callbacks do
- * not use their argument. */
+ * The actions of a target of slots (slot_target.h) in this server. Nothing is deleted and no slot
+ * is taken while a command is executed. There is one server in a process, so the callbacks do not
+ * use their argument. */
 #include "cluster/slot_import.h"
 
 #include "base/base.h"
@@ -31,7 +31,7 @@ static const char lost_text[] =
     "Connection lost to source. Check CLUSTER GETSLOTMIGRATIONS on the source node for more "
     "information.";
 
-/* What a job with a connection has beside its entry in the log. */
+/* State of a job that has a connection, in addition to its entry in the log. */
 typedef struct importLink {
     session *who; /* NULL: there is none any more */
     str error;    /* of a command that has failed; empty: none has */
@@ -90,7 +90,8 @@ void slotImportFollow(slice name, slotRanges *ranges) {
 
 /* ------------------------------------------------------------------ end */
 
-/* Why this node ends the job, for the source to show. A source of Valkey does not expect it. */
+/* Tells the source why this node ends the job; false: nothing was sent. A source that runs Valkey
+ * does not expect such a message. */
 static bool tellEnd(const slotJob *job, const importLink *link) {
     const clusterNode *source = slotMovesPeer(&slotMigrations, job);
     str bytes = STR_EMPTY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * This node as the target of slots (slot_target.h): the link of a source is a stream of changes
- * (engine/stream.h), whose keys stay hidden until this node takes the slots over. What arrives is
+ * (engine/stream.h), whose keys stay hidden until this node takes the slots over. The stream is
  * passed on unchanged to the replicas, which hide the same slots until FINISH. Main thread only. */
 #ifndef CLUSTER_SLOT_IMPORT_H
 #define CLUSTER_SLOT_IMPORT_H

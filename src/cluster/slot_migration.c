@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The slot migration jobs of this server: clock, directives and messages for slot_moves.h. There is
- * one server in a process, so the callbacks do not use their argument.
+ * The slot migration jobs of this server: gives slot_moves.h the time, the directives and messages.
+ * There is one server in a process, so the callbacks do not use their argument.
  *
- * Invariant: the time and the rules of `slotMigrations` are set anew before each call of a state
- * machine. Main thread only. */
+ * Invariant: functions of a state machine that change a job are called with slotMigrationNow(),
+ * which sets the present time and rules. Main thread only. */
 #include "cluster/slot_migration.h"
 
 #include "base/base.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has run: a
- * waiting one when it is served. Of a transaction the duration and reply of EXEC count as a whole,
- * and the requests one by one; what scripts run inside is part of the script. A script counts for
- * the slot of the last command that it has run, and for none if its commands may use several slots.
+ * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has been
+ * executed; one that blocks counts when it is served. In a transaction the duration and the reply
+ * of EXEC count once, and the queued requests one by one. Commands that a script calls count as a
+ * part of the script. A script counts for the slot of the last command that it has called, and for
+ * none if its commands may use several slots.
  *
- * Invariant: the time of a slot is the sum of what INFO commandstats has got in microseconds for
- * the commands that count for it, so both show the same integers. */
+ * Invariant: the time of a slot is the sum of the microseconds that INFO commandstats shows for the
+ * commands that count for it, so both show the same integers. */
 #include "cluster/slot_stats.h"
 
 #include <string.h>
@@ -98,8 +99,8 @@ static void before(ctx *c) {
         stats.slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
 }
 
-/* Also called for one whose client was blocked: its output before is not known, but was sent long
- * ago. */
+/* Returns the bytes that a command has replied. If its client was blocked, the earlier output is
+ * not known, but was sent long ago. */
 static size_t replyBytes(const ctx *c) {
     check(c->out);
     if (c != stats.running) return c->flags & CTX_WOKEN ? outbufPending(c->out) : 0;

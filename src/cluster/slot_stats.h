@@ -18,7 +18,7 @@ extern const sink slotStatsSink;
 
 /* Begins or ends counting as the directive says; also its `apply`. */
 status slotStatsApply(reason *why);
-/* Of one slot; zeros without the directive. */
+/* The counters of one slot; zeros without the directive. */
 slotUsage slotStatsOf(int slot);
 /* Clears the counters of all slots; of those that this node has served and serves no more, or the
  * reverse. */

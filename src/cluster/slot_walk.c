@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The walk over slots (slot_walk.h). Invariants: `out` has complete commands, in the order in which
- * they are to be executed, after the end of that of a string that was lent; changes are in `held`
- * if and only if a large value is open, as they would be executed before the rest of it. A walk
- * that was stopped has removed its marks before the next one begins; the stage remains until then.
- * There is one walk in a process, so the callbacks do not use their argument. */
+ * The walk over the keys of slots (slot_walk.h). There is one walk in a process, so the callbacks
+ * do not use their argument.
+ *
+ * Invariants: `out` has complete commands in the order in which they are to be executed; only after
+ * a string was lent it begins with the rest of that string's command. Changes are in `held` if and
+ * only if a large value is being sent, because they must not be executed before the rest of it. A
+ * walk that was stopped has removed its marks before the next one begins; its stage stays
+ * registered until then. */
 #include "cluster/slot_walk.h"
 
 #include "base/base.h"
@@ -312,8 +315,7 @@ static void advance(int64_t now_us) {
         return;
     }
     sendOut();
-    /* What was sent is written in the next turn, which makes room, or is told of the event that
-     * will. */
+    /* The next turn writes what was sent. That makes room, or registers for the event that does. */
     if (has_room || walk.progress.bytes != sent) loopLimitSleep(engineLoop(), 0);
 }
 

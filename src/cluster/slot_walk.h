@@ -51,7 +51,7 @@ typedef struct slotWalkProgress {
     uint64_t most_bytes;         /* in one turn */
     int64_t main_us, longest_us; /* of the main thread: in all turns; in the longest one */
 } slotWalkProgress;
-/* Of the walk, or the last one. */
+/* The progress of the present walk, or of the last one. */
 slotWalkProgress slotWalkCount(void);
 
 #endif

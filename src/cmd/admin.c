@@ -24,7 +24,7 @@ void timeCommand(ctx *c) {
     }
 }
 
-/* Parses the options of SHUTDOWN; false if one is unknown or they are contradictory. */
+/* Parses the options of SHUTDOWN; false if one is unknown or if two contradict each other. */
 static bool parseShutdown(const ctx *c, uint32_t *flags, bool *abort) {
     static const struct {
         const char *word;
@@ -54,7 +54,7 @@ static void replyShutdownFailed(ctx *c) {
     replyError(c, SLICE("ERR Errors trying to SHUTDOWN. Check logs."));
 }
 
-/* If it succeeds, the process ends. */
+/* Ends the wait of SHUTDOWN with an error. A shutdown that succeeds ends the process instead. */
 static bool shutdownHasFailed(const blockQuery *q) {
     (void)q; /* there is one shutdown */
     return !engineShutdownWaits();

@@ -142,8 +142,8 @@ void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtableP
 
 /* ---- deleting ---- */
 
-/* A larger table is not rebuilt at once, but shrinks first. It has few entries left only if it
- * could not shrink before. */
+/* The most buckets of a big table that is rebuilt as a small one in a single step. A table with
+ * more buckets and so few entries, which could not shrink before, first shrinks step by step. */
 #define REBUILD_MAX (8 * BIG_MIN)
 
 static void smallDeleteAt(hashtable *t, const hashtableType *type,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: keys with a list. Elements are found by their index; errno tells why
- * nothing was done. */
+ * Functions of modules for keys that hold a list. Elements are addressed by their index. A function
+ * that fails sets errno. */
 #include <errno.h>
 
 #include "base/base.h"
@@ -16,7 +16,8 @@ static int failWith(int error) {
     return VALKEYMODULE_ERR;
 }
 
-/* What is wrong with the handle, 0: nothing. *o: the list, or NULL where there is no key. */
+/* Returns the value of errno for a handle that cannot be used, else 0. *o: the list, or NULL if
+ * there is no key. */
 static int listOf(ValkeyModuleKey *k, int mode, robj **o) {
     if (!k) return EINVAL;
     *o = mode & VALKEYMODULE_WRITE && keyIsWritable(k) ? keyFind(k) : keyObject(k);
@@ -25,7 +26,8 @@ static int listOf(ValkeyModuleKey *k, int mode, robj **o) {
     return 0;
 }
 
-/* The same for an existing list and an element of it. */
+/* Like listOf(), but the list must exist and have an element with this index. *at: its position
+ * from the beginning. */
 static int elementOf(ValkeyModuleKey *k, int mode, long index, robj **o, size_t *at) {
     *o = NULL;
     int error = listOf(k, mode, o);
@@ -118,7 +120,8 @@ int apiListInsert(ValkeyModuleKey *key, long index, ValkeyModuleString *value) {
         push(key, o, index == 0 || index == -length - 1, value);
         return VALKEYMODULE_OK;
     }
-    /* Counted from the end, the element gets its index after those that were there. */
+    /* A negative index is the one that the new element gets, counted from the end. So the new
+     * element is inserted after the one that has this index now. */
     size_t at = (size_t)(index < 0 ? index + length : index);
     slice text = moduleStringSlice(value);
     o = listPrepare(o, &text, 1, &rdbLimitsNow()->list);

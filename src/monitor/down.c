@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which instances are down: subjectively (SDOWN), for this Sentinel alone, and objectively (ODOWN),
- * for as many as the quorum of the primary. */
+ * Decides which instances are down: subjectively (SDOWN), as this Sentinel alone sees it, and
+ * objectively (ODOWN), when as many Sentinels agree as the quorum of the primary asks for. */
 #include "base/base.h"
 #include "monitor/machine.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hello messages, by which Sentinels find each other and tell the newest configuration:
- * ip,port,id,current_epoch,name,primary_ip,primary_port,config_epoch */
+ * Hello messages. With them Sentinels find each other and announce the newest configuration of a
+ * primary: ip,port,id,current_epoch,name,primary_ip,primary_port,config_epoch */
 #include "base/base.h"
 #include "base/number.h"
 #include "monitor/machine.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reply to INFO: replicas of a primary, roles, links; and what is done when an instance has not
- * the role that it should have. */
+ * Parses the reply to INFO: the replicas of a primary, roles, links. Acts when an instance does not
+ * have the role that it should have. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "monitor/machine.h"
 
-/* What a reply says. */
+/* Facts that a reply to INFO states. */
 typedef struct infoFacts {
     bool is_replica;
     bool has_failover, in_failover;

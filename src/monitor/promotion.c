@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replicas that say that they are primaries. If a leader has promoted one and has died, its writes
- * must not be lost; any other one is turned back.
+ * Decides about replicas that report to be primaries. If a leader has promoted the replica and was
+ * lost before it could announce that, the replica's writes must be kept. Any other such replica is
+ * made a replica again.
  *
- * A leader needs the votes of a majority, and all votes are in files. Who has voted since the
- * configuration of now supposes a promotion, and repeats it (failover.c). Who has not asks the
- * others for their votes: if a majority has none, there was no leader. */
+ * A leader needs the votes of a majority, and each Sentinel stores its vote in its file. If this
+ * Sentinel has voted since the present configuration was made, it assumes that the elected leader
+ * has promoted the replica, and repeats the failover with it (failover.c). If it has not voted, it
+ * asks the other Sentinels for their votes: if a majority has not voted either, no leader was
+ * elected. */
 #include "base/base.h"
 #include "monitor/machine.h"
 
@@ -45,7 +48,8 @@ void sentinelForgetPromotion(sentinelInstance *replica) {
     replica->promoted_in = 0;
 }
 
-/* What a peer has told since `since_ms`; two majorities have one in common. */
+/* True if a majority has not voted since the present configuration, so no leader was elected: any
+ * two majorities have a Sentinel in common. Only replies since `since_ms` count. */
 static bool nobodyWasElected(const sentinelInstance *primary, int64_t since_ms) {
     int without = primary->leader_epoch <= primary->config_epoch;
     hotCheck(primary->kind == INSTANCE_PRIMARY);

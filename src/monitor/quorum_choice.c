@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replica to promote if the servers have replication-quorum n: one that has all that the
- * primary has confirmed. Of its R replicas n have each such change, so one of any R - n + 1 does
- * that acknowledge nothing more to it: the one with the greatest offset has them all. Replicas say
- * in INFO whether their data counts (not in a full synchronisation, nor after a restart), in which
- * stream their offset is (all that are compared must have the same one), and how long they hold
- * acknowledgements back.
+ * Chooses the replica to promote if the servers have replication-quorum n: it must have every
+ * change that the primary has confirmed. Each such change is on n of the primary's R replicas, so
+ * any R - n + 1 replicas include one that has it. Example: with R = 3 and n = 2, of any two
+ * replicas at least one has the change. So once R - n + 1 replicas no longer acknowledge anything
+ * to the primary, the one among them with the greatest offset has all confirmed changes.
  *
- * A promotion must not happen after the others acknowledge again. So each is ordered to hold its
- * acknowledgements for HOLD_MS, by REPLCONF HOLD-ACKS, and a replica refuses REPLICAOF NO ONE of
- * the same connection when half of that has passed. All hold theirs longer than the one that is
- * chosen may be promoted, whenever the order reaches it. */
+ * The replicas report in INFO whether their data counts (not during a full synchronisation, nor
+ * after a restart), to which stream their offset belongs (only offsets of the same stream are
+ * compared), and for how long they hold acknowledgements back.
+ *
+ * The promotion must not happen after the other replicas acknowledge again. So each replica is
+ * ordered by REPLCONF HOLD-ACKS to hold its acknowledgements for HOLD_MS. When half of that time
+ * has passed, a replica refuses REPLICAOF NO ONE from the same connection. So the chosen replica
+ * can be promoted only while all others hold their acknowledgements, whenever the order reaches
+ * it. */
 #include "base/base.h"
 #include "base/number.h"
 #include "monitor/machine.h"
@@ -127,8 +131,8 @@ static int64_t countUsable(sentinelView *v, const sentinelInstance *primary, uin
     return count;
 }
 
-/* That of most replicas. A primary that restarts begins another one, in which offsets are smaller,
- * and a replica that was not linked to it since has one of the former stream. */
+/* Returns the stream of most replicas. A primary that restarts begins another stream with smaller
+ * offsets, and a replica that was not linked to it since then has an offset of the former one. */
 static uint64_t streamOf(sentinelView *v, const sentinelInstance *primary) {
     uint64_t stream = 0;
     int64_t most = 0;
@@ -153,7 +157,8 @@ static bool isBetter(const sentinelInstance *a, const sentinelInstance *b) {
     return sliceCompare(strSlice(&a->runid), strSlice(&b->runid)) < 0;
 }
 
-/* Somebody has given its role away by hand: the one that it follows is the primary already. */
+/* Returns the replica that a user has made the primary by hand: the old primary follows it. NULL:
+ * there is none. */
 static sentinelInstance *successorOf(sentinelView *v, const sentinelInstance *primary) {
     sentinelInstance *found = NULL;
     bool follows = primary->role_is_replica && primary->info_ms &&
@@ -168,7 +173,7 @@ static sentinelInstance *successorOf(sentinelView *v, const sentinelInstance *pr
     return found;
 }
 
-/* What is known of the replicas. */
+/* How many replicas meet the conditions of a promotion, and the best one. */
 typedef struct choice {
     int64_t ready;  /* that may count */
     int64_t held;   /* that acknowledge nothing, */

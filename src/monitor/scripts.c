@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The queue of scripts, with delays after failures.
+ * The queue of scripts to run (scripts.h). A script that fails is tried again after a growing
+ * delay.
  *
- * Invariant: at most SCRIPTS_RUNNING_MAX jobs run, and those of one path one after the other. */
+ * Invariant: at most SCRIPTS_RUNNING_MAX jobs run. A job is not started while an earlier one of the
+ * same path runs; a job that is tried again may run beside a later one. */
 #include "monitor/scripts.h"
 
 #include "base/base.h"

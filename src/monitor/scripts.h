@@ -4,7 +4,8 @@
  * and clock: the caller starts what scriptsNext() returns, and tells its end.
  *
  * Invariant: at most SCRIPTS_RUNNING_MAX run; a job is not started while an earlier one
- * with the same path runs, so events reach a script in their order. */
+ * with the same path runs. So events reach a script in their order, except those whose script has
+ * failed and is run again. */
 #ifndef MONITOR_SCRIPTS_H
 #define MONITOR_SCRIPTS_H
 

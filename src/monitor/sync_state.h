@@ -14,7 +14,7 @@ typedef struct syncState {
     int64_t info_sent_ms; /* when INFO was asked for that is pending, or was replied last */
     uint64_t stream;      /* a number for the id of the stream of its offset; 0: not told */
 
-    /* Of a replica. */
+    /* For a replica. */
     bool has_caught_up; /* its data counts */
     bool has_keys, is_loading;
     int64_t acks_held_ms;  /* as INFO has said */
@@ -25,7 +25,7 @@ typedef struct syncState {
     int64_t held_since_ms; /* it acknowledges nothing, by orders of this Sentinel, since then and */
     int64_t held_until_ms; /* until then; 0: it does */
 
-    /* Of a primary. */
+    /* For a primary. */
     bool is_behind; /* it was started without data that its replicas have confirmed */
     /* In a failover. */
     const char *waiting_why; /* what the selection waits for; a constant, or NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a Sentinel does at each tick with every instance: connect, poll, detect; and what it does
- * with replies. */
+ * The periodic work of a Sentinel on each instance: it connects, sends PING, INFO and hello
+ * messages, and checks whether the instance is down. Also handles replies and the loss of links. */
 #include <stdio.h>
 
 #include "base/base.h"

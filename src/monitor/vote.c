@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Questions among Sentinels whether a primary is down, and the election of the one that does the
- * failover: in each epoch a Sentinel votes once for each primary. */
+ * Asks other Sentinels whether they regard a primary as down, and elects the Sentinel that performs
+ * the failover.
+ *
+ * Invariant: in each epoch a Sentinel votes at most once for each primary, and its vote is in its
+ * file before it is sent. */
 #include "base/base.h"
 #include "base/number.h"
 #include "monitor/machine.h"

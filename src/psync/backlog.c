@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariants: there is a last block, to which bytes are appended; blocks are contiguous; `first` is
- * the start of the first block. */
+ * The replication backlog: a list of blocks to which the stream is appended, and positions in it
+ * (backlog.h).
+ *
+ * Invariants: there is always a last block, to which bytes are appended; each block begins where
+ * the one before it ends; `first` is the start of the first block. A block is not removed while a
+ * position is in it. */
 #include "psync/backlog.h"
 
 #include <string.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a dataset has begun (birth.h). Invariant: a birth that is new has an id. */
+ * The birth of a dataset (birth.h): a random id that a server draws when it starts without a
+ * dataset. It shows whether a primary still has the data that its replicas got from it.
+ *
+ * Invariant: a birth that this server begins is new and has an id. */
 #include "psync/birth.h"
 
 #include <stdio.h>

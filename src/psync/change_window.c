@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: the words point into `bytes`, which is not moved once it was parsed. */
+ * Copies a part of the backlog and parses it as requests (change_window.h).
+ *
+ * Invariant: the words of the requests point into `bytes`, which does not move after it was
+ * parsed. */
 #include "psync/change_window.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER as a state machine (failover_state.h). Invariant: in each state but FAILOVER_NONE there
- * is a deadline. */
+ * FAILOVER as a state machine (failover_state.h).
+ *
+ * Invariant: each state but FAILOVER_NONE has a deadline, so writes are never paused for good. */
 #include "psync/failover_state.h"
 
 #include "base/base.h"

@@ -13,8 +13,8 @@
  *                         refuses, no answer, ABORT      no-failover: primary again
  *
  * Each state but the first has an end in time, so writes are never paused for good: that of
- * TIMEOUT, else `limit_ms` of failoverBegin(). What it does goes through a table of functions. One
- * thread at a time. */
+ * TIMEOUT, else `limit_ms` of failoverBegin(). It acts through a table of functions. One thread at
+ * a time. */
 #ifndef PSYNC_FAILOVER_STATE_H
 #define PSYNC_FAILOVER_STATE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The ids and the offset of a replication stream.
+ * The ids and the offset of a replication stream: when the stream begins, continues under another
+ * id, or is restored, and which offsets of it are known here.
  *
  * Invariant: an id has REPL_ID_LEN characters. The second id is valid for offsets up to
  * second_offset, which is at most one more than the offset of the stream. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The stream and its replicas (primary.h); full synchronisations are in primary_sync.c.
+ * The primary's side of replication: its stream and its replicas (primary.h). Full synchronisations
+ * are in primary_sync.c.
  *
- * Invariants: a peer is in the list if and only if its state is not PEER_NONE; a peer that streams,
- * or gets a dataset, has an open position, so what it needs is not removed from the backlog;
+ * Invariants: a peer is in the list if and only if its state is not PEER_NONE. A peer that gets the
+ * stream or a dataset has an open position, so the backlog keeps the bytes that it needs.
  * history.offset + 1 is the number of the next byte of the backlog. */
 #include "psync/primary.h"
 

@@ -92,7 +92,7 @@ struct replPeer {
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */
     bool only_dataset, is_dataset_channel;
     bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
-    /* Of a main channel: the id of the connection that gets the dataset. */
+    /* For a main channel: the id of the connection that gets the dataset. */
     uint64_t dataset_channel;
     /* The synchronisation. */
     bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Full synchronisations (primary.h): which replicas one child saves for, and what happens when it
- * ends.
+ * Full synchronisations (primary.h): for which replicas one child saves, and what happens when the
+ * child ends.
  *
- * Invariant: while `is_saving`, the peers in PEER_WAITING_END are those that the child saves for,
- * all with an open position at the offset of the fork. */
+ * Invariant: while `is_saving` is set, the peers in PEER_WAITING_END are those that the child saves
+ * for, and each has an open position at the offset of the fork. */
 #include <stdio.h>
 
 #include "base/base.h"

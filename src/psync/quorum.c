@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Confirmed offsets (quorum.h). */
+ * Computes up to which offset enough replicas have confirmed the stream, and whether enough
+ * replicas can be reached (quorum.h). */
 #include "psync/quorum.h"
 
 #include "base/base.h"

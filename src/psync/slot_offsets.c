@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Offsets of slots (slot_offsets.h). */
+ * Records for each slot the offset of its last change that is not confirmed (slot_offsets.h). */
 #include "psync/slot_offsets.h"
 
 #include "base/base.h"

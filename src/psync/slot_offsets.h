@@ -3,10 +3,10 @@
  * For each slot the end of the last change of one of its keys, as an offset of the stream, as far
  * as it is not confirmed (replication-quorum).
  *
- * A change is only noted in the order in which changes come: a table of all slots, 128 KB, in which
- * each write changes another line would cost a miss of the cache each. What is noted goes to the
- * table when it is asked for, or when there are too many notes; until then most of it is confirmed,
- * and dropped. Notes are kept in groups which have one offset, that of their last change.
+ * A table of all slots takes 128 KB, and each write would change another cache line of it, which
+ * costs a cache miss. So a change is only appended to a ring of notes. Notes are moved to the table
+ * when an offset is requested, or when the ring is full; most of them are confirmed before that,
+ * and are dropped. Notes are kept in groups that have one offset, that of their last change.
  *
  * Invariants: first <= next, and next - first <= SLOT_NOTES; what precedes `first` is in the table
  * or was confirmed; noted offsets ascend. One thread at a time. */

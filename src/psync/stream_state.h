@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The stream of a server, which both sides share: its identity, whether it is produced here
- * (primary) or applied (replica), and its backlog. What else a side needs is in its own files. */
+ * (primary) or applied (replica), and its backlog. State of one side only is in other files. */
 #ifndef PSYNC_STREAM_STATE_H
 #define PSYNC_STREAM_STATE_H
 

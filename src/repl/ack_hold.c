@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Acknowledgements that are held back by order (ack_hold.h). */
+ * Holds acknowledgements back by order of a client (ack_hold.h). */
 #include "repl/ack_hold.h"
 
 #include "base/base.h"

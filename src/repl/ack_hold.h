@@ -20,12 +20,13 @@
 enum { ACK_HOLD_MAX_MS = 3600 * 1000 };
 
 /* This replica acknowledges nothing more than what it has now for `ms` from now on, at most
- * ACK_HOLD_MAX_MS; 0 ends what `by` has ordered last. What other connections have ordered is
- * never shortened. Fails, and changes nothing, if the order cannot be kept on disk: it lasts over a
+ * ACK_HOLD_MAX_MS; 0 ends the last order of `by`. Orders of other connections are never
+ * shortened. Fails, and changes nothing, if the order cannot be kept on disk: it lasts over a
  * restart (ack_hold_file.h). */
 status ackHoldOrder(session *by, int64_t ms, reason *why) MUST_USE;
 /* At the start, before the link to the primary: an order to the former process is in force again,
- * for its whole time. Who has ordered it may promote this replica only after a new order. */
+ * for its whole time. The client that has ordered it may promote this replica only after a new
+ * order. */
 void ackHoldResume(void);
 /* False: `by` has ordered it, but the time in which it may promote has passed, or another
  * connection has ordered it since. */

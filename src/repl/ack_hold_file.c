@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The file has one line: `hold-acks MS`, or `hold-acks MS except HOST PORT`. Its name has the port
- * of this server, as servers may share a folder. */
+ * Stores an order to hold acknowledgements in a file, so that it survives a restart. The file has
+ * one line: `hold-acks MS`, or `hold-acks MS except HOST PORT`. Its name contains the port of this
+ * server, because servers may share a folder. */
 #include "repl/ack_hold_file.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Output that waits for the append only file (aof_output.h). persist says when output waits, and
- * which changes are safe; their positions are the numbers of propagateCount(). */
+ * Output that waits for the append only file (aof_output.h). persist decides when output waits, and
+ * which changes are safe. Positions of this hold are the numbers of propagateCount(). */
 #include "repl/aof_output.h"
 
 #include "base/base.h"

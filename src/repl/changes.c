@@ -3,9 +3,9 @@
  * CHANGES: the changes of the dataset as entries, read from the replication backlog.
  *
  * A position is the id of the stream, the number of the last byte that was read, and the database
- * that is selected after it. Positions are those of clients: nothing is kept here from one request
- * to the next, and the backlog is trimmed as it would be without them. A transaction is one unit:
- * its entries have the position after it. Main thread only. */
+ * that is selected after it. Clients keep their positions: this server stores nothing between two
+ * requests, and trims the backlog without regard to them. A transaction is one unit: all of its
+ * entries have the position at its end. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/block.h"
@@ -156,8 +156,8 @@ static void replyEntry(reading *r, int64_t offset, const slice *argv, int argc,
     r->count++;
 }
 
-/* A request of the stream: an entry if it changes what is wanted. What has no keys (FLUSHALL)
- * concerns everybody. */
+/* Reads a request of the stream, and adds an entry if it changes a wanted key. A command without
+ * keys (FLUSHALL) concerns every reader. */
 static void readItem(reading *r, int64_t offset, const slice *argv, int argc) {
     enum { FEW = 16 };
     hotCheck(argc > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * REPLCONF, PSYNC and SYNC as a replica sends them, and ROLE. Main thread only. */
+ * REPLCONF, PSYNC and SYNC, which replicas send to their primary, and ROLE. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
@@ -120,7 +120,7 @@ static bool setDatasetChannel(ctx *c, replPeer *peer, slice value) {
     return parseSwitch(c, value, &peer->is_dataset_channel);
 }
 
-/* What is not named is not wanted. */
+/* Sets which parts of the dataset the replica gets: those that `value` names. */
 static bool setFilter(ctx *c, replPeer *peer, slice value) {
     str *words;
     int count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands about the role of this server. Main thread only. */
+ * REPLICAOF and SLAVEOF, which change the role of this server. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/reply.h"

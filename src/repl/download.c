@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Receiving a dataset into a file (download.h). Invariant: the file has all bytes before `tail`,
- * and `crc` is theirs; `tail` has the last bytes received: the checksum, and the end mark if there
- * is one. */
+ * Receives a dataset into a file (download.h).
+ *
+ * Invariant: the file has all bytes received before the last `tail` ones, and `crc` is their
+ * checksum. The last `tail` bytes are in `buffer`: at the end they are the checksum, and the end
+ * mark if there is one. */
 #include "repl/download.h"
 
 #include <errno.h>

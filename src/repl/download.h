@@ -29,7 +29,7 @@ const char *downloadPath(const download *d);
 /* After downloadEnd() has failed: because the connection was lost. */
 bool downloadWasCut(const download *d);
 
-/* Of the bytes given to downloadStart() those after the dataset; borrowed. */
+/* Returns the bytes given to downloadStart() that follow the dataset; borrowed. */
 slice downloadRest(const download *d);
 /* Fails if downloadKeep() with this path, a name in the current directory, would certainly fail. */
 status downloadCanKeep(const char *path, reason *why) MUST_USE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The durable offset (durable_offset.h). Invariant: marks are ascending, and none is reached. */
+ * The offset up to which the stream is on this server's disk (durable_offset.h).
+ *
+ * Invariant: the marks ascend. durableOffset() removes those that the disk has reached. */
 #include "repl/durable_offset.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "persist/sync_load.h"
 #include "repl/server_state.h"
 
-/* What precedes `offset` is on disk as soon as the append only file has change `number` there. */
+/* All changes before `offset` are on disk as soon as change `number` of the append only file is. */
 typedef struct durableMark {
     int64_t offset;
     uint64_t number;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER (failover.h): the state machine of failover_state.h with the replicas and the link of
- * this server. Invariant: is_failing_over and is_paused of the primary are set if and only if the
- * state is not FAILOVER_NONE. */
+ * FAILOVER (failover.h): gives the state machine of failover_state.h the replicas and the link of
+ * this server.
+ *
+ * Invariant: is_failing_over and is_paused of the primary are set if and only if the state is not
+ * FAILOVER_NONE. */
 #include "repl/failover.h"
 
 #include "base/base.h"

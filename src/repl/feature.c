@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replication: what the folder registers. Main thread only. */
+ * Registers what this folder adds to the server: directives, INFO, gates, jobs. Main thread
+ * only. */
 #include "base/base.h"
 #include "base/random.h"
 #include "config/config.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which data a replica keeps if its primary has lost them (followed.h). Invariant: the file of the
- * followed primary exists exactly while `followed.is_set`. */
+ * Decides which data a replica keeps if its primary has lost them (followed.h).
+ *
+ * Invariant: the file of the followed primary exists while `followed.is_set`, unless writing has
+ * failed. */
 #include "repl/followed.h"
 
 #include <string.h>

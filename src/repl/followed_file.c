@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The file has one line: `followed PRIMARY BIRTH`. PRIMARY is the id of a node of a cluster, or
- * HOST:PORT; BIRTH may be `?`. Its name has the port of this server, as servers may share a
- * folder. */
+ * Stores which primary this replica has followed. The file has one line: `followed PRIMARY BIRTH`.
+ * PRIMARY is the id of a node of a cluster, or HOST:PORT; BIRTH is `?` if it is unknown. The name
+ * of the file contains the port of this server, because servers may share a folder. */
 #include "repl/followed_file.h"
 
 #include <errno.h>

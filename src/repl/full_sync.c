@@ -3,18 +3,18 @@
  * Full synchronisations of replicas: the child, the pipe through which its output goes to all
  * replicas of the transfer, and the sending of a saved file.
  *
- * The pipe is read only while every replica of the transfer has sent nearly all it was given, so
- * the slowest one sets the pace and the parent holds at most RELAY_AHEAD bytes for each; one copy
- * serves all. The child waits before it ends until the parent has read everything (it reads the
- * pipe `end` to its end).
+ * The pipe is read only while every replica of the transfer has sent nearly all that it was given.
+ * So the slowest replica sets the pace, and the parent holds at most RELAY_AHEAD bytes for each;
+ * all replicas share one copy. Before the child ends it waits until the parent has read everything:
+ * it reads the pipe `end` until that is closed.
  *
- * The child of a dual-channel synchronisation with one replica writes to its connection itself,
- * unless that uses TLS.
+ * The child of a dual-channel synchronisation with one replica writes to the connection of the
+ * replica itself, unless that connection uses TLS.
  *
- * Without a child (syncIsInline()) the bytes come from this process, at the same pace. As changed
- * keys are then put aside for the time of the transfer, replicas that are too slow are disconnected
- * when that exceeds a limit. There is one server in a process, so the callbacks do not use their
- * argument. */
+ * Without a child (syncIsInline()) this process produces the bytes at the same pace. Keys that
+ * change are then copied for the time of the transfer; when these copies exceed a limit, the
+ * replicas that are too slow are disconnected. There is one server in a process, so the callbacks
+ * do not use their argument. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -173,8 +173,8 @@ static int takeConnection(const replPrimary *p) {
     return -1;
 }
 
-/* The child writes to `fd`, which it alone has then. What it sends does not pass through this
- * process, which may be busy or stopped meanwhile. */
+/* Starts a child that writes to `fd`, which no other process has open then. The bytes do not pass
+ * through this process, which may be busy or stopped meanwhile. */
 static status startDirect(int fd, const syncContent *content, reason *why) {
     hotCheck(fd >= 0);
     char mark[SYNC_MARK_LEN];

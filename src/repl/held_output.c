@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Held output (held_output.h). A session has at most two marks per hold: the first says up to which
- * byte its output may leave once a position is confirmed, the second the same for all output after
- * that. So output waits for two round trips at most, however fast more of it is added, and a mark
- * costs no allocation.
+ * Held output (held_output.h). A session has at most two marks per hold. The first mark says up to
+ * which byte the output may be sent when a position is confirmed; the second says the same for all
+ * later output. So output waits for at most two round trips, however fast more of it is added, and
+ * a mark costs no allocation.
  *
- * Invariants: a session is in the list of a hold if and only if it has a mark there; in the list
- * the positions of first marks ascend. Bytes are numbered by session.bytes_out. */
+ * Invariants: a session is in the list of a hold if and only if it has a mark of that hold; in the
+ * list the positions of first marks ascend. Bytes are numbered by session.bytes_out. */
 #include "repl/held_output.h"
 
 #include "base/base.h"
@@ -149,7 +149,7 @@ gateVerdict heldOutputNote(outputHold *o, ctx *c) {
     if (tells && !(c->cmd->flags & CMD_MAY_REPLICATE && isPublish(c->cmd->name))) return GATE_PASS;
     heldOutput *h = heldOf(o, c->who);
     h->noted++;
-    /* What EXEC runs is counted, but not asked for here. */
+    /* This function is not called for the commands that EXEC runs, so they are counted here. */
     if (c->cmd->flags & CMD_RUNS_QUEUE && !(c->who->flags & SESSION_MULTI_POISONED))
         h->noted += (uint64_t)transactionCount(c->who);
     if (!reads_one) return GATE_PASS;

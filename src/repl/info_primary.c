@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO of the primary's side. */
+ * The fields of INFO replication that a primary shows. */
 #include "repl/info_primary.h"
 
 #include "base/base.h"

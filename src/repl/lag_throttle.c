@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Throttling by the lag of replicas (lag_throttle.h). Invariant: while it is active the rate is not
- * below the floor, which is positive. */
+ * Computes the rate to which writers are limited while a replica lags (lag_throttle.h).
+ *
+ * Invariant: while the throttle is active, the rate is not below the floor, and the floor is
+ * positive. */
 #include "repl/lag_throttle.h"
 
 #include "base/base.h"

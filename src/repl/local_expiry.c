@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys with a TTL set by clients of a writable replica (local_expiry.h). Invariant: the observer is
- * armed while keys are added; afterwards the table only gets smaller. */
+ * Tracks and removes keys whose TTL was set by clients of a writable replica (local_expiry.h).
+ *
+ * Invariant: the observer is armed if and only if `on` is set. When it is off, no key is added, and
+ * the next tick frees the table. */
 #include "repl/local_expiry.h"
 
 #include "base/base.h"

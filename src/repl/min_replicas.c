@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * min-replicas-to-write (min_replicas.h). The gate is armed only while writes are refused. */
+ * min-replicas-to-write (min_replicas.h).
+ *
+ * Invariant: the gate is armed only while writes are refused. */
 #include "repl/min_replicas.h"
 
 #include "engine/hot.h"

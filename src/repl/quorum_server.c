@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The mode replication-quorum (quorum_server.h). Invariant: while it is on there is a backlog, its
- * stage and sink are registered, and output is held (held_output.h); off, nothing of it is. */
+ * The mode replication-quorum in this server (quorum_server.h).
+ *
+ * Invariant: while the mode is on, there is a backlog, the stage and the sink of the mode are
+ * registered, and output is held (held_output.h). While it is off, that stage and that sink are not
+ * registered, and no output is held for replicas. */
 #include "repl/quorum_server.h"
 
 #include "base/base.h"
@@ -67,8 +70,8 @@ static bool mayChange(const ctx *c) {
     return c->cmd->flags & CMD_WRITE;
 }
 
-/* Of a client, and about the dataset. What scripts read is a part of their replies. Orders of
- * administrators and WAIT, which has no key, are not refused; what they reply waits. */
+/* True for a client's command about the dataset. Reads of scripts are a part of the script's reply.
+ * Commands of administrators, and WAIT, which has no key, are not refused; their replies wait. */
 static bool needsData(const ctx *c) {
     const uint64_t data = CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE | CMD_RUNS_QUEUE;
     if (c->origin != ORIGIN_CLIENT || heldOutputTellsNothing(c)) return false;

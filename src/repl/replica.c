@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * This server as a replica (replica.h). Invariant: of `connection`, the transfer and `stream` at
- * most one has the connection to the primary; in a dual-channel synchronisation the transfer has
- * another one, `second` before. */
+ * This server as a replica (replica.h).
+ *
+ * Invariant: at most one of `connection`, the transfer and `stream` has the connection to the
+ * primary. In a dual-channel synchronisation the second connection is `second`, and then belongs to
+ * the transfer. */
 #include "repl/replica.h"
 
 #include <errno.h>
@@ -422,7 +424,8 @@ void replicaAcknowledgeOwed(void) {
     acknowledgeNow();
 }
 
-/* Who has asked may wait for the disk (WAITAOF). */
+/* Acknowledges an offset that has reached the disk: a client of the primary may wait for it
+ * (WAITAOF). */
 void replicaNoteFlushed(void) {
     hotCheck(threadIsMain());
     hotCheck(replica.unflushed_offset >= 0);

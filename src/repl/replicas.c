@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and
- * only if there is a backlog and this server is a primary (the stage also on a replica with a
- * backlog), so that a server that never had a replica has no cost. There is one server in a
- * process, so the callbacks do not use their argument. */
+ * The connections of replicas (replicas.h). There is one server in a process, so the callbacks do
+ * not use their argument.
+ *
+ * Invariant: one of three sinks is armed if and only if there is a backlog and this server is a
+ * primary. The stages are registered if and only if there is a backlog. So a server that never had
+ * a replica has no cost. */
 #include "repl/replicas.h"
 
 #include <string.h>
@@ -44,7 +46,7 @@ replPrimary *replicasThis(void) { return &replicas.primary; }
 
 static session *sessionOf(const replPeer *peer) { return replicasConn(peer)->who; }
 
-/* What replicas hold beside the shared blocks. */
+/* The memory of the replicas' outputs without the shared blocks. */
 static size_t ownOutputs(const replPrimary *p) {
     size_t sum = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
@@ -65,7 +67,8 @@ void replMeasure(replMemory *out) {
     out->buffers = out->backlog + out->replicas + out->collected;
 }
 
-/* What slow replicas keep is no reason to evict keys: that would make the stream longer. */
+/* Excludes the memory of slow replicas from maxmemory: evicting keys would only make the stream
+ * longer. */
 static void excludeFromLimit(void) {
     replMemory m;
     replMeasure(&m);
@@ -205,7 +208,8 @@ static void logError(const ctx *c, size_t from) {
     memFree(replies);
 }
 
-/* What a replica is sent is the stream: a reply in between would be applied by it. */
+/* Closes a replica whose command was replied to: the replica would apply the reply as a part of the
+ * stream. */
 static void closeIfReplied(ctx *c) {
     const replPeer *peer = replicasFind(c->who);
     if (!peer || peer->state == PEER_NONE) return;
@@ -468,7 +472,7 @@ void replicasAfterWrite(void) {
 
 /* ------------------------------------------------------------------ periodic */
 
-/* What a connection has received or sent counts as a sign of life. */
+/* Bytes received from a connection, or sent over it, count as a sign of life. */
 static void noteActivity(replPeer *peer) {
     replicaConn *conn = replicasConn(peer);
     if (conn->who->active_ms > peer->heard_ms) peer->heard_ms = conn->who->active_ms;
@@ -502,7 +506,7 @@ status replicasApplySettings(reason *why) {
     to->diskless_max_replicas = replConf.repl_diskless_sync_max_replicas;
     to->ping_period_s = replConf.repl_ping_replica_period;
     to->timeout_s = replConf.repl_timeout;
-    /* What is confirmed is counted in this stream. */
+    /* With a quorum the backlog is kept, because confirmed offsets belong to its stream. */
     to->backlog_ttl_s = replConf.replication_quorum ? 0 : replConf.repl_backlog_ttl;
     if (to->turn_acks != (replConf.replication_quorum > 0)) p->tells_ack_mode = true;
     to->turn_acks = replConf.replication_quorum > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The role of this server (role.h): both sides of replication, as seen from outside. It has no
- * state of its own but the cluster's functions. */
+ * The role of this server (role.h), for the other folders: combines what the primary's side and the
+ * replica's side know. Its only state are the functions that the cluster has registered. */
 #include "repl/role.h"
 
 #include "base/base.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules of a replica (rules.h). Invariant: none of the gates is armed on a primary. */
+ * Rules for clients and for the dataset while this server is a replica (rules.h).
+ *
+ * Invariant: none of the gates is armed on a primary. */
 #include "repl/rules.h"
 
 #include "base/base.h"

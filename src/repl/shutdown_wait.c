@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting for replicas at shutdown (shutdown_wait.h). */
+ * Waits for replicas at shutdown (shutdown_wait.h). */
 #include "repl/shutdown_wait.h"
 
 #include "base/base.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rate of lag_throttle.h is kept by short pauses of writes: at the end of a turn that has used
- * up more than its share they wait until that is made up for. Invariant: the stage is registered if
- * and only if the throttle is active, so nothing is asked else. */
+ * Keeps the rate of lag_throttle.h by short pauses of writes: if a turn has added more bytes to the
+ * stream than its share, writes wait after it until the rate is met again.
+ *
+ * Invariant: the stage is registered if and only if the throttle is active, so an inactive throttle
+ * costs a turn nothing. */
 #include "repl/throttle.h"
 
 #include "base/base.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Transfer of a dataset (transfer.h). A load runs inside a callback of the event loop and serves
- * clients by nested turns, in which the transfer may be cancelled, and even another one begun: so
- * each is a block of its own, and a load refers to the one it belongs to. */
+ * clients by nested turns. In such a turn the transfer may be cancelled, and another one may even
+ * be started. So each transfer is an allocated block, and a load refers to the transfer that it
+ * belongs to. */
 #include "repl/transfer.h"
 
 #include <errno.h>

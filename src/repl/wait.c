@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * WAIT, and what WAITAOF needs to know of replicas. A waiting session causes one REPLCONF GETACK in
- * the stream per turn. Main thread only. */
+ * WAIT, and the part of WAITAOF that concerns replicas. Sessions that wait cause at most one
+ * REPLCONF GETACK per turn in the stream. Main thread only. */
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/hot.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SENTINEL's subcommands that change what is watched, begin a failover, or ask for a vote. */
+ * Subcommands of SENTINEL that change which primaries are watched, start a failover, or ask for a
+ * vote. */
 #include "base/base.h"
 #include "base/glob.h"
 #include "base/number.h"

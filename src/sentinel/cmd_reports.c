@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SENTINEL's subcommands that only read. */
+ * Subcommands of SENTINEL that only report state. */
 #include "base/base.h"
 #include "base/number.h"
 #include "io/process.h"

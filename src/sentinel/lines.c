@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes the view as lines of the configuration file, and reads them back.
+ * Writes the view as lines "sentinel ..." of the configuration file, and reads such lines.
  *
- * Invariant: values are validated before they are stored; what is written is read back to the same
- * state. */
+ * Invariant: values are validated before they are stored, and reading what was written gives the
+ * same state. */
 #include "sentinel/lines.h"
 
 #include <stdlib.h>
@@ -505,8 +505,9 @@ static bool isWritten(const sentinelInstance *replica, const sentinelAddr *addr)
     return false;
 }
 
-/* What has to be known after a restart of a leader that is elected, but may die after a promotion:
- * the vote, and who followed the primary. Only while it matters, as other programs refuse it. */
+/* Writes the vote, and which replicas have followed the primary. A restarted Sentinel needs both if
+ * the elected leader is lost after it has promoted a replica. They are written only as long as they
+ * are needed, because released Sentinels refuse these lines. */
 static void writeVote(lineWriter *w, const sentinelView *v, const sentinelInstance *i) {
     hotCheck(i->kind == INSTANCE_PRIMARY);
     if (!i->leader.len || !sentinelHasOpenVote(v, i)) return;

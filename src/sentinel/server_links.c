@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The connections of this Sentinel, and the addresses of hosts that are known by name.
+ * The connections of this Sentinel with the instances that it watches, and a cache of the addresses
+ * of host names.
  *
- * Invariant: a link refers to its connection and the connection to its link, or neither does; a
- * connection whose callback is running is freed when the callback returns. Main thread only. */
+ * Invariant: either a link and its connection refer to each other, or neither refers to the other.
+ * A connection that ends while readable() handles its input is freed when readable() returns. Main
+ * thread only. */
 #include "sentinel/server_links.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs the state machines of Sentinel in this process: ticks, file, scripts, INFO and events.
+ * Runs the state machines of Sentinel (monitor/) in this process: ticks, the configuration file,
+ * scripts, INFO and events.
  *
- * Invariant: an epoch or a vote is told only after the file with it has been written. Main thread
- * only. */
+ * Invariant: a vote of this Sentinel, and an epoch that it begins, are in the file before they are
+ * sent: save() writes it at once. Main thread only. */
 #include "sentinel/server_sentinel.h"
 
 #include <errno.h>
