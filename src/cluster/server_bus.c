@@ -4,8 +4,8 @@
  * process, so the callbacks do not use their argument.
  *
  * Invariant: serverBusFlush() sends the messages of a turn after the changes of the map were saved.
- * writable() continues a link whose socket was full as soon as the socket takes bytes again. Main
- * thread only. */
+ * writable() continues a link whose socket was full as soon as the socket takes bytes again, unless
+ * a message of the present turn waits behind them. Main thread only. */
 #include "cluster/server_bus.h"
 
 #include <errno.h>
@@ -156,6 +156,8 @@ static bool sendPending(busConn *bc) {
 
 static void writable(conn *c) {
     busConn *bc = CONTAINER_OF(c, busConn, conn);
+    /* A message was added in this turn: serverBusFlush() sends it, after the map was saved. */
+    if (listHas(&bc->unsent)) return;
     if (!sendPending(bc)) ended(bc, false);
 }
 

@@ -88,7 +88,7 @@ static bool matches(const configForeign *f, slice name) {
     bool is_prefix = pattern.ptr[pattern.len - 1] == '*';
     if (!is_prefix) return sliceEqualFold(name, pattern);
     pattern.len--;
-    return name.len > pattern.len && sliceEqualFold(sliceMake(name.ptr, pattern.len), pattern);
+    return name.len >= pattern.len && sliceEqualFold(sliceMake(name.ptr, pattern.len), pattern);
 }
 
 const configForeign *configForeignFind(slice name) {

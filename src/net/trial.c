@@ -9,6 +9,7 @@
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "engine/timer.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_thread.h"
 
@@ -45,7 +46,8 @@ void trialEnd(client *cl) {
 static void refuse(trial *t) {
     client *cl = t->cl;
     netStats()->rejected++;
-    if (clientIsAway(cl) || cl->conn.state != CONN_OPEN) {
+    if (clientIsAway(cl)) ioThreadsSettle(); /* the state of its connection may be read then */
+    if (cl->session.flags & SESSION_LENT || cl->conn.state != CONN_OPEN) {
         sessionCloseNow(&cl->session);
     } else {
         outbufAppend(&cl->session.out, t->text.ptr, t->text.len);

@@ -86,19 +86,21 @@ static db *targetDb(const ctx *c, int index) {
 }
 
 /* Propagates the deletion of what the placeholder in argument 1 replaces; `to` NULL: nothing. */
-static void propagateInstead(ctx *c, const slice *to) {
+static void propagateInstead(ctx *c, const db *where, const slice *to) {
     if (!isPlaceholder(c->db, c->argv[1])) return;
     c->flags |= CTX_NO_PROPAGATE;
     if (!to || !engineHot.sinks) return;
     slice words[] = {SLICE("DEL"), *to};
-    propagateCopy(propagateToOf(c), COUNT_OF(words), words);
+    propagateTo at = propagateToOf(c);
+    at.db_id = dbId(where);
+    propagateCopy(at, COUNT_OF(words), words);
 }
 
-static void onRename(ctx *c) { propagateInstead(c, &c->argv[2]); }
+static void onRename(ctx *c) { propagateInstead(c, c->db, &c->argv[2]); }
 
 static void onRenamenx(ctx *c) {
     removePlaceholder(c->db, c->argv[2]);
-    propagateInstead(c, NULL);
+    propagateInstead(c, c->db, NULL);
 }
 
 static void onCopy(ctx *c) {
@@ -106,12 +108,12 @@ static void onCopy(ctx *c) {
     while (index < c->argc && !ctxArgIs(c, index, "db")) index++;
     db *to = targetDb(c, index + 1);
     if (!hasWord(c, 3, "replace")) removePlaceholder(to, c->argv[2]);
-    propagateInstead(c, to == c->db ? &c->argv[2] : NULL);
+    propagateInstead(c, to, &c->argv[2]);
 }
 
 static void onMove(ctx *c) {
     removePlaceholder(targetDb(c, 2), c->argv[1]);
-    propagateInstead(c, NULL);
+    propagateInstead(c, c->db, NULL);
 }
 
 static void onRestore(ctx *c) {

@@ -53,7 +53,7 @@ bool birthParse(slice reply, replBirth *out, char process[REPL_ID_LEN + 1]) {
     bool is_unknown = sliceIs(id, "-");
     if (ending[0] != ' ' || (ending[1] != '0' && ending[1] != '1') || ending[2] != ' ')
         return false;
-    if (!is_unknown && !historyIsId(id)) return false;
+    if (is_unknown ? ending[1] == '1' : !historyIsId(id)) return false; /* a new one has an id */
     if (!historyIsId(sliceMake(ending + 3, REPL_ID_LEN))) return false;
     memcpy(process, ending + 3, REPL_ID_LEN);
     process[REPL_ID_LEN] = 0;

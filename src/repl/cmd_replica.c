@@ -42,8 +42,9 @@ static bool mayPromote(ctx *c) {
     bool by_sentinel = c->flags & CTX_IN_MULTI, forced = ctxArgIs(c, 2, "force");
     str why = STR_EMPTY;
     if (by_sentinel || forced || !replRefusesPromotion(&why)) return true;
-    replyErrorFormat(c, "DIVERGED %s. REPLICAOF NO-ONE FORCE promotes this replica nevertheless",
-                     strText(&why));
+    replyErrorFormat(c, "DIVERGED %s. %s promotes this replica nevertheless", strText(&why),
+                     ctxHasExtensions(c) ? "REPLICAOF NO-ONE FORCE"
+                                         : "REPLICAOF NO ONE in a transaction");
     strFree(&why);
     return false;
 }

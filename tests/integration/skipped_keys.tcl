@@ -163,9 +163,13 @@ start_server {tags {repl tls:skip external:skip} overrides {save {} repl-diskles
         wait_for_condition 400 25 {[string match "*aof_rewrite_scheduled:0*" [r info persistence]]}
         applies $c {SET s 1} {RENAME v a} {COPY arr b REPLACE} {RENAMENX w s2} {SET kept 1}
         assert_equal {vectorset array} [types a b]
+        applies $c {SELECT 1} {SET a 1} {SET kept 1} {SELECT 0} {COPY arr a DB 1 REPLACE}
         r replicaof no one
         r debug loadaof
         assert_equal {kept s} [lsort [r keys *]]
+        r select 1
+        assert_equal kept [r keys *]
+        r select 0
     }
 }
 

@@ -35,11 +35,11 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
     test {cli: hints follow the arguments that were typed} {
         talk "expect > \nsend set k \nexpect value \[NX|XX|IFEQ\nsend v \nexpect \[NX|XX|IFEQ\n"
         foreach {line hint} {
-            {get } {key} {set k v ex } {seconds [NX|XX|IFEQ comparison-value] [GET]}
-            {set k v ex 3 } {[NX|XX|IFEQ comparison-value] [GET]} {set k v ex three } {}
+            {get } {key} {set k v ex } {seconds [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET]}
+            {set k v ex 3 } {[NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET]} {set k v ex three } {}
             {nosuch } {} {get k } {} {del a } {[key ...]} {mset a 1 b } {value [key value ...]} {zadd k 0 } {member [score member ...]}
             {sort k get a get } {pattern [GET pattern ...]] [BY pattern] [LIMIT offset count] [ASC|DESC] [ALPHA] [STORE destination]}
-            {xadd s maxlen = 10 } {[LIMIT count] [NOMKSTREAM] *|id field value [field value ...]} {set} {} {set k} {key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]}
+            {xadd s maxlen = 10 } {[LIMIT count] [NOMKSTREAM] *|id field value [field value ...]} {set} {} {set k} {key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]}
         } {
             assert_equal [list 0 $hint] [run_tool valkey-cli "" --test_hint $line]
         }

@@ -50,7 +50,7 @@ start_server {tags {monitor}} {
         set m [connect]
         $m monitor
         r multi
-        assert_error "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command" {r exec x}
+        assert_error "EXECABORT Transaction discarded because of: invalid check condition syntax" {r exec x}
         assert_equal {"multi"} [next_words $m]
         assert_equal {"exec" "x"} [next_words $m]
     }

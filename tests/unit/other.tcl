@@ -288,7 +288,9 @@ start_server {tags {other memory}} {
         }
         regexp {The largest is id=(\d+) addr=(\S+) with (\d+) bytes} [r memory doctor] _ id address bytes
         assert_match "*id=$id addr=$address *" [r client list]
-        assert {$bytes > 5000000}
+        wait_for_condition 200 50 {
+            [regexp {The largest is id=\d+ addr=\S+ with (\d+) bytes} [r memory doctor] -> bytes] && $bytes > 5000000
+        } else {fail [r memory doctor]}
         close $s
     }
 }

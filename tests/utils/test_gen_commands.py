@@ -24,7 +24,7 @@ psync punsubscribe quit readonly readwrite replconf replicaof reset role save se
 ssubscribe subscribe sunsubscribe sync time unsubscribe unwatch
 """
 TELLS_NOTHING_OF = {
-    "acl": "cat deluser dryrun genpass getuser help list load log save setuser users whoami",
+    "acl": "cat deluser dryrun export genpass getuser help list load log save setuser users whoami",
     "changes": "help",
     "client": "caching capa getname getredir help id import-source info kill list no-evict no-touch "
               "pause reply setinfo setname tracking trackinginfo unblock unpause",
@@ -34,8 +34,9 @@ TELLS_NOTHING_OF = {
                "set-config-epoch shards slaves slots syncslots",
     "commandlog": "help reset",
     "command": "count docs getkeys getkeysandflags help info list",
-    "config": "get help resetstat rewrite set",
+    "config": "get help info resetstat rewrite set",
     "function": "help kill",
+    "himport": "discard discardall help prepare",
     "hotkeys": "help reset start stop",
     "latency": "doctor graph help histogram history latest reset",
     "memory": "help malloc-stats purge",

@@ -48,6 +48,7 @@ static void other_replies_tell_no_birth(void **state) {
                                           "+OK - 1",
                                           "+OK " ID_A " 1",
                                           "+OK - 2 " ID_B,
+                                          "+OK - 1 " ID_B,
                                           "+OK - x " ID_B,
                                           "+OK -1 " ID_B,
                                           "-ERR no",
