@@ -233,9 +233,10 @@ typedef enum configSource {
 } configSource;
 configSource configLineSource(void);
 
-/* Makes the file of another server one for this server: `out` receives the lines, refused ones as
- * comments, `notes` what was changed. Returns how many lines the user has to decide about; -1: the
- * file cannot be read. Sets values, so that the program must end after it. */
+/* Converts the file of another server into one for this server: `out` receives the lines, refused
+ * ones as comments; `notes` receives a description of each change. Returns how many lines the user
+ * has to decide about; -1: the file cannot be read. Sets values, so that the program must end after
+ * it. */
 int configMigrate(const char *path, str *out, str *notes);
 
 /* ------------------------------------------------------------------ reading and changing values */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands for replicas that are Redis (stream_form.h).
+ * Replaces propagated commands that Redis does not know by commands that it knows, for replicas
+ * that are Redis (stream_form.h).
  *
  *   propagated                          becomes
  *   HSETEX                              HSET, and HPEXPIREAT for the fields that have a time
@@ -12,11 +13,12 @@
  *   SPEXPIREAT, SPERSIST and those of   nothing: the members stay without their times until they
  *   sorted sets                         expire here, which sends SREM and ZREM
  *
- * Commands are propagated at the end of their unit, so a key may have been changed by later
- * commands of the unit already. That does no harm: these follow, and lead to the same state.
+ * Commands are propagated at the end of their unit (a transaction or a script), so later commands
+ * of the unit may have changed a key already when its RESTORE is made. This does no harm: these
+ * commands follow, and lead to the same state.
  *
- * Invariant: what replaces one command is between MULTI and EXEC if it is several commands, unless
- * the unit is already. */
+ * Invariant: if several commands replace one command, they are between MULTI and EXEC: their own,
+ * or those of the unit. */
 #include "repl/stream_form.h"
 
 #include "base/base.h"
@@ -31,12 +33,12 @@
 #include "store/type_hash.h"
 
 static struct {
-    bool in_multi; /* MULTI was propagated, and EXEC was not */
+    bool in_multi; /* MULTI was propagated, and its EXEC was not */
     uint64_t dropped;
     int64_t logged_ms;
 } form;
 
-/* What replaces a command is appended here. */
+/* The commands that replace one propagated command; they are appended to `out`. */
 typedef struct replacement {
     const propagated *p;
     str *out;
@@ -69,7 +71,8 @@ static void addTime(replacement *r, slice key, int64_t time_ms, int count, const
     memFree(words);
 }
 
-/* HSET removes the times of the fields that it sets. */
+/* Adds commands that restore the expiry times of fields, as HSET removes the times of the fields
+ * that it sets. */
 static void keepTimes(replacement *r, slice key, int count, const slice *fields) {
     const robj *o = keyNow(r, key);
     if (!o || objectType(o) != TYPE_HASH) return;
@@ -79,7 +82,7 @@ static void keepTimes(replacement *r, slice key, int count, const slice *fields)
     }
 }
 
-/* HSETEX key [KEEPTTL | PXAT time] FIELDS n field value ..., as it is always propagated. */
+/* HSETEX is always propagated as HSETEX key [KEEPTTL | PXAT time] FIELDS n field value ... */
 static bool formHsetex(replacement *r) {
     const slice *argv = r->p->argv;
     int argc = r->p->argc, at = 2;
@@ -146,7 +149,7 @@ static bool formSet(replacement *r) {
     return true;
 }
 
-/* The key in argument 1 as it is now. */
+/* Replaces the command by the present value of the key in argument 1, or by its deletion. */
 static bool formKey(replacement *r) {
     slice key = r->p->argv[1];
     const robj *o = keyNow(r, key);
