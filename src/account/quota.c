@@ -99,8 +99,8 @@ static void disarm(void) {
 
 static bool isMove(const commandSpec *spec) { return !strcmp(spec->name, "move"); }
 
-/* True for all commands that change keys, whatever they are called by, except those that only free
- * memory. */
+/* True for all commands that change keys, whatever they are called by, except those with
+ * CMD_ONLY_FREES. */
 static bool mayNeedMemory(const commandSpec *spec) {
     if (spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE)) return true;
     return (spec->flags & (CMD_WRITE | CMD_ONLY_FREES)) == CMD_WRITE;

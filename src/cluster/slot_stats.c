@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has run: a
- * waiting one when it is served. Of a transaction the duration and reply of EXEC count as a whole,
- * and the requests one by one; what scripts run inside is part of the script. A script counts for
- * the slot of the last command that it has run, and for none if its commands may use several slots.
+ * Counters per slot (slot_stats.h). A command is counted for the slot of its keys after it has run;
+ * a blocked command, when it is served. In a transaction, the duration and reply of EXEC are
+ * counted as a whole, and the bytes of the requests one by one. Commands that a script runs are
+ * part of the script. A script is counted for the slot of the last command that it has run, and for
+ * no slot if its commands may use several slots.
  *
- * Invariant: the time of a slot is the sum of what INFO commandstats has got in microseconds for
- * the commands that count for it, so both show the same integers. */
+ * Invariant: the time of a slot is the sum of the microseconds that were added to INFO commandstats
+ * for its commands, so both show the same integers. */
 #include "cluster/slot_stats.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ static struct {
     const ctx *running;
     size_t pending;
     int slot;
-    bool muted; /* it may use several slots: what it propagates is not counted either */
+    bool muted; /* may use several slots: nothing that it propagates is counted */
 } stats;
 
 slotUsage slotStatsOf(int slot) {
@@ -86,7 +87,7 @@ static bool endsTransaction(const ctx *c) {
 }
 
 static void before(ctx *c) {
-    bool is_nested = c->below && stats.running; /* in a nested turn, of another client */
+    bool is_nested = c->below && stats.running; /* of another client, in a nested turn */
     if (c->outer || is_nested || !stats.of) return;
     stats.running = c;
     stats.pending = outbufPending(c->out);
@@ -107,7 +108,8 @@ static size_t replyBytes(const ctx *c) {
     return now > stats.pending ? now - stats.pending : 0;
 }
 
-/* A script, run by the outermost command or in its transaction, has run a command. */
+/* Called after a script, run by the outermost command or in its transaction, has run a command: the
+ * script is counted for the slot of this command. */
 static void takeSlotOfScript(const ctx *c) {
     const ctx *script = c->outer, *outermost = script->outer ? script->outer : script;
     bool is_inside = outermost == stats.running &&
@@ -134,8 +136,8 @@ static void count(const ctx *c, int slot, int64_t ns) {
         stats.of[slot].cpu_us += shownUs(c->cmd, ns);
         stats.of[slot].bytes_in += receivedBytes(c) + (runs_queue ? requestBytes(multi, 1) : 0);
     }
-    /* Where Valkey counts the replies to the commands of a script, which are no bytes here, the
-     * reply of the script with its keys counts instead. */
+    /* Valkey counts the replies to the commands of a script. In this server these replies are not
+     * encoded as bytes, so the reply of the script is counted instead, for the slot of its keys. */
     int answers = slot >= 0 ? slot : slotOf(c);
     if (answers >= 0 && c->origin == ORIGIN_CLIENT) stats.of[answers].bytes_out += replyBytes(c);
 }

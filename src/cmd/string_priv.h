@@ -38,7 +38,7 @@ enum stringOption {
     OPTION_IFDNE = 1 << 12,
     OPTION_TIMES = OPTION_EX | OPTION_PX | OPTION_EXAT | OPTION_PXAT,
     OPTION_DIGESTS = OPTION_IFDEQ | OPTION_IFDNE, /* Valkey does not have them */
-    /* Those that Valkey 9.1 does not have: they are not propagated. */
+    /* Options that Valkey 9.1 does not have; they are not propagated. */
     OPTION_EXTENDED = OPTION_IFNE | OPTION_DIGESTS,
     /* Conditions on the value. */
     OPTION_COMPARES = OPTION_IFEQ | OPTION_EXTENDED,

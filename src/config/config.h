@@ -193,7 +193,7 @@ struct configOption {
 #define CONFIG_PORT_MAX 65535
 
 extern const configFileOnly configIgnored;
-extern const configOption configOptions[]; /* directives on the configuration itself */
+extern const configOption configOptions[]; /* directives about the configuration itself */
 
 /* ------------------------------------------------------------------ initialisation */
 
@@ -247,8 +247,9 @@ const configOption *configFind(slice name);
 void configGet(const configOption *o, str *out);
 /* Appends "default", "/etc/valkey.conf:12", "command line" or "CONFIG SET". */
 void configGetOrigin(const configOption *o, str *out);
-/* Calls `proc` with a sentence for each directive set at start, not to its default, that has no
- * effect, each ignored one of others, each value that is a placeholder. Returns their number. */
+/* Calls `proc` with a sentence for each directive that was set at start, to another value than its
+ * default, and has no effect; for each ignored directive of another server; and for each value that
+ * is a placeholder. Returns the number of sentences. */
 int configEachWithoutEffect(void (*proc)(const char *sentence, void *arg), void *arg);
 /* Calls `proc` for every name including aliases, sorted; file-only directives are omitted. */
 void configEach(void (*proc)(const char *name, const configOption *o, void *arg), void *arg);

@@ -71,7 +71,7 @@ typedef struct configConfig {
     int unknown_directives;
 } configConfig;
 extern configConfig configConf;
-/* UNKNOWN_WARN: harmless directives of others are ignored with a warning. */
+/* UNKNOWN_WARN: harmless directives of other servers are ignored with a warning. */
 enum { UNKNOWN_REFUSE, UNKNOWN_WARN };
 
 /* A directive that another server has. One of `here` and `advice` is set. */

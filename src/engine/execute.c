@@ -322,8 +322,8 @@ static inline void account(session *s, const command *cmd, int ran, int failed, 
     if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
 }
 
-/* Runs an admitted command with command observers, and counts it: they get the duration that is
- * counted. Returns it. */
+/* Runs an admitted command with command observers, and counts it. The observers get the duration
+ * that is counted. Returns this duration. */
 static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
     bool seen = isObserved(c);
@@ -550,7 +550,7 @@ int executeRun(session *s, request *requests, int count) {
                     hooksAfterCommand(&c, clockTicksToNs(clockTicks() - started));
                 if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
-                if (c.flags & CTX_COUNTED) last = r; /* and c.cmd may be another one */
+                if (c.flags & CTX_COUNTED) last = r; /* c.cmd may be another command */
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;

@@ -74,7 +74,8 @@ typedef struct blockWait blockWait;     /* defined in engine */
 /* Paused by a scope that holds writes, or by one that holds all requests: pause.c. */
 #define SESSION_HELD_WRITE SESSION_BIT(36)
 #define SESSION_HELD_READ SESSION_BIT(37)
-/* It has come to admin-port, and has no share of time (account/share.h). */
+/* The connection was accepted at admin-port; shares of time do not apply to it
+ * (account/share.h). */
 #define SESSION_ADMIN_PORT SESSION_BIT(38)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */

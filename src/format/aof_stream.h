@@ -33,8 +33,8 @@ typedef struct aofStreamRest {
 
 /* The entries of a node; `first` is its first id. */
 void aofWriteStreamNode(rdbWriter *w, slice key, streamId first, const streamNode *node);
-/* Writes about `count` groups, consumers, pending entries and ids of producers; false at the end. A
- * stream without entries is created by that. */
+/* Writes about `count` groups, consumers, pending entries and ids of producers; false at the end.
+ * For a stream without entries, this also creates the stream. */
 bool aofWriteStreamRest(rdbWriter *w, slice key, aofStreamRest *r, uint64_t count);
 
 #endif

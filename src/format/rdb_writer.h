@@ -53,7 +53,7 @@ struct rdbWriter {
      * does. */
     bool compress;
     bool released_types; /* values are written as types that Valkey has: rdbTypeWritten() */
-    bool redis_types;    /* with released_types: that Redis 7.4 has */
+    bool redis_types;    /* with released_types: types that Redis 7.4 has */
     uint64_t crc;        /* of all bytes sent to the sink */
     int db_id;           /* of the following values, for those of modules */
     uint64_t flushed;

@@ -194,7 +194,8 @@ static void compareAllSizes(diffSide sides[DIFF_SIDES], diffKey *keys, size_t co
 
 /* ------------------------------------------------------------------ TTLs of fields and members */
 
-/* True if the server can tell the TTLs of items of this type. One that cannot has none. */
+/* True if the server can tell the TTLs of items of this type. A server that cannot has no such
+ * TTLs. */
 static bool hasItemTtls(const diffSide *side, const typeForm *form) {
     return is(form, "hash") ? side->has_field_expiry : side->has_member_expiry;
 }
