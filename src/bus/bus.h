@@ -119,7 +119,7 @@ typedef struct busHold {
  * calls. */
 typedef struct busServer {
     bool tls, announces_ip;
-    bool forbids_failover;      /* not counting the directive */
+    bool forbids_failover;      /* for another reason than the directive */
     bool is_silent;             /* sends nothing, so that others mark it as failed and replace it */
     bool lost_data;             /* as is_silent; also serves no requests */
     int64_t repl_ping_ms;       /* repl-ping-replica-period */

@@ -305,8 +305,7 @@ static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
     return limit && count > limit ? limit : count;
 }
 
-/* Estimates the number of members of the union with a HyperLogLog, whose standard error is 0.81
- * %. */
+/* Estimates the size of the union with a HyperLogLog (standard error: 0.81 %). */
 static uint64_t estimateUnion(const sources *s) {
     uint8_t *registers = memCalloc(HLL_REGISTERS, 1);
     char digits[NUMBER_TEXT_MAX];

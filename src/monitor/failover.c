@@ -262,8 +262,8 @@ static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sen
 
 /* ---- copies that are older than an automatic failover accepts */
 
-/* True if the replica has an older copy. A server without keys, or one that is loading them, has no
- * copy. */
+/* True if the replica has a copy older than that. A server without keys, or one that is loading
+ * them, has no copy. */
 static bool isOlderCopy(const sentinelView *v, const sentinelInstance *primary,
                         const sentinelInstance *i) {
     return i->sync.has_keys && !i->sync.is_loading && isReachable(v, primary, i) &&

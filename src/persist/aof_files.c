@@ -8,8 +8,8 @@
  *
  * The manifest is written only after its first files are complete, so a first rewrite that fails
  * leaves no manifest. Files without a manifest are data whose manifest is missing, unless an empty
- * file, the mark, tells that a process has ended while it created the first ones: the mark is on
- * disk before they have their names, and removed when the manifest is.
+ * file, the mark, exists. The mark means that a process has ended while it created the first files:
+ * it is on disk before these files get their names, and is removed after the manifest was written.
  *
  * If the folder cannot be flushed after the manifest was replaced, either version may survive a
  * power failure. Then the old one stays in use, the files of both remain, and the numbers of the
