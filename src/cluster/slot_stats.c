@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counters per slot (slot_stats.h). A command is counted for the slot of its keys after it has run;
- * a blocked command, when it is served. In a transaction, the duration and reply of EXEC are
- * counted as a whole, and the bytes of the requests one by one. Commands that a script runs are
- * part of the script. A script is counted for the slot of the last command that it has run, and for
- * no slot if its commands may use several slots.
+ * Counters per slot (slot_stats.h). A command counts for the slot of its keys when it has been
+ * executed; one that blocks counts when it is served. In a transaction the duration and the reply
+ * of EXEC count once, and the queued requests one by one. Commands that a script calls count as a
+ * part of the script. A script counts for the slot of the last command that it has called, and for
+ * none if its commands may use several slots.
  *
- * Invariant: the time of a slot is the sum of the microseconds that were added to INFO commandstats
- * for its commands, so both show the same integers. */
+ * Invariant: the time of a slot is the sum of the microseconds that INFO commandstats shows for the
+ * commands that count for it, so both show the same integers. */
 #include "cluster/slot_stats.h"
 
 #include <string.h>
@@ -99,8 +99,8 @@ static void before(ctx *c) {
         stats.slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
 }
 
-/* Also called for one whose client was blocked: its output before is not known, but was sent long
- * ago. */
+/* Returns the bytes that a command has replied. If its client was blocked, the earlier output is
+ * not known, but was sent long ago. */
 static size_t replyBytes(const ctx *c) {
     check(c->out);
     if (c != stats.running) return c->flags & CTX_WOKEN ? outbufPending(c->out) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The failover of a primary: see the table in machine.h. */
+ * Performs the failover of a primary step by step: the table in machine.h. */
 #include <time.h>
 
 #include "base/base.h"
@@ -274,8 +274,7 @@ static bool isOfStream(const sentinelInstance *primary, const sentinelInstance *
     return i->sync.stream && i->sync.stream == primary->sync.stream;
 }
 
-/* True if promoting `a` loses less data than promoting `b`; the priorities matter only if both lose
- * the same. */
+/* Compares by the changes that would be lost first, then by priorities. */
 static bool isNewer(const sentinelView *v, const sentinelInstance *a, const sentinelInstance *b) {
     bool known = isOfStream(a->primary, a);
     hotCheck(a->primary == b->primary);
@@ -372,8 +371,8 @@ static void abortUnconfirmed(sentinelView *v, sentinelInstance *primary, const c
     if (!forced) retrySoon(v, primary);
 }
 
-/* If nobody can win, another epoch begins soon, at a random time, so that one is the first. Who has
- * voted in a later epoch gives up. */
+/* If no Sentinel can win, this one begins another epoch soon, at a random time, so that the others
+ * do not begin at the same time. If it has voted in a later epoch, it gives up. */
 static bool repeatElection(sentinelView *v, sentinelInstance *primary) {
     bool is_past = primary->leader_epoch > primary->failover_epoch;
     hotCheck(primary->step == FAILOVER_WAIT_START);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stores the known differences between this replica and its primary (divergence.h).
+ * Known differences between this replica's data and its primary's (divergence.h).
  *
- * The file has one line: `diverged PRIMARY WORD TEXT`. PRIMARY is the id of a node of a cluster, or
- * HOST:PORT; WORD is `stopped` or `follows`; TEXT is the last failure. The name of the file
- * contains the port of this server, as servers may share a folder. The file is written at the first
- * failure, and when the link is stopped or continued, so later failures do not write to the disk.
+ * They are stored in a file of one line: `diverged PRIMARY WORD TEXT`. PRIMARY is the id of a node
+ * of a cluster, or HOST:PORT; WORD is `stopped` or `follows`; TEXT is the last failure. The name of
+ * the file contains the port of this server, because servers may share a folder. The file is
+ * written at the first failure and when the link stops or goes on, so a series of failures does not
+ * write to the disk each time.
  *
  * Invariant: the file exists if and only if a difference is known, unless writing has failed. */
 #include "repl/divergence.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replaces propagated commands that Redis does not know by commands that it knows, for replicas
- * that are Redis (stream_form.h).
+ * Changes commands for replicas that are Redis (stream_form.h).
  *
  *   propagated                          becomes
  *   HSETEX                              HSET, and HPEXPIREAT for the fields that have a time
@@ -13,12 +12,11 @@
  *   SPEXPIREAT, SPERSIST and those of   nothing: the members stay without their times until they
  *   sorted sets                         expire here, which sends SREM and ZREM
  *
- * Commands are propagated at the end of their unit (a transaction or a script), so later commands
- * of the unit may have changed a key already when its RESTORE is made. This does no harm: these
- * commands follow, and lead to the same state.
+ * Commands are propagated at the end of their unit, so later commands of the unit may have changed
+ * a key already. That does no harm: these commands follow, and lead to the same state.
  *
- * Invariant: if several commands replace one command, they are between MULTI and EXEC: their own,
- * or those of the unit. */
+ * Invariant: if several commands replace one command, they are between MULTI and EXEC, unless the
+ * unit is already. */
 #include "repl/stream_form.h"
 
 #include "base/base.h"
