@@ -38,7 +38,7 @@ bool streamFindWrite(ctx *c, int arg_index, stream **out);
 
 /* ---- references: groups that have an entry pending, or have not read it ---- */
 
-/* What removing entries does with them (KEEPREF, DELREF, ACKED). */
+/* Effect of removing entries on their references in groups (KEEPREF, DELREF, ACKED). */
 typedef enum streamRefs {
     REFS_KEEP,   /* nothing */
     REFS_DELETE, /* pending entries are removed, too */

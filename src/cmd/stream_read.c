@@ -23,7 +23,7 @@ typedef struct readOptions {
     readLimits *limits;  /* NULL: none */
 } readOptions;
 
-/* What to read from one stream. */
+/* The part of a request that is about one stream. */
 typedef struct readPlan {
     stream *s; /* NULL: the key does not exist */
     streamGroup *g;

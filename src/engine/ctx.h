@@ -138,8 +138,8 @@ void ctxRedact(ctx *c, int i);
 /* The same for the `count` arguments that follow each one that is `word`, from argument `first` on.
  * Called before anything is checked: requests with errors are logged, too. */
 void ctxRedactAfter(ctx *c, int first, const char *word, int count);
-/* What was marked, and the same for a ctx that goes on later: a value that only these two
- * interpret. */
+/* Returns the marked arguments, as a value that only ctxSetSecrets() interprets; this sets them for
+ * a ctx that continues later. */
 uint64_t ctxSecrets(const ctx *c);
 void ctxSetSecrets(ctx *c, uint64_t marked);
 /* True if it was marked; for command observers, after the command. */

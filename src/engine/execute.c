@@ -250,7 +250,7 @@ static uint64_t gatesToCheck(const ctx *c, uint64_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
-/* What no gate is asked about. False: the error is replied, or the session closed. */
+/* Checks that are not made by a gate. False: the error was replied, or the session was closed. */
 static bool isAcceptable(ctx *c) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
@@ -292,7 +292,7 @@ static bool isObserved(const ctx *c) { return engineHot.command_observers || c->
 /* Checks a command that was timed for the command log; `pending` is the output before it. */
 static void measure(ctx *c, uint64_t ticks, size_t pending) {
     c->flags |= CTX_MEASURED;
-    /* What EXEC runs was sent in other requests. */
+    /* The bytes of commands that EXEC runs were received in other requests. */
     int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
     if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||

@@ -48,7 +48,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_IMPORT_SOURCE SESSION_BIT(12)
 #define SESSION_REPLAY SESSION_BIT(13) /* its origin controls expiry: sessionSetOrigin() */
 #define SESSION_OWN_LOOK (SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY)
-/* What it is. */
+/* Kind of the session. */
 #define SESSION_INTERNAL SESSION_BIT(14) /* script, loader, module: no limits, not a client */
 #define SESSION_PRIMARY SESSION_BIT(15)  /* the replication stream of our primary */
 #define SESSION_REPLICA SESSION_BIT(16)

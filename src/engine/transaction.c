@@ -151,7 +151,7 @@ static gateVerdict queueForExec(ctx *c) {
     return GATE_DONE;
 }
 
-/* What a script runs inside EXEC is not part of the transaction. */
+/* Commands that a script runs inside EXEC are not part of the transaction. */
 enum { MULTI_ORIGINS = GATE_FOR_CLIENTS | GATE_FOR_REPLAYS };
 
 const gate noMultiGate = {.name = "no-multi",

@@ -12,8 +12,8 @@
 #include "ds/stream_producers.h"
 #include "format/rdb_writer.h"
 
-/* What follows the nodes. `.from` is set and the rest 0 before the first call of
- * aofWriteStreamRest(); the stream must not change until the last one. */
+/* State of writing the commands that follow the nodes. `.from` is set and the rest 0 before the
+ * first call of aofWriteStreamRest(); the stream must not change until the last one. */
 typedef struct aofStreamRest {
     const stream *from;
     enum {

@@ -78,7 +78,8 @@ void rdbWriterInitBorrowed(rdbWriter *w, rdbSink *sink, char *buffer);
 void rdbWriterClear(rdbWriter *w);
 /* OK, or the first failure, whose reason is in `w->why`. */
 static inline status rdbWriterStatus(const rdbWriter *w) { return w->failed; }
-/* What is written cannot be right: fails, for this reason, if nothing has failed before. */
+/* Makes the writer fail with this reason, because the data cannot be written correctly. No effect
+ * if it has failed before. */
 void rdbWriterFail(rdbWriter *w, const char *why);
 /* Sends the buffered bytes to the sink. */
 status rdbWriterFlush(rdbWriter *w);

@@ -3,8 +3,8 @@
  * The files of the append only file (aof_files.h). Invariant: `manifest` equals the manifest on
  * disk. A file is created and its folder flushed before the manifest lists it, and removed after a
  * manifest that does not need it is on disk: whenever the power fails, the manifest lists complete
- * files. What a killed process leaves is in the manifest, as history, or in none, and is removed at
- * the next start.
+ * files. Files that a killed process leaves are in the manifest, as history, or in no manifest, and
+ * are removed at the next start.
  *
  * The manifest is written only after its first files are complete, so a first rewrite that fails
  * leaves no manifest. Files without a manifest are data whose manifest is missing, unless an empty
