@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Accounts of the memory of keys. A key observer collects the hashes of changed keys; before the
- * next batch of requests each is looked up and measured as it is then, whatever has happened to it.
- * So the sums depend only on what the databases contain: a key that is measured twice counts once.
+ * Accounts of the memory of keys. A key observer collects the hashes of changed keys. Before the
+ * next batch of requests, each of these keys is looked up and measured in its current state.
+ * Invariant: the sums depend only on the present contents of the databases; a key that is measured
+ * twice counts once.
  *
- * Keys that exist already are measured by a walk over the databases in the cron. Another walk, over
- * the sampled keys, finds what no observer hears of: a collection whose table is resized later, the
- * keys of a slot that was dropped. Main thread only. */
+ * Keys that existed before the account are measured by a walk over the databases in the cron.
+ * Another walk, over the sampled keys, finds changes that are not reported to observers: a
+ * collection whose table is resized later, and the keys of a slot that was dropped. Main thread
+ * only. */
 #include "account/account.h"
 
 #include "account/account_priv.h"
@@ -17,7 +19,7 @@
 #include "engine/memory.h"
 #include "store/store.h"
 
-/* A key's share of the table, whose fill hardly varies. */
+/* TABLE_BYTES: the share of one key in the hash table of its database, whose fill hardly varies. */
 enum { TABLE_BYTES = 10, VALUE_SAMPLES = 5, PENDING_MAX = 1024 };
 
 struct account {
@@ -35,11 +37,11 @@ typedef struct changedKey {
 static struct {
     account **list;
     int count;
-    bool *wanted; /* per database: some account has it */
+    bool *wanted; /* per database: true if an account includes it */
     changedKey pending[PENDING_MAX];
     int pending_count;
-    /* The walk over keys that existed before. */
-    int walk_db; /* the number of databases: it has ended */
+    /* The walk over keys that existed before the account. */
+    int walk_db; /* the number of databases: the walk has ended */
     uint64_t walk_cursor, walk_seen;
     /* The walk over sampled keys. */
     int refresh_account;
@@ -81,9 +83,10 @@ void accountsSettle(void) {
     memoryUpdateLimited();
 }
 
-/* Loads do not report every key; the walk after them measures all. */
+/* Ignores changes during a load: a load does not report every key, and the walk after the load
+ * measures all keys. */
 static void keyChanged(db *d, slice key, const keyEvent *event) {
-    (void)event; /* whatever it was */
+    (void)event; /* every event leads to a measurement */
     hotCheck(threadIsMain());
     hotCheck(accounts.count > 0);
     if (!accounts.wanted[dbId(d)] || dbKeyspace(d) != keyspaceMain() || engineHot.loading) return;
@@ -119,7 +122,7 @@ static void walk(int64_t budget_us) {
     }
 }
 
-/* Most datasets of tests and many of tenants are measured by the first step. */
+/* Begins the walk with one step at once, which is enough for small datasets. */
 static void beginWalk(void) {
     enum { FIRST_US = 1000 };
     accounts.walk_db = accounts.count ? 0 : storeDbCount();
@@ -152,7 +155,8 @@ static void refresh(int64_t budget_us) {
     }
 }
 
-/* 10 % of the time for keys that were not measured yet, 0.5 % for the others. */
+/* Walks with up to 10 % of the time while some keys have not been measured, then refreshes the
+ * measured keys with 0.5 %. */
 static void tick(int64_t budget_us) {
     enum { WALK_US = 10000, REFRESH_US = 500 };
     if (!accounts.count || engineHot.current || engineHot.loading) return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shares of time (cpu_bucket.h). Invariant: the credit is at most that of BURST_NS, and at least
- * minus that of DEBT_NS, so that one endless command delays those after it by a minute at most. */
+ * Shares of time (cpu_bucket.h). Invariant: the credit is at most the bucket's percentage of
+ * BURST_NS, and at least minus that percentage of DEBT_NS, so that one very long command delays the
+ * following ones by a minute at most. */
 #include "account/cpu_bucket.h"
 
 #include "base/base.h"
@@ -20,7 +21,7 @@ void cpuBucketInit(cpuBucket *b, int percent, int64_t now_ns) {
                      .others_ns = now_ns};
 }
 
-/* Adds what the time has brought. */
+/* Adds the credit for the time since the last call. */
 static void refill(cpuBucket *b, int64_t now_ns) {
     int64_t passed_ns = now_ns - b->at_ns;
     if (passed_ns <= 0) return;
@@ -31,8 +32,8 @@ static void refill(cpuBucket *b, int64_t now_ns) {
     if (b->credit_ns > most) b->credit_ns = most;
 }
 
-/* The count of the bucket may be ahead of `executed` for a moment: quick commands of one client are
- * counted together, after the last of them. */
+/* Records when another client last executed a command. `own` may be ahead of `executed` for a
+ * moment: quick commands of one client are added to `executed` together, after the last of them. */
 static void lookAtOthers(cpuBucket *b, uint64_t executed, int64_t now_ns) {
     uint64_t others = executed > b->own ? executed - b->own : 0;
     if (others > b->others) {
@@ -60,7 +61,7 @@ void cpuBucketTake(cpuBucket *b, uint64_t turn, uint64_t commands, int64_t ns, b
         b->turn_ns = 0;
     }
     b->turn_ns += ns;
-    b->others_ns += ns; /* in this time they could not run */
+    b->others_ns += ns; /* others could not run in this time */
     if (is_free) return;
     b->own += commands;
     b->credit_ns -= ns;

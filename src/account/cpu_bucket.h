@@ -3,12 +3,13 @@
  * cpuBucket: the share of one user or client in the time of the main thread, as a plain struct
  * without a clock: the time and the number of the turn come as arguments.
  *
- * Credit grows with time, by `percent` of it, up to that of a tenth of a second; commands take
- * their duration from it. Without credit nothing runs while others want to run, and others want to
- * run if one of their commands was executed in the last CPU_IDLE_NS of the time that this bucket
- * has left to them. Else the time is free: commands run, and cost nothing. Whatever the credit is,
- * a turn of the loop has at most CPU_TURN_NS for a bucket, and the command that exceeds it, so that
- * others are read in between. */
+ * Credit grows by `percent` of the elapsed time, up to the credit of a tenth of a second; the
+ * duration of each command is subtracted. While the credit is negative, commands of the bucket run
+ * only if no other client wants to run. Another client wants to run if one of its commands was
+ * executed in the last CPU_IDLE_NS, not counting the time in which this bucket has run. If no other
+ * client wants to run, the time is free: commands run and use no credit. Independently of the
+ * credit, a bucket begins no further command in a turn of the event loop in which it has run for
+ * CPU_TURN_NS, so that other clients are read in between. */
 #ifndef ACCOUNT_CPU_BUCKET_H
 #define ACCOUNT_CPU_BUCKET_H
 
@@ -21,23 +22,24 @@ typedef struct cpuBucket {
     int percent;       /* 1 to 99; 0 or 100: nothing is limited */
     int64_t credit_ns; /* as of `at_ns` */
     int64_t at_ns;
-    uint64_t turn; /* the last turn in which it has run; `turn_ns`: for so long */
+    uint64_t turn; /* the last turn in which a command has run; `turn_ns`: for how long */
     int64_t turn_ns;
     uint64_t own;    /* commands that have run with credit */
     uint64_t others; /* commands of others that had been executed by `others_ns` */
     int64_t others_ns;
 } cpuBucket;
 
-/* Begins with the whole credit. */
+/* Starts with full credit. */
 void cpuBucketInit(cpuBucket *b, int percent, int64_t now_ns);
-/* True if the next command may run. `executed`: the commands that have run with credit, or needed
- * none, of this bucket and of all others. */
+/* True if the next command may run. `executed` is the number of commands, of this bucket and of all
+ * other clients, that have run with credit or without needing any. */
 bool cpuBucketAllows(cpuBucket *b, uint64_t turn, uint64_t executed, int64_t now_ns);
-/* True if it has no credit: what runs all the same uses time that nobody else wants. */
+/* True if the credit is used up: commands that run now use time that no other client wants. */
 bool cpuBucketIsOver(const cpuBucket *b);
-/* `commands` commands have run for `ns`, `free` in time that nobody else wanted. */
+/* Records that `commands` commands have run for `ns`; `is_free`: in time that no other client
+ * wanted. */
 void cpuBucketTake(cpuBucket *b, uint64_t turn, uint64_t commands, int64_t ns, bool is_free);
-/* When cpuBucketAllows() may become true, if others do not stop; 0: in the next turn. */
+/* Time until cpuBucketAllows() may become true, if other clients go on; 0: in the next turn. */
 int64_t cpuBucketWaitNs(const cpuBucket *b, int64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Table of directives about limits of databases and users. */
+ * Table of directives about limits of databases, users and clients. */
 #include "account/account_priv.h"
 
 const configOption accountOptions[] = {

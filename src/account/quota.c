@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits of databases and users. Each has an account (account.h) that is made with the limit. Main
- * thread only. */
+ * Limits of the memory of databases and users. Invariant: each limit owns an account (account.h),
+ * from quotaApply() on if it was set by a configuration file. Main thread only. */
 #include "account/quota.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@ struct quota {
     uint64_t limit; /* bytes, not 0 */
     account *account;
     uint64_t evicted, refused;
-    bool full; /* before this batch: over the limit, and no key may be evicted */
+    bool full; /* true: before this batch it was over the limit and no key could be evicted */
 };
 
 static struct {
@@ -42,7 +42,8 @@ static quota *quotaOf(int db_id) {
 
 static bool fits(const quota *q) { return accountBytes(q->account) <= q->limit; }
 
-/* False if no key may be evicted. Ends at the deadline, or when it fits. */
+/* Evicts keys until the database fits its limit or the deadline has passed. False: no key may be
+ * evicted. */
 static bool evictFrom(quota *q, int64_t deadline_us) {
     hotCheck(q->account);
     hotCheck(deadline_us > 0);
@@ -65,8 +66,9 @@ static void arm(bool on) {
     quotas.armed = on;
 }
 
-/* Evicts until each database is within its limit, for at most `length_us` in all, and arms the gate
- * if one cannot be. Returns true if there was not enough time. */
+/* Evicts keys until each database is within its limit, for at most `length_us` in all, and arms the
+ * gate, which refuses commands of the databases and users that are still over their limits. Returns
+ * true if there was not enough time. */
 static bool keepAll(int64_t length_us, bool may_evict) {
     hotCheck(threadIsMain());
     accountsSettle();
@@ -97,36 +99,36 @@ static void disarm(void) {
 
 static bool isMove(const commandSpec *spec) { return !strcmp(spec->name, "move"); }
 
-/* All commands that change keys are limited, whatever they are called by, but those that are known
- * to free only. */
+/* True for all commands that change keys, whatever they are called by, except those with
+ * CMD_ONLY_FREES. */
 static bool mayNeedMemory(const commandSpec *spec) {
     if (spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE)) return true;
     return (spec->flags & (CMD_WRITE | CMD_ONLY_FREES)) == CMD_WRITE;
 }
 
-/* True if the keys take more than the request of `c` may meet. */
+/* True if the keys take so much memory that the request of `c` is refused. */
 static bool isFull(const quota *q, const ctx *c) {
     const uint64_t bytes = accountBytes(q->account);
     if (likely(bytes <= q->limit)) return false;
-    /* Eviction makes room before the next batch. What has begun within the limit goes on, so that a
-     * script or transaction is not half applied, but not without a bound. */
+    /* Eviction frees memory before the next batch. A script or transaction that has begun within
+     * the limit continues, so that it is not half applied, up to twice the limit. */
     evictRule rule;
     bool evicts = q->db_id >= 0 && !q->full && memoryEvictRule(&rule);
     bool inner = c->flags & CTX_IN_MULTI || c->origin != ORIGIN_CLIENT;
     if (evicts || (inner && !q->full)) return bytes / 2 > q->limit;
-    /* Those that Valkey never refuses for lack of memory get some more: without reading from a full
-     * stream, it would remain full. */
+    /* Commands that Valkey never refuses for lack of memory may exceed the limit by an eighth: if a
+     * client could not acknowledge entries of a full stream, the stream would remain full. */
     bool extra = (c->cmd->flags & (CMD_DENYOOM | CMD_WRITE)) == CMD_WRITE && !isMove(c->cmd->spec);
     return !extra || bytes - q->limit > q->limit / 8;
 }
 
-/* The database in an argument; `otherwise` if there is none of that number. */
+/* The database whose number is in an argument; `otherwise` if there is no such database. */
 static int dbOfArg(slice arg, int otherwise) {
     int64_t id;
     return numberParseInt(arg, &id) && id >= 0 && id < storeDbCount() ? (int)id : otherwise;
 }
 
-/* The database that a request writes to: another one than the selected one for MOVE, COPY DB. */
+/* The database that a request writes to: the selected one, except for MOVE and COPY with DB. */
 static int targetOf(const command *cmd, const slice *argv, int argc, int selected) {
     if (isMove(cmd->spec)) return argc > 2 ? dbOfArg(argv[2], selected) : selected;
     if (strcmp(cmd->spec->name, "copy") != 0) return selected;
@@ -139,7 +141,7 @@ static int targetOf(const command *cmd, const slice *argv, int argc, int selecte
 typedef struct queueLook {
     const ctx *exec;
     int selected;
-    quota *full; /* the first one that would be written to */
+    quota *full; /* the first full one that would be written to */
 } queueLook;
 
 static bool lookAtQueued(void *arg, const command *cmd, const slice *argv, int argc) {
@@ -155,7 +157,8 @@ static bool lookAtQueued(void *arg, const command *cmd, const slice *argv, int a
     return !look->full;
 }
 
-/* What EXEC would write to. A script counts if some queued request may need memory. */
+/* The first full database that EXEC would write to; NULL: none. Queued scripts are checked as well,
+ * as they may need memory. */
 static quota *fullQuotaOfQueue(const ctx *c) {
     queueLook look = {.exec = c, .selected = c->who->db_id};
     (void)transactionEach(c->who, lookAtQueued, &look); /* the result is in `look` */
@@ -165,7 +168,7 @@ static quota *fullQuotaOfQueue(const ctx *c) {
 /* The full database that a request would write to; NULL: none. */
 static quota *fullDatabase(const ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE) return fullQuotaOfQueue(c);
-    /* What MULTI queues may follow a SELECT; EXEC checks it. */
+    /* A request that MULTI queues may follow a SELECT, so EXEC checks it. */
     bool queued = c->who->flags & SESSION_IN_MULTI && c->origin == ORIGIN_CLIENT &&
                   !(c->flags & CTX_IN_MULTI);
     if (queued) return NULL;
@@ -180,7 +183,8 @@ static quota *fullUser(const ctx *c) {
     return c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_DENYOOM) ? NULL : q;
 }
 
-/* Measures what earlier commands of the batch, script or transaction have changed. */
+/* Measures keys that earlier commands of the batch, script or transaction have changed, then
+ * decides. */
 static gateVerdict admit(ctx *c) {
     hotCheck(quotas.count > 0);
     accountsSettle();
@@ -275,7 +279,8 @@ static void put(dbLimit *list, int *count, int db_id, uint64_t bytes) {
     if (!bytes) list[at] = list[--*count];
 }
 
-/* Accounts and statistics stay with their databases; quotaApply() makes new accounts. */
+/* Replaces the list of limits. Databases that keep a limit keep their accounts and statistics;
+ * quotaApply() creates the accounts of the others. */
 static void replaceLimits(const dbLimit *list, int count) {
     check(count >= 0);
     int at = 0;
@@ -341,7 +346,7 @@ status quotaApply(reason *why) {
                        q->db_id, (unsigned long long)accountBytes(q->account),
                        (unsigned long long)q->limit);
     }
-    disarm(); /* checked before the next requests, and in the next tick */
+    disarm(); /* the limits are checked before the next requests, and in the next tick */
     memoryUpdateLimited();
     return OK;
 }
@@ -382,7 +387,7 @@ void quotaRead(int index, quotaReport *out) {
     quotaReadOf(quotas.list[index], out);
 }
 
-/* A name of a user is last: it may have commas. */
+/* The name of a user is the last field, because it may contain commas. */
 static void printMemory(str *out) {
     if (!quotas.count) return;
     accountsSettle();

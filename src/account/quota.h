@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Limits of the memory of single databases (db-maxmemory) and of the keys of users (the rule
- * maxmemory= of ACL SETUSER). A database over its limit has its own keys evicted, as
- * maxmemory-policy says, or commands refused that would use more; those of a user over the limit
- * are refused. Checked when maxmemory is, before each batch of requests. Main thread only. */
+ * maxmemory= of ACL SETUSER). If a database is over its limit, its own keys are evicted by the rule
+ * of maxmemory-policy, or commands that would use more memory in it are refused. If a user is over
+ * the limit, such commands of the user are refused. The limits are checked together with maxmemory,
+ * before each batch of requests. Main thread only. */
 #ifndef ACCOUNT_QUOTA_H
 #define ACCOUNT_QUOTA_H
 
@@ -17,7 +18,7 @@ typedef struct quota quota;
 typedef struct quotaReport {
     int db_id;             /* -1: of a user */
     slice user;            /* name; borrowed */
-    uint64_t bytes, limit; /* what its keys take, see account.h */
+    uint64_t bytes, limit; /* `bytes`: memory of its keys, see account.h */
     uint64_t evicted;      /* keys, since the start or CONFIG RESETSTAT */
     uint64_t refused;      /* requests */
 } quotaReport;
@@ -27,13 +28,13 @@ typedef struct quotaReport {
 extern const gate quotaGate;
 extern const feature quotaFeature;
 
-/* A limit for the keys that `select` chooses, for `user`, whose field `quota` is the caller's to
- * set. `limit` is not 0. */
+/* Creates a limit for the keys that `select` chooses, of user `u`; the caller sets the field
+ * `quota` of the user. `limit` is in bytes and not 0. */
 quota *quotaNew(const user *u, accountSelectProc *select, void *arg, uint64_t limit);
 /* NULL is allowed. */
 void quotaFree(quota *q);
 void quotaSetLimit(quota *q, uint64_t limit);
-/* What `select` chooses has changed: measures anew. */
+/* Measures all keys again. Called when `select` chooses other keys than before. */
 void quotaRestart(quota *q);
 /* Number of limits: first those of databases in their order, then those of users. */
 int quotaCount(void);

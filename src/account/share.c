@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shares of time (share.h). A command observer of the sessions concerned takes the duration of each
- * command from two buckets: that of the user, and that of the client. A gate of the same sessions
- * asks both before each request.
+ * Shares of time (share.h). A command observer, armed only for sessions with a share, subtracts the
+ * duration of each command from two buckets: that of the user, and that of the client. A gate of
+ * the same sessions checks both buckets before each request.
  *
- * Invariant: a session is in the list of held ones if and only if this file has set SESSION_PAUSED;
- * its carrier does not read it then. Held requests remain unparsed with the carrier, so nothing of
- * a client is reordered. */
+ * Invariant: a session is in the list of held sessions if and only if this file has set
+ * SESSION_PAUSED; its carrier does not read from such a session. Held requests remain unparsed in
+ * the carrier's buffer, so the requests of a client are not reordered. */
 #include "account/share.h"
 
 #include "account/account_priv.h"
@@ -30,7 +30,7 @@ struct share {
     share *next;
 };
 
-/* State of a session that is concerned. */
+/* State of a session that has, or had, a share: its own or that of its user. */
 typedef struct sharedSession {
     session *who;
     cpuBucket bucket;
@@ -43,8 +43,8 @@ static struct {
     share *first;
     list held;
     uint64_t turn;
-    bool begins;            /* the first session was held after `turn` */
-    int looks, releases;    /* that are left in this turn */
+    bool begins;            /* the first session was held after turn `turn` was looked at */
+    int looks, releases;    /* how many may follow in this turn */
     uint64_t free_commands; /* commands that have run without credit */
 } shares;
 
@@ -78,14 +78,14 @@ static sharedSession *stateOf(session *s) { return sessionSlotGet(s, slotIndex()
 
 static share *shareOf(const session *s) { return s->user ? s->user->share : NULL; }
 
-/* Sessions whose requests do not wait: what is not of a client, replication, the admin port. */
+/* True for sessions whose requests never wait: internal ones, replication, the admin port. */
 static bool isExempt(const session *s) {
     return s->flags & (SESSION_INTERNAL | SESSION_REPLAY | SESSION_STREAMS | SESSION_ADMIN_PORT);
 }
 
 /* ------------------------------------------------------------------ holding requests */
 
-/* Commands that have run within a share, or need none. */
+/* Number of commands that have run within a share, or need none. */
 static uint64_t executed(void) {
     return engineHot.commands > shares.free_commands ? engineHot.commands - shares.free_commands
                                                      : 0;
@@ -98,7 +98,8 @@ static bool mayRun(const session *s, sharedSession *shared) {
            cpuBucketAllows(&shared->bucket, shares.turn, executed(), now_ns);
 }
 
-/* In a nested turn a command is being executed, and counted with all that happens meanwhile. */
+/* Does not hold requests in a nested turn: a command is being executed then, and its duration
+ * includes them. */
 static gateVerdict admit(ctx *c) {
     session *s = c->who;
     sharedSession *shared = stateOf(s);
@@ -116,8 +117,8 @@ const gate shareGate = {.name = "cpu-share", .admit = admit, .origins = GATE_FOR
 
 bool sharesHold(void) { return shares.held.count != 0; }
 
-/* Turns without held sessions do not count: what a bucket has used in several of them may hold it
- * for one turn. */
+/* `shares.turn` does not advance in turns without held sessions: the time that a bucket has used in
+ * several of them may hold it for one turn. */
 session *shareNextReleased(uint64_t turn) {
     if (turn != shares.turn) {
         shares.turn = turn;
@@ -167,8 +168,8 @@ static void before(ctx *c) {
     shared->has_mark = true;
 }
 
-/* Takes the time from both buckets. It is free if one of them has no credit: then nobody else
- * wanted it. */
+/* Subtracts the time from both buckets. The time is free if one of them has no credit: the commands
+ * were allowed to run then because no other client wanted to. */
 static void take(session *s, sharedSession *shared, uint64_t commands, int64_t ns) {
     share *of_user = shareOf(s);
     if (isExempt(s)) return;
@@ -179,7 +180,8 @@ static void take(session *s, sharedSession *shared, uint64_t commands, int64_t n
     if (of_user) cpuBucketTake(&of_user->bucket, shares.turn, commands, ns, is_free);
 }
 
-/* What EXEC and scripts run is counted as executed by itself, and its time is theirs. */
+/* Commands that EXEC or a script runs are counted in engineHot.commands one by one; their time is
+ * part of that of EXEC or the script. */
 static void after(ctx *c, int64_t duration_ns) {
     session *s = c->who;
     sharedSession *shared = c->outer || c->origin != ORIGIN_CLIENT ? NULL : stateOf(s);
@@ -206,7 +208,7 @@ static const commandObserver observer = {
 
 /* ------------------------------------------------------------------ who has a share */
 
-/* Observes the session if it is concerned. */
+/* Arms the gate and the observer for the session if it has a share; disarms them if not. */
 static void arm(session *s) {
     hotCheck(threadIsMain());
     bool wanted = !(s->flags & SESSION_INTERNAL) && (shareOf(s) || accountClientShare);
@@ -270,7 +272,7 @@ status shareApplyClients(reason *why) {
 
 /* ------------------------------------------------------------------ reports */
 
-/* The name is last: it may have commas. */
+/* The name of the user is the last field, because it may contain commas. */
 static void printUsers(str *out) {
     int number = 0;
     for (const share *s = shares.first; s; s = s->next) {

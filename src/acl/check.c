@@ -30,7 +30,8 @@ static bool allowsDb(const aclSelector *s, int64_t db) {
     return false;
 }
 
-/* A database given as argument. What is no valid id is left to the command. */
+/* True if the database in argument `i` is allowed. An invalid id is allowed, as the command itself
+ * refuses it. */
 static bool allowsDbArg(const aclSelector *s, const aclRequest *q, int i) {
     int64_t db;
     if (!numberParseInt(q->argv[i], &db) || db < 0 || db >= engineDatabaseCount()) return true;

@@ -156,7 +156,8 @@ static void replyUsers(ctx *c, void (*describe)(const aclRules *rules, str *out)
 /* ACL LIST. Reply: the users in the form of ACL files. */
 void aclListCommand(ctx *c) { replyUsers(c, aclDescribe); }
 
-/* ACL EXPORT. Reply: the same as Valkey loads it, without the rules that only this server has. */
+/* ACL EXPORT. Reply: the users as ACL LIST replies them, without the rules that only this server
+ * has, so that Valkey loads them. */
 void aclExportCommand(ctx *c) { replyUsers(c, aclDescribePortable); }
 
 static void replyPart(ctx *c, const char *name, const aclSelector *s,

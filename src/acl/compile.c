@@ -208,7 +208,7 @@ static void evaluate(aclSelector *s, uint64_t *bits, int words, aclFirstArg *arg
     s->all_commands = sliceEqual(s->rules, SLICE("+@all"));
 }
 
-/* Whether an allowed command reads, or writes, keys: enum aclAccess. */
+/* Returns whether the allowed commands read or write keys, as bits of enum aclAccess. */
 static uint8_t usesOf(const aclSelector *s) {
     uint8_t uses = s->first_arg_count ? ACL_READ | ACL_WRITE : 0;
     for (int id = 0; id < commandIdCount() && id < s->command_words * 64; id++) {

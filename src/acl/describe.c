@@ -96,7 +96,7 @@ static bool namesExtension(slice rule) {
     return cmd && cmd->flags & CMD_EXTENDED;
 }
 
-/* The rules for commands, without those that name extensions. */
+/* Appends the rules for commands, without those that name commands which Valkey does not have. */
 static void appendPortableRules(slice rules, str *out) {
     bool is_first = true;
     while (rules.len) {

@@ -411,7 +411,7 @@ static const char *applyMaxmemory(aclDraft *d, slice text) {
     return NULL;
 }
 
-/* cpu=<percent>, with or without a sign. */
+/* Applies cpu=<percent>; a percent sign at the end is optional. */
 static const char *applyCpu(aclDraft *d, slice text) {
     hotCheck(d->selector_count >= 1);
     int64_t percent;

@@ -126,7 +126,8 @@ void aclWarnFirstArgs(const aclSelector *s);
 
 /* Appends "on nopass ~* &* +@all", the form of ACL LIST without name. */
 void aclDescribe(const aclRules *rules, str *out);
-/* The same without what Valkey does not know: limits, rules for extended commands. */
+/* Appends the same text without parts that Valkey does not know: limits, and rules for commands
+ * that only this server has. */
 void aclDescribePortable(const aclRules *rules, str *out);
 /* The parts of a selector as GETUSER shows them. */
 void aclDescribeKeys(const aclSelector *s, str *out);

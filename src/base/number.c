@@ -382,7 +382,7 @@ void numberPrintHuman(char *dst, uint64_t bytes) {
     int shift = 10 * unit;
     uint64_t one = UINT64_C(1) << shift, part = (bytes & (one - 1)) * 100, rest = part & (one - 1);
     uint64_t hundredths = (bytes >> shift) * 100 + (part >> shift);
-    /* Rounds as printf() does: halves to the even digit. */
+    /* Rounds as printf() does: exact halves to the even digit. */
     if (rest > one / 2 || (rest == one / 2 && hundredths % 2)) hundredths++;
     dst += numberPrintUint(dst, hundredths / 100);
     *dst++ = '.';

@@ -71,7 +71,8 @@ void strAppendInt(str *s, int64_t number) {
     strGrow(s, numberPrintInt(strReserve(s, NUMBER_TEXT_MAX), number));
 }
 
-/* The integer of a conversion such as "%lld", `size` being what is between '%' and its letter. */
+/* Returns the argument for a signed conversion such as "%lld". `size` is the text between '%' and
+ * the letter. */
 static int64_t signedArg(va_list *args, const char *size) {
     if (size[0] == 'l') return size[1] == 'l' ? va_arg(*args, long long) : va_arg(*args, long);
     return size[0] == 'z' ? va_arg(*args, ptrdiff_t) : va_arg(*args, int);
@@ -84,8 +85,8 @@ static uint64_t unsignedArg(va_list *args, const char *size) {
 }
 
 /* Appends formatted text if all conversions are texts and integers without flags, width and
- * precision, as most in INFO are: printf() takes several times as long. False: a part of the text
- * may have been appended. */
+ * precision, as most in INFO are. It exists because printf() takes several times as long. False: a
+ * part of the text may have been appended. */
 static bool appendPlain(str *s, const char *format, va_list *args) {
     hotCheck(s->len <= s->cap);
     for (;;) {

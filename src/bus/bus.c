@@ -291,7 +291,7 @@ void busReset(clusterBus *b, bool hard) {
     busDropIf(b, NULL);
 }
 
-/* The directive may be any number. */
+/* Returns cluster-blacklist-ttl in milliseconds, limited to a range that does not overflow. */
 static int64_t forgetMs(const busRules *r) {
     int64_t seconds = r->forget_seconds, most = INT64_MAX / 2000;
     if (seconds <= 0) return 0;

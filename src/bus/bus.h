@@ -115,12 +115,13 @@ typedef struct busHold {
     int64_t complained_ms;
 } busHold;
 
-/* What the owner tells of its own server; all of it can change at any time between two calls. */
+/* State of the owner's server, which the owner sets; each field can change at any time between two
+ * calls. */
 typedef struct busServer {
     bool tls, announces_ip;
-    bool forbids_failover;      /* by other means than the directive */
-    bool is_silent;             /* it says nothing, to be taken to have failed, and replaced */
-    bool lost_data;             /* the same; and it serves no requests */
+    bool forbids_failover;      /* for another reason than the directive */
+    bool is_silent;             /* sends nothing, so that others mark it as failed and replace it */
+    bool lost_data;             /* as is_silent; also serves no requests */
     int64_t repl_ping_ms;       /* repl-ping-replica-period */
     int quorum;                 /* replication-quorum */
     int64_t read_lease_ms;      /* replication-read-lease */

@@ -94,7 +94,7 @@ void busPongTo(clusterBus *b, const clusterNode *to);
 void busUpdate(clusterBus *b, const clusterNode *to, const clusterNode *about);
 /* A header alone; `to` NULL: to all nodes. */
 void busSendEmpty(clusterBus *b, const clusterNode *to, messageType type, uint8_t flags);
-/* The request for votes in that epoch is refused. */
+/* Sends an AUTH_NACK: the request for votes in `epoch` is refused. */
 void busSendNack(clusterBus *b, const clusterNode *to, uint64_t epoch, enum nackReason why);
 /* To all nodes: this node changes the set of voters, and wants votes. */
 void busAskAboutVoters(clusterBus *b);

@@ -61,7 +61,7 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
 
 static void pingAs(clusterBus *b, clusterNode *to, messageType type) {
     str bytes = STR_EMPTY;
-    if (b->server.is_silent) return; /* no answer is awaited */
+    if (b->server.is_silent) return; /* a silent node does not expect answers */
     if (to->links && to->links->to) {
         write(b, &bytes, to->links->to, type, to);
         if (to->links->to->is_open) to->links->pings++;

@@ -20,8 +20,8 @@ typedef struct clusterState {
 } clusterState;
 
 /* Updates the state. It is ok if all slots are covered (if required), the majority of voting nodes
- * is reachable, and, on a primary, some time has passed since it was not or since the first
- * update. `lost_data`: this node is to be replaced by a replica that has the data. */
+ * is reachable, and, on a primary, some time has passed since it was not or since the first update.
+ * `lost_data`: this node has lost its data, and waits to be replaced by a replica that has them. */
 void clusterStateUpdate(clusterState *s, const clusterMap *m, const busRules *rules, bool lost_data,
                         int64_t now_ms);
 /* The number of slots whose owner has one of these flags. */

@@ -38,8 +38,8 @@ static int64_t votesMs(const electionRules *rules) {
     return twice < VOTES_MIN_MS ? VOTES_MIN_MS : twice;
 }
 
-/* Whether a replica is preferred to another one: rather one with data than one without, then by
- * cluster-replica-priority, then the one with more data. */
+/* True if replica `a` is preferred to replica `b`: first a replica with data, then the one with the
+ * lower cluster-replica-priority, then the one with more data, then the one with the smaller id. */
 static bool isBetter(const clusterNode *a, const clusterNode *b) {
     check(a != b);
     if (!a->offset != !b->offset) return a->offset != 0;
@@ -166,7 +166,8 @@ static void stop(election *e) {
     e->refusals = 0;
 }
 
-/* If votes are refused again and again, elections get as rare as those that expire. */
+/* The delay after an election that ended because voters refused. It doubles with each such election
+ * in a row, until elections are as rare as those that expire. */
 static int64_t backoffMs(const election *e, const electionRules *rules) {
     enum { DOUBLED_MAX = 10 };
     if (!e->refusals) return 0;
@@ -441,7 +442,7 @@ electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const m
 
 static const struct {
     const char *word;
-    bool counts; /* the voter does not vote in this epoch any more */
+    bool counts; /* true: the voter gives no vote in this epoch any more */
 } nack_reasons[NACK_REASONS] = {
     [NACK_NONE] = {"unknown", false},
     [NACK_NOT_SAFE] = {"not-safe", false},

@@ -68,8 +68,8 @@ typedef struct election {
     uint64_t seen_epoch;          /* the current one when it last looked, while it is delayed */
     uint64_t epoch;
     int votes;
-    int nacks;         /* voters that have refused for good */
-    int refusals;      /* elections in a row that have ended by that */
+    int nacks;         /* voters that give no vote in this epoch any more */
+    int refusals;      /* elections in a row that ended because of them */
     voterStamp voters; /* the set of voters by which it has asked */
     bool has_data;     /* this node had data when it asked */
     bool asked;        /* for votes of that epoch, and has not won; also when it has given up */
@@ -113,8 +113,8 @@ int64_t electionHoldMs(int64_t timeout_ms);
 /* An AUTH_ACK. */
 electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h,
                           int64_t now_ms);
-/* An AUTH_NACK for the request of that epoch: a hint that saves waiting for votes which cannot
- * come. Votes are counted without it. */
+/* Takes an AUTH_NACK for the request of `epoch`. It is a hint that avoids waiting for votes which
+ * cannot come; counting votes does not depend on it. */
 void electionNack(election *e, const clusterMap *m, clusterNode *from, uint64_t epoch,
                   unsigned why);
 
@@ -130,7 +130,7 @@ int electionCountUnsynced(const clusterMap *m);
 typedef struct electionVerdict {
     bool granted;        /* send AUTH_ACK once the map is saved */
     clusterNode *update; /* send the candidate an UPDATE about this node; NULL: none */
-    /* Else why not; NACK_NONE: there is nothing to tell, as this node does not vote. */
+    /* Reason for refusing the vote; NACK_NONE: no AUTH_NACK is sent, as this node does not vote. */
     enum nackReason nack;
 } electionVerdict;
 

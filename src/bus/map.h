@@ -40,12 +40,12 @@ struct clusterNode {
     int slot_count;
     uint64_t epoch;      /* of its slots */
     uint64_t ack_epoch;  /* of the last election in which it has voted for this node */
-    uint64_t nack_epoch; /* of the last one in which it has refused to, for good */
+    uint64_t nack_epoch; /* of the last election in which it gives this node no vote */
     int64_t offset;      /* in the stream of replication */
-    uint64_t stream;     /* a number for its id; 0: not told, as it has no quorum of replication */
+    uint64_t stream;     /* a number for its id; 0: not told, as it has no replication-quorum */
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     int replica_priority; /* replicas with a lower one are elected first */
-    bool takes_priority;  /* it may be told the one of this node */
+    bool takes_priority;  /* it understands the priority of this node */
     bool unclaims;        /* it does not claim slots that it has granted */
     bool has_told;        /* which slots it claims, since this node has started */
     bool has_told_shard;  /* its shard_id is what it has told itself since this node started */

@@ -58,10 +58,11 @@ typedef enum messageType {
     MESSAGE_TYPES
 } messageType;
 
-/* Why a vote is refused, as numbers of an AUTH_NACK. Others may come. */
+/* Reasons for refusing a vote, with their numbers in an AUTH_NACK. Other nodes may send further
+ * numbers. */
 enum nackReason {
     NACK_NONE,
-    NACK_NOT_SAFE, /* also for reasons that Valkey does not know */
+    NACK_NOT_SAFE, /* also sent for reasons that Valkey does not have */
     NACK_EPOCH_OLD,
     NACK_ALREADY_VOTED,
     NACK_IS_PRIMARY,

@@ -94,8 +94,9 @@ enum extensionType {
     EXTENSION_ZONE,
     EXTENSION_TYPES,
     EXTENSION_VOTERS = 0x4000, /* of this project */
-    /* The same: that of Valkey 9.2 has a number that is not known here. Nodes of 9.1 would skip
-     * this one, and none but those that have told that they understand it are sent it. */
+    /* Also of this project: the extension of Valkey 9.2 for the priority has another number, which
+     * is not known here. It is sent only to nodes that have announced that they understand it;
+     * nodes of Valkey 9.1 would skip it. */
     EXTENSION_REPLICA_PRIORITY = 0x4001,
 };
 

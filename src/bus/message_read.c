@@ -292,7 +292,7 @@ static void readForgotten(const char *data, messageExtensions *out) {
     out->forgotten[out->forgotten_count++] = (forgottenNode){data, loadBig64(data + NODE_ID_LEN)};
 }
 
-/* A number that no directive can have counts as none. */
+/* Reads a priority. A number that the directive cannot have is read as 0. */
 static int readPriority(const char *data) {
     uint32_t priority = loadBig32(data);
     return priority <= INT32_MAX ? (int)priority : 0;

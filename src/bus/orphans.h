@@ -8,9 +8,9 @@
 #include "bus/map.h"
 #include "bus/rules.h"
 
-/* Every 100 ms: notes since when primaries are orphaned. The primary that this node, a replica, is
- * to follow from now on; NULL: none, as nearly always. The map is not changed otherwise.
- * `cluster_ok`: the state of the cluster. */
+/* Called every 100 ms: records since when primaries are orphaned. Returns the orphaned primary that
+ * this node, a replica, must follow from now on; NULL, in nearly all calls, if there is none. The
+ * map is not changed otherwise. `cluster_ok`: the state of the cluster. */
 clusterNode *orphansTick(clusterMap *m, const busRules *rules, bool cluster_ok, int64_t now_ms);
 
 #endif

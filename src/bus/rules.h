@@ -25,8 +25,9 @@ typedef struct busRules {
     bool no_failover, replicas_vote;       /* cluster-replica-no-failover, cluster-replicas-vote */
 } busRules;
 
-/* With cluster-refused-timeout the node timeout says how long a silent node is waited for, which
- * may be minutes, and not how long messages take: elections do not wait for it. */
+/* The timeout for elections: the node timeout, but at most 5 seconds with cluster-refused-timeout.
+ * With that directive the node timeout only bounds the wait for a silent node, which may be
+ * minutes, and elections must not wait for so long. */
 static inline int64_t busRulesFailoverMs(const busRules *r) {
     enum { FAILOVER_MAX_MS = 5000 };
     bool shorter = r->refused_timeout_ms && r->timeout_ms > FAILOVER_MAX_MS;

@@ -16,7 +16,7 @@ enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 enum endpointType { ENDPOINT_IP, ENDPOINT_HOSTNAME, ENDPOINT_UNKNOWN };
 
 typedef struct clusterConfig {
-    busRules bus; /* of the state machines, whose names the fields have */
+    busRules bus; /* directives that the state machines in bus/ follow */
     /* The node. */
     bool cluster_enabled;
     char *cluster_config_file;
@@ -27,7 +27,7 @@ typedef struct clusterConfig {
     bool cluster_slot_stats_enabled;
     char *cluster_bus_secret; /* empty: none */
     clusterSeeds cluster_seeds;
-    /* Requests without a cluster. */
+    /* Requests that are allowed while the cluster is down. */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;
     /* Announced properties of the node. */
     int cluster_preferred_endpoint_type; /* enum endpointType */

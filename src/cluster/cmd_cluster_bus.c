@@ -150,7 +150,8 @@ static bool parseFailover(ctx *c, manualOrder *order, bool *for_other) {
     return true;
 }
 
-/* True: the error was replied. Elections without an order do not come here. */
+/* Refuses CLUSTER FAILOVER if the data of this replica are known to differ. True: the error was
+ * replied. Elections that no user has ordered are not checked. */
 static bool refusesFailover(ctx *c) {
     str why = STR_EMPTY;
     bool refuses = replRefusesPromotion(&why);

@@ -29,7 +29,7 @@
 
 enum {
     READ_STEP = 16 * 1024,
-    REPLY_MAX = 16 * 1024, /* a longer line is no reply to RESTORE */
+    REPLY_MAX = 16 * 1024, /* a longer line cannot be a reply to RESTORE */
     RESTORE_ARGS = 5,
 };
 

@@ -93,7 +93,7 @@ static bool lookAtCommand(void *arg, const command *cmd, const slice *argv, int 
 openPresence openRequestPresence(const ctx *c) {
     presence p = {.c = c, .db = c->db};
     hotCheck(c->db);
-    (void)lookAtCommand(&p, c->cmd, c->argv, c->argc); /* EXEC: the keys of its conditions */
+    (void)lookAtCommand(&p, c->cmd, c->argv, c->argc); /* for EXEC: the keys of its conditions */
     if (c->cmd->flags & CMD_RUNS_QUEUE) (void)transactionEach(c->who, lookAtCommand, &p);
     hotCheck(p.first.ptr || p.here + p.missing == 0);
     if (p.databases) return OPEN_SOME_HERE;

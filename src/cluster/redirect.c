@@ -244,11 +244,11 @@ static NO_INLINE gateVerdict redirectOther(ctx *c, int slot) {
     return refused;
 }
 
-/* EXEC: also the keys of its conditions. */
+/* The slot of the keys of a request; for EXEC, of the queued requests and of its conditions. */
 static int slotOfKeys(ctx *c) {
     int slot = COMMAND_NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
-        if (!(c->who->flags & SESSION_IN_MULTI)) return slot; /* it is an error */
+        if (!(c->who->flags & SESSION_IN_MULTI)) return slot; /* EXEC will reply an error */
         slot = transactionSlot(c->who);
     }
     return commandSlots(slot, c->cmd, c->argv, c->argc);

@@ -186,7 +186,7 @@ void serverBusFlush(void) {
     }
 }
 
-/* Something was added to what is to be sent. */
+/* Called after bytes were added to the output of a connection. */
 static void outGrew(busConn *bc) {
     account(bc);
     if (!listHas(&bc->unsent)) listAppend(&serverLinks.unsent, &bc->unsent);

@@ -33,7 +33,7 @@ static struct {
     const ctx *running;
     size_t pending;
     int slot;
-    bool muted; /* it may use several slots: what it propagates is not counted either */
+    bool muted; /* may use several slots: nothing that it propagates is counted */
 } stats;
 
 slotUsage slotStatsOf(int slot) {
@@ -87,7 +87,7 @@ static bool endsTransaction(const ctx *c) {
 }
 
 static void before(ctx *c) {
-    bool is_nested = c->below && stats.running; /* in a nested turn, of another client */
+    bool is_nested = c->below && stats.running; /* of another client, in a nested turn */
     if (c->outer || is_nested || !stats.of) return;
     stats.running = c;
     stats.pending = outbufPending(c->out);
@@ -108,7 +108,8 @@ static size_t replyBytes(const ctx *c) {
     return now > stats.pending ? now - stats.pending : 0;
 }
 
-/* A script, run by the outermost command or in its transaction, has run a command. */
+/* Called after a script, run by the outermost command or in its transaction, has run a command: the
+ * script is counted for the slot of this command. */
 static void takeSlotOfScript(const ctx *c) {
     const ctx *script = c->outer, *outermost = script->outer ? script->outer : script;
     bool is_inside = outermost == stats.running &&
@@ -135,8 +136,8 @@ static void count(const ctx *c, int slot, int64_t ns) {
         stats.of[slot].cpu_us += shownUs(c->cmd, ns);
         stats.of[slot].bytes_in += receivedBytes(c) + (runs_queue ? requestBytes(multi, 1) : 0);
     }
-    /* Where Valkey counts the replies to the commands of a script, which are no bytes here, the
-     * reply of the script with its keys counts instead. */
+    /* Valkey counts the replies to the commands of a script. In this server these replies are not
+     * encoded as bytes, so the reply of the script is counted instead, for the slot of its keys. */
     int answers = slot >= 0 ? slot : slotOf(c);
     if (answers >= 0 && c->origin == ORIGIN_CLIENT) stats.of[answers].bytes_out += replyBytes(c);
 }

@@ -62,7 +62,7 @@ static void replyWanted(ctx *c, bool with_user) {
 /* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
 void commandlogGetCommand(ctx *c) { replyWanted(c, false); }
 
-/* COMMANDLOG USERS count type. Reply: the same, each entry with the user. */
+/* COMMANDLOG USERS count type. Reply: the newest entries as with GET, each with the user. */
 void commandlogUsersCommand(ctx *c) { replyWanted(c, true); }
 
 /* COMMANDLOG LEN type. Reply: number of entries. */

@@ -110,7 +110,7 @@ static bool readPayload(ctx *c, robj **out) {
     bool is_pathhash = rdbVersionIsOf92(version) && type == RDB_TYPE_PATHHASH;
     bool has_no_type = st == ERR_NOT_FOUND && (is_redis || is_pathhash);
     bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
-    if (is_stream && placeholdersAreAllowed()) { /* of a server that has the type */
+    if (is_stream && placeholdersAreAllowed()) { /* the sender may have the type */
         char module[RDB_MODULE_NAME_SIZE];
         const char *name = !has_no_type  ? NULL
                            : is_pathhash ? rdbTypeName(type)

@@ -19,9 +19,9 @@ static void printStats(str *out) {
                     (unsigned long long)rdbPackedChecks());
 }
 
-/* Forgets ids of producers that have expired. */
+/* Removes ids of producers that have expired. */
 static void expireProduced(int64_t budget_us) {
-    (void)budget_us; /* it takes less */
+    (void)budget_us; /* the call takes less time than the budget */
     streamProducersExpireSome(engineHot.now_ms);
 }
 

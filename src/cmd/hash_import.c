@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HIMPORT: a connection gives lists of field names (fieldsets) a name, and then writes hashes with
- * values alone.
+ * HIMPORT: a connection names lists of fields (fieldsets) once, and then writes hashes by the name
+ * of a fieldset and the values alone.
  *
- * Invariant: fieldsets are state of the session (engine/session_slot.h), at most FIELDSETS_MAX,
- * with a field and distinct fields each. They end with RESET and the connection. What is propagated
- * are DEL and HSET. Main thread only. */
+ * Invariant: a session has at most FIELDSETS_MAX fieldsets (engine/session_slot.h); each has at
+ * least one field, and no field twice. RESET and the end of the connection free them. DEL and HSET
+ * are propagated in place of HIMPORT SET. Main thread only. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -20,7 +20,7 @@ enum { FIELDSETS_MAX = 1024 };
 typedef struct fieldset {
     char *bytes;   /* of the name and the fields */
     slice *fields; /* [0] is the name */
-    int count;     /* with the name */
+    int count;     /* the name is counted, too */
     size_t memory;
 } fieldset;
 
@@ -37,7 +37,7 @@ static void clearSet(fieldset *f) {
 }
 
 static void freeSets(session *s, void *state) {
-    (void)s; /* the state has all that is needed */
+    (void)s; /* only the state is needed */
     fieldsets *all = state;
     for (int i = 0; i < all->count; i++) clearSet(&all->at[i]);
     memFree(all->at);
@@ -147,7 +147,8 @@ void himportPrepareCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ SET */
 
-/* Fields and values in turn, after two words for a command and its key. */
+/* Returns the words of HSET: its name, the key, then fields and values in turn. The caller frees
+ * the array. */
 static slice *pairWords(const ctx *c, const fieldset *f) {
     hotCheck(c->argc - 4 == f->count - 1);
     size_t pairs = (size_t)f->count - 1;
@@ -203,7 +204,7 @@ void himportDiscardCommand(ctx *c) {
     all->memory -= f->memory;
     clearSet(f);
     *f = all->at[--all->count];
-    if (!all->count) (void)dropSets(c->who); /* there are none */
+    if (!all->count) (void)dropSets(c->who); /* their number is 0 */
 }
 
 /* HIMPORT DISCARDALL. Reply: number of fieldsets there were. */

@@ -24,7 +24,7 @@ void hashReplyField(ctx *c, const robj *o, slice field);
 /* Counts and publishes that values replaced `count` expired fields of the key at argument 1. */
 void hashNoteReplaced(ctx *c, uint64_t count);
 
-/* Implements on_session: RESET ends what HIMPORT has prepared. */
+/* Implements on_session: RESET frees the fieldsets of HIMPORT. */
 void hashImportSessionEvent(session *s, sessionEvent e);
 
 #endif

@@ -2,9 +2,10 @@
  *
  * LMOVEM and BLMOVEM: move several elements from one end of a list to one end of another at once.
  *
- * Invariant: the moved elements are copied before a list changes, so nothing here points into one.
- * What is propagated are LMOVE, or pops and pushes, which every server of this protocol knows. The
- * cost is linear in the number of moved elements. Main thread only. */
+ * Invariant: the moved elements are copied before a list changes, so no slice points into a list
+ * that changes. LMOVE, or pops and pushes, are propagated in place of these commands, because every
+ * server of this protocol knows them. The cost is linear in the number of moved elements. Main
+ * thread only. */
 #include "base/base.h"
 #include "cmd/collection.h"
 #include "cmd/list_priv.h"
@@ -65,7 +66,8 @@ static bool parseMove(ctx *c, int more, blockMove *out) {
 
 static bool reverses(const blockMove *m) { return m->bulk && m->from_front == m->to_front; }
 
-/* Copies the first or last `count` elements. Slices are set when all bytes have their place. */
+/* Copies the first or last `count` elements. Slices are set after all bytes were copied, because
+ * the buffer moves while it grows. */
 static void copyBlock(const robj *o, const blockMove *m, size_t count, movedBlock *out) {
     check(count > 0);
     check(count <= listLength(o));
@@ -119,8 +121,8 @@ static void propagatePush(ctx *c, const movedBlock *b, bool front) {
     memFree(words);
 }
 
-/* The commands have the same result. A list that is source and destination is never empty between
- * them, so that its expiry time remains. */
+/* Propagates commands with the same result. If source and destination are the same list, it is
+ * never empty between two of these commands, so that its expiry time remains. */
 static void propagateMove(ctx *c, const blockMove *m, const movedBlock *b, bool takes_all) {
     if (b->count == 1) {
         slice words[5] = {SLICE("LMOVE"), c->argv[1], c->argv[2], c->argv[3], c->argv[4]};
@@ -138,7 +140,8 @@ static void propagateMove(ctx *c, const blockMove *m, const movedBlock *b, bool 
 
 /* ------------------------------------------------------------------ moving */
 
-/* `to` is the most recent lookup; NULL: the destination is missing. */
+/* Moves the elements to another list. `to` is the destination, and must be the most recent lookup;
+ * NULL: it is missing. */
 static void moveBetween(ctx *c, const blockMove *m, const movedBlock *b, robj *to) {
     listLimits most = listLimitsNow();
     robj *from;
@@ -146,7 +149,7 @@ static void moveBetween(ctx *c, const blockMove *m, const movedBlock *b, robj *t
     collectionPlace(c, 2, listPush(to, b->texts, b->count, m->to_front));
     collectionNotify(c, c->argv[2], m->to_front ? &eventLpush : &eventRpush);
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return; /* it was found before */
-    /* A module may have changed it. */
+    /* A module that was notified may have changed the source. */
     if (from) listRemoveEnd(c, 1, from, sizeMin(b->count, listLength(from)), m->from_front);
 }
 
@@ -161,8 +164,9 @@ static void moveWithin(ctx *c, const blockMove *m, const movedBlock *b, robj *o)
     collectionChanged(c, c->argv[1], m->from_front ? &eventLpop : &eventRpop, b->count);
 }
 
-/* Looks up the destination, and the source before and after it, which a module may delete when the
- * destination expires. True: the move can be done, and `to` is the most recent lookup. */
+/* Looks up the destination, then both lists again if there are observers: a module may delete the
+ * source when the destination expires. True: the move can be done, and `to` is the most recent
+ * lookup. */
 static bool findBoth(ctx *c, robj **from, robj **to) {
     if (!collectionFindWrite(c, 2, TYPE_LIST, to)) return false;
     if (likely(!engineHot.observers)) return true;
@@ -172,7 +176,7 @@ static bool findBoth(ctx *c, robj **from, robj **to) {
     return false;
 }
 
-/* False if there are too few elements; nothing was replied. */
+/* Moves the elements and replies. False: there are too few elements, and nothing was replied. */
 static bool moveBlock(ctx *c, const blockMove *m) {
     robj *from, *to = NULL;
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return true;

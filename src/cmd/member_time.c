@@ -14,7 +14,7 @@
 #include "engine/propagate.h"
 #include "store/member_expiry.h"
 
-/* What differs between the two types. */
+/* The differences between the two types. */
 typedef struct memberKind {
     valueType type;
     int width; /* arguments per member of SADDEX */

@@ -81,7 +81,8 @@ void smoveCommand(ctx *c) {
     robj *from, *to;
     if (!collectionFindWrite(c, 1, TYPE_SET, &from)) return;
     if (!from) {
-        /* Of a missing source the target may have any type; an expired one is removed. */
+        /* If the source is missing, the target may have any type. The lookup removes an expired
+         * target. */
         (void)dbFind(c->db, c->argv[2], collectionHash(c, 2), c->look, &c->at);
         replyInteger(c, 0);
         return;

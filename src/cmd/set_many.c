@@ -279,8 +279,9 @@ void sunionstoreCommand(ctx *c) {
     collectionStore(c, 1, into, &eventSunionstore);
 }
 
-/* Counts the members of the union, at most the limit. A few sets are counted without memory: the
- * largest whole, of each further one those that no larger one has. */
+/* Counts the members of the union, at most the limit. A few sets are counted without building the
+ * union: all members of the largest set, then the members of each further set that are in no larger
+ * one. */
 static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
     size_t sets = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -304,7 +305,7 @@ static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
     return limit && count > limit ? limit : count;
 }
 
-/* Estimates it with a HyperLogLog, whose standard error is 0.81 %. */
+/* Estimates the size of the union with a HyperLogLog (standard error: 0.81 %). */
 static uint64_t estimateUnion(const sources *s) {
     uint8_t *registers = memCalloc(HLL_REGISTERS, 1);
     char digits[NUMBER_TEXT_MAX];

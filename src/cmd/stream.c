@@ -128,8 +128,8 @@ static streamWord parseWord(ctx *c, int *i, bool is_add, addOptions *out) {
     return is_add ? streamArgProducer(c, i, &out->produced) : STREAM_WORD_OTHER;
 }
 
-/* Parses the id at argument `i`, with which the options end. Only a primary chooses ids for entries
- * of producers. */
+/* Parses the id at argument `i`, which follows the options. With IDMP or IDMPAUTO, clients have to
+ * write `*`; only the stream of a primary has another id. */
 static bool parseLastWord(ctx *c, int i, addOptions *out) {
     if (!parseAddId(c, i, out)) return false;
     if (likely(!out->produced.words) || out->id_form == ID_AUTO || ctxIsReplay(c)) return true;
@@ -290,7 +290,8 @@ void xaddCommand(ctx *c) {
     }
     if (unlikely(p.produced.words)) {
         streamProducedHash(&p.produced, fields, count);
-        /* A primary sends the id of what it has added: `*` is that of a duplicate. */
+        /* A primary propagates an added entry with its id, so `*` in its stream stands for a
+         * duplicate. */
         if (p.id_form == ID_AUTO && streamIsDuplicate(c, s, &p.produced, ctxIsReplay(c))) return;
     }
     if (!chooseId(c, &p, s ? streamLastId(s) : STREAM_ID_MIN)) return;

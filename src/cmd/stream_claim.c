@@ -429,7 +429,7 @@ static uint64_t releasedDeliveries(const release *r, uint64_t before) {
     }
 }
 
-/* Releases an entry. False: it is not pending, or not in the stream any more. */
+/* Releases a pending entry. False: the entry is not pending, or is not in the stream any more. */
 static bool releaseOne(ctx *c, claim *how, const release *r, streamId id) {
     hotCheck(how->g);
     streamPending p;

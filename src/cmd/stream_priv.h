@@ -38,7 +38,7 @@ bool streamFindWrite(ctx *c, int arg_index, stream **out);
 
 /* ---- references: groups that have an entry pending, or have not read it ---- */
 
-/* What removing entries does with them (KEEPREF, DELREF, ACKED). */
+/* Effect of removing entries on their references in groups (KEEPREF, DELREF, ACKED). */
 typedef enum streamRefs {
     REFS_KEEP,   /* nothing */
     REFS_DELETE, /* pending entries are removed, too */
@@ -65,28 +65,31 @@ void streamPropagateIds(ctx *c, slice key, const streamGroup *acked_by, const st
 
 /* ---- ids of producers ---- */
 
-/* What a word of XADD is. */
+/* Result of parsing an option of XADD: another option, this option, or an error that was
+ * replied. */
 typedef enum streamWord { STREAM_WORD_OTHER, STREAM_WORD_TAKEN, STREAM_WORD_WRONG } streamWord;
 /* IDMP producer iid, or IDMPAUTO producer; all zero: not given. */
 typedef struct streamProduced {
-    int arg, words; /* in the request */
+    int arg, words; /* index and number of its arguments */
     slice producer, iid;
     char hash[16]; /* the iid of IDMPAUTO */
 } streamProduced;
-/* Parses this option at argument *i; *i is set to its last word. STREAM_WORD_WRONG: the error was
- * replied. */
+/* Parses IDMP or IDMPAUTO at argument *i; *i is set to its last word. */
 streamWord streamArgProducer(ctx *c, int *i, streamProduced *out);
 /* Sets the iid of IDMPAUTO to a hash of the fields and values, whose order does not matter. */
 void streamProducedHash(streamProduced *p, const slice *fields, int count);
-/* True if the entry was added before: it is counted, and the reply is the id it has. `is_known`: a
- * primary says that it is a duplicate. `s` NULL: there is no stream. */
+/* True if the entry is a duplicate: it is counted, and the reply is the id of the entry that was
+ * added before. `is_known`: the primary has propagated it as a duplicate. `s` is NULL if there is
+ * no stream. */
 bool streamIsDuplicate(ctx *c, stream *s, const streamProduced *p, bool is_known);
 /* Records the id of an entry that was added, and propagates it. */
 void streamRecordProduced(ctx *c, stream *s, const streamProduced *p, streamId id);
-/* An XACK of a group that does not exist: applies it if it is a record of ids of producers
- * (AOF_PRODUCERS) in a file or the stream of a primary; false: it is none. */
+/* Called for XACK of a group that does not exist. Applies the command if it is a record of ids of
+ * producers (AOF_PRODUCERS) in a file or in the stream of a primary. False: it is no such
+ * record. */
 bool streamApplyProducers(ctx *c, stream *s);
-/* Replies the fields of XINFO STREAM for a stream that has a table of producers: so many. */
+/* The number of fields that streamReplyProducers() adds to XINFO STREAM: 0 if the stream has no
+ * table of producers. */
 int streamProducersInfoFields(const stream *s);
 void streamReplyProducers(ctx *c, const stream *s);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Entries that producers may send twice: IDMP and IDMPAUTO of XADD, XCFGSET, XIDMPRECORD. The ids
- * of producers (ds/stream_producers.h) are propagated as XACK of a group that nobody has
- * (AOF_PRODUCERS), which every server accepts. Main thread only. */
+ * Idempotent production: a producer may send an entry twice, and it is added once. Implements IDMP
+ * and IDMPAUTO of XADD, XCFGSET and XIDMPRECORD. Invariant: each change of the ids of producers
+ * (ds/stream_producers.h), except their expiry, is propagated as XACK of a reserved group name
+ * (AOF_PRODUCERS), which other servers accept without effect. Main thread only. */
 #include <xxhash.h>
 
 #include "base/base.h"
@@ -14,7 +15,7 @@
 
 /* ------------------------------------------------------------------ propagation */
 
-/* Propagates a record of the table of the key; `words` follow the name of the group. */
+/* Propagates a change of the ids of producers of the key; `words` follow the name of the group. */
 static void propagate(ctx *c, slice key, const slice *words, int count) {
     enum { HEAD = 3, WORDS_MAX = 4 };
     slice all[HEAD + WORDS_MAX] = {SLICE("XACK"), key, AOF_PRODUCERS};
@@ -70,7 +71,7 @@ streamWord streamArgProducer(ctx *c, int *i, streamProduced *out) {
     return STREAM_WORD_TAKEN;
 }
 
-/* Hashes a field and its value; texts that are divided in another way have another hash. */
+/* Hashes a field and its value. The pair (ab, c) has another hash than (a, bc). */
 static XXH128_hash_t pairHash(slice field, slice value) {
     XXH128_hash_t name = XXH3_128bits(field.ptr, field.len);
     XXH128_hash_t hash = XXH3_128bits_withSeed(value.ptr, value.len, name.low64);
@@ -81,7 +82,7 @@ static XXH128_hash_t pairHash(slice field, slice value) {
 void streamProducedHash(streamProduced *p, const slice *fields, int count) {
     hotCheck(count % 2 == 0);
     if (p->iid.len) return;
-    uint64_t low = 0, high = 0; /* sums: fields may come in any order */
+    uint64_t low = 0, high = 0; /* sums, because the order of the fields does not matter */
     for (int i = 0; i < count; i += 2) {
         XXH128_hash_t hash = pairHash(fields[i], fields[i + 1]);
         low += hash.low64;
@@ -92,7 +93,7 @@ void streamProducedHash(streamProduced *p, const slice *fields, int count) {
     p->iid = sliceMake(p->hash, sizeof(p->hash));
 }
 
-/* Counts an entry that was sent again. */
+/* Counts an entry that was sent again, and propagates the count. */
 static void countDuplicate(ctx *c, stream *s) {
     const slice words[] = {SLICE("DUPLICATE")};
     streamProducersCountDuplicate(streamProducersMake(s));
@@ -223,8 +224,8 @@ static bool parseSettings(ctx *c, streamSettings *out) {
     return true;
 }
 
-/* XCFGSET key [IDMP-DURATION seconds] [IDMP-MAXSIZE ids]. Reply: OK. A changed setting forgets the
- * ids of all producers of the stream. */
+/* XCFGSET key [IDMP-DURATION seconds] [IDMP-MAXSIZE ids]. Reply: OK. If a setting changes, the ids
+ * of all producers of the stream are removed. */
 void xcfgsetCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     stream *s;
@@ -252,8 +253,8 @@ void xcfgsetCommand(ctx *c) {
     replyOk(c);
 }
 
-/* XIDMPRECORD key producer iid id. Reply: OK. The entry, which must be in the stream, is that for
- * which the producer has sent this id. */
+/* XIDMPRECORD key producer iid id. Reply: OK. Records that the producer has sent the entry, which
+ * must be in the stream, with the id `iid`. */
 void xidmprecordCommand(ctx *c) {
     hotCheck(c->argc == 5);
     stream *s;
@@ -291,7 +292,7 @@ int streamProducersInfoFields(const stream *s) { return streamProducersOf(s) ? 6
 void streamReplyProducers(ctx *c, const stream *s) {
     streamProducers *t = streamProducersOf(s);
     if (!t) return;
-    (void)streamProducersExpire(t, c->now_ms, UINT64_MAX); /* those that the counts must not have */
+    (void)streamProducersExpire(t, c->now_ms, UINT64_MAX); /* expired ids must not be counted */
     streamProducersState state = streamProducersGet(t);
     replyIntField(c, "idmp-duration", state.duration_s);
     replyIntField(c, "idmp-maxsize", state.ids_max);

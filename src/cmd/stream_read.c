@@ -6,8 +6,8 @@
 #include "cmd/stream_priv.h"
 #include "engine/block.h"
 
-/* Limits of the whole reply (MAXCOUNT, MAXSIZE), and what it has so far. The entry that reaches
- * `bytes_max` is the last one. */
+/* Limits of the whole reply (MAXCOUNT, MAXSIZE), and its entries and bytes so far. The entry that
+ * reaches `bytes_max` is the last one. */
 typedef struct readLimits {
     int64_t entries_max, bytes_max; /* 0: no limit */
     int64_t entries, bytes;
@@ -23,7 +23,7 @@ typedef struct readOptions {
     readLimits *limits;  /* NULL: none */
 } readOptions;
 
-/* What to read from one stream. */
+/* The part of a request that is about one stream. */
 typedef struct readPlan {
     stream *s; /* NULL: the key does not exist */
     streamGroup *g;
@@ -85,7 +85,7 @@ static bool isLimit(const ctx *c, int i) {
     return (ctxArgIs(c, i, "maxcount") || ctxArgIs(c, i, "maxsize")) && ctxHasExtensions(c);
 }
 
-/* Checks options that depend on others. False: the error was replied. */
+/* Checks options that depend on other options. False: the error was replied. */
 static bool checkRead(ctx *c, const readOptions *p) {
     if (!p->first) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -99,7 +99,7 @@ static bool checkRead(ctx *c, const readOptions *p) {
     return false;
 }
 
-/* `limits` is used if there are any. */
+/* Parses the options. If there are limits of the reply, they are stored in `limits`. */
 static bool parseRead(ctx *c, bool of_group, readLimits *limits, readOptions *out) {
     *out = (readOptions){.of_group = of_group};
     for (int i = 1; i < c->argc && !out->first; i++) {
@@ -186,7 +186,7 @@ static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
 
 /* ------------------------------------------------------------------ limits of the reply */
 
-/* False: the reply has reached a limit. */
+/* True unless the reply has reached a limit. */
 static bool hasRoom(const readOptions *p) {
     const readLimits *l = p->limits;
     if (likely(!l)) return true;
@@ -303,7 +303,8 @@ static bool readNews(ctx *c, slice key, const readOptions *p, const readPlan *pl
     return given;
 }
 
-/* Replies the entry of a pending id; false if there is none, and nothing was replied. */
+/* Replies the entry of a pending id. False: the entry does not exist any more, and nothing was
+ * replied. */
 static bool replyPending(ctx *c, const readOptions *p, const stream *s, streamId id) {
     streamCursor at;
     streamFields fields = {0};

@@ -88,7 +88,8 @@ static void propagateTime(ctx *c, slice name, const slice *value, const char *wo
 
 /* ------------------------------------------------------------------ SET and variants */
 
-/* Whether NX, XX, IFEQ and its kin permit the operation. False: the error was replied. */
+/* Sets *out to whether NX, XX, IFEQ and similar options permit the operation. False: the error was
+ * replied. */
 static bool setIsAllowed(ctx *c, const stringOptions *o, const robj *old, bool *out) {
     *out = true;
     if (o->given & OPTION_NX) *out = old == NULL;

@@ -54,7 +54,7 @@ static bool delexIsAllowed(ctx *c, const robj *o, bool *out) {
 }
 
 /* DELEX key [IFEQ value|IFNE value|IFDEQ digest|IFDNE digest]. Reply: 1 if the key was deleted,
- * else 0. A missing key meets no condition, whatever it is. Valkey has IFEQ and IFNE alone. */
+ * else 0. A missing key meets no condition. Valkey has IFEQ and IFNE only. */
 void delexCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     bool extended = ctxHasExtensions(c);

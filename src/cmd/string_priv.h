@@ -38,7 +38,7 @@ enum stringOption {
     OPTION_IFDNE = 1 << 12,
     OPTION_TIMES = OPTION_EX | OPTION_PX | OPTION_EXAT | OPTION_PXAT,
     OPTION_DIGESTS = OPTION_IFDEQ | OPTION_IFDNE, /* Valkey does not have them */
-    /* Those that Valkey 9.1 does not have: they are not propagated. */
+    /* Options that Valkey 9.1 does not have; they are not propagated. */
     OPTION_EXTENDED = OPTION_IFNE | OPTION_DIGESTS,
     /* Conditions on the value. */
     OPTION_COMPARES = OPTION_IFEQ | OPTION_EXTENDED,
@@ -59,8 +59,9 @@ bool stringParseTime(ctx *c, slice number, enum stringOption unit, int64_t *out)
 
 /* The option of OPTION_COMPARES with this name; 0: none. */
 uint32_t stringConditionNamed(slice word);
-/* Whether a condition of OPTION_COMPARES holds for a string, NULL if the key is missing, which
- * differs from every value and digest. False: a digest is malformed, and the error was replied. */
+/* Sets *out to whether a condition of OPTION_COMPARES holds for a string. `o` is NULL if the key is
+ * missing, which differs from every value and digest. False: a digest is malformed, and the error
+ * was replied. */
 bool stringMeets(ctx *c, uint32_t condition, const robj *o, slice operand, bool *out);
 
 /* The blob that argument `i` was read into, for dbSetString() to adopt; NULL if there is none, or

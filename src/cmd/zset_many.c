@@ -363,7 +363,7 @@ static void replyJob(ctx *c, setOperation operation) {
     memFree(j.sources);
 }
 
-/* Propagated pairs: the words of a ZADD. */
+/* Scores and members to propagate, as the words of a ZADD. */
 typedef struct pairWords {
     ctx *c;
     int count;
@@ -384,7 +384,7 @@ static void addPair(void *arg, const zsetPair *pair) {
     if (p->count == (int)COUNT_OF(p->words)) propagatePairs(p);
 }
 
-/* Servers that do not know AGGREGATE COUNT get the result. */
+/* Propagates the result as DEL and ZADD, for servers that do not know AGGREGATE COUNT. */
 static void propagateBuilt(ctx *c, zsetBuilder *built) {
     const robj *old = dbFind(c->db, c->argv[1], collectionHash(c, 1), c->look, &c->at);
     if (!engineHot.sinks || (!old && !zsetBuilderCount(built))) return;

@@ -91,7 +91,7 @@ typedef struct query {
     queryBy by; /* BY_ANY, GO_ANY: determined by the options */
     queryDirection direction;
     bool scores, stores;
-    bool must_exist;       /* XX: a missing key is null, not an empty array */
+    bool must_exist;       /* XX: the reply for a missing key is null, not an empty array */
     int64_t offset, limit; /* limit below 0: no limit */
     int64_t start, stop;
     zsetBound min, max;

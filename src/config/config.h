@@ -193,7 +193,7 @@ struct configOption {
 #define CONFIG_PORT_MAX 65535
 
 extern const configFileOnly configIgnored;
-extern const configOption configOptions[]; /* directives on the configuration itself */
+extern const configOption configOptions[]; /* directives about the configuration itself */
 
 /* ------------------------------------------------------------------ initialisation */
 
@@ -233,9 +233,9 @@ typedef enum configSource {
 } configSource;
 configSource configLineSource(void);
 
-/* Makes the file of another server one for this server: `out` receives the lines, refused ones as
- * comments, `notes` what was changed. Returns how many lines the user has to decide about; -1: the
- * file cannot be read. Sets values, so that the program must end after it. */
+/* Converts the file of another server into one for this server: `out` receives the lines, refused
+ * ones as comments; `notes` a description of each change. Returns how many lines the user has to
+ * decide about; -1: the file cannot be read. Sets values, so the program must end after it. */
 int configMigrate(const char *path, str *out, str *notes);
 
 /* ------------------------------------------------------------------ reading and changing values */
@@ -246,8 +246,8 @@ const configOption *configFind(slice name);
 void configGet(const configOption *o, str *out);
 /* Appends "default", "/etc/valkey.conf:12", "command line" or "CONFIG SET". */
 void configGetOrigin(const configOption *o, str *out);
-/* Calls `proc` with a sentence for each directive set at start, not to its default, that has no
- * effect, each ignored one of others, each value that is a placeholder. Returns their number. */
+/* Calls `proc` with a sentence for each directive set at start that has no effect, each ignored
+ * directive of another server, and each value that is a placeholder. Returns their number. */
 int configEachWithoutEffect(void (*proc)(const char *sentence, void *arg), void *arg);
 /* Calls `proc` for every name including aliases, sorted; file-only directives are omitted. */
 void configEach(void (*proc)(const char *name, const configOption *o, void *arg), void *arg);

@@ -14,7 +14,7 @@
 #include "config/config_priv.h"
 #include "io/file.h"
 
-/* Valkey's words for both; what follows says which it is. */
+/* The text of Valkey for both errors; the text after it says which of them it is. */
 #define BAD_DIRECTIVE "Bad directive or wrong number of arguments"
 
 enum {
@@ -55,8 +55,8 @@ typedef struct loader {
     bool takes_ranked;
     bool tries;   /* configTryLine(): lines are taken where they are, includes are not followed */
     str proposal; /* instead of a line with an error */
-    str hint;     /* what else is to say about it */
-    rankedLine *foreign; /* harmless lines of others: refused or noted at the end */
+    str hint;     /* more about this line */
+    rankedLine *foreign; /* harmless lines of other servers: refused or noted at the end */
     int foreign_count;
 } loader;
 
@@ -185,7 +185,7 @@ int configEachNote(void (*proc)(const char *sentence, void *arg), void *arg) {
     return files.note_count;
 }
 
-/* Begins a note with the directive and its place. */
+/* Begins a note with the directive and the place where it is set. */
 static str *newNote(const loader *l, slice name, int number) {
     files.notes = memRealloc(files.notes, sizeof(str) * (size_t)(files.note_count + 1));
     str *note = &files.notes[files.note_count++];
@@ -322,10 +322,10 @@ static const char *joinUnit(loader *l, const configOption *o, const str *words, 
     return NULL;
 }
 
-/* An unknown name. */
+/* Fails for an unknown name, with a hint for the user. */
 static status takeUnknown(loader *l, slice name, const char **suggestion, reason *why) {
     const configForeign *foreign = configForeignFind(name);
-    bool is_include = sliceIs(name, "include"); /* has no row */
+    bool is_include = sliceIs(name, "include"); /* include is in no table */
     strAppendText(&l->hint, is_include ? "wrong number of arguments"
                             : foreign  ? "unknown directive "
                                        : "unknown directive");
@@ -381,7 +381,7 @@ static bool putAside(loader *l, slice line, int number, const str *words, int co
     return true;
 }
 
-/* The same for a line that may be ignored, until all lines have been read. */
+/* Puts a line of another server that may be ignored aside, until all lines have been read. */
 static bool putForeignAside(loader *l, slice line, int number, const str *words) {
     slice name = strSlice(&words[0]);
     bool known = configEntryFind(name) != NULL;
@@ -393,7 +393,8 @@ static bool putForeignAside(loader *l, slice line, int number, const str *words)
     return true;
 }
 
-/* Notes a value that is nothing but a placeholder; passwords may look like one. */
+/* Notes a value that is nothing but a placeholder. Passwords are not checked, as they may look like
+ * one. */
 static void notePlaceholder(const loader *l, const str *words, int count, int number) {
     slice name = strSlice(&words[0]);
     if (configIsSensitive(name) || sliceIs(name, "user")) return;
@@ -406,7 +407,7 @@ static void notePlaceholder(const loader *l, const str *words, int count, int nu
     }
 }
 
-/* CONFIG REWRITE compares these lines with the values of then. */
+/* Stores a line of an included file: CONFIG REWRITE compares it with the value at that time. */
 static void noteIncluded(const loader *l, slice line, const str *words) {
     hotCheck(line.len > 0);
     const configEntry *entry = configEntryFind(strSlice(&words[0]));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of other servers that do not exist here, and what to do about them: one table. Also
- * placeholders of templates that nobody has replaced.
+ * Table of directives of other servers that this server does not have, with advice for the user.
+ * Also finds placeholders of templates that were not replaced.
  *
- * Invariant: a row is used only for names that no option has. ANY_THREAD. */
+ * Invariant: a row is used only for a name that is no directive of this server. ANY_THREAD. */
 #include "base/base.h"
 #include "config/config_priv.h"
 
@@ -11,7 +11,7 @@
 #define KEYDB "KeyDB"
 #define OLD "Redis before 3.2"
 
-/* A `*` at the end of a name stands for any rest. The first row that matches is used. */
+/* A `*` at the end of a name matches one or more bytes. The first row that matches is used. */
 static const configForeign rows[] = {
     /* Redis 7.4 to 8.10. */
     {"aof-load-corrupt-tail-max-size", REDIS_8, NULL,
@@ -114,8 +114,8 @@ static bool isNameByte(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The placeholder at the beginning of a text: `open`, a name or an expression, `close`. No text:
- * there is none. */
+/* Returns the placeholder at the beginning of a text: `open`, a name or an expression, `close`. The
+ * result is empty if there is none. */
 static slice placeholderAt(slice text, const char *open, const char *close) {
     size_t at = strlen(open), end = strlen(close);
     bool has_name = false;
@@ -126,7 +126,7 @@ static slice placeholderAt(slice text, const char *open, const char *close) {
         char c = text.ptr[i];
         has_name |= isNameByte(c);
         if (!isNameByte(c) && !memchr(" -.:/?=", c, 7)) break;
-        if (c == ' ' && open[0] == '%') break; /* 5% to 6% is none */
+        if (c == ' ' && open[0] == '%') break; /* "5% to 6%" has no placeholder */
     }
     return sliceMake(text.ptr, 0);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Makes a configuration file of another server one that this server loads (configMigrate()).
+ * Converts a configuration file of another server into one that this server loads
+ * (configMigrate()).
  *
- * Invariant: each line of the result was taken, or is a comment. A line that is not taken stays in
- * the file as a comment with the reason above it. Main thread only. */
+ * Invariant: each line of the result was accepted by the loader, or is a comment or an include. A
+ * refused line stays in the file as a comment, with the reason above it. Main thread only. */
 #include <errno.h>
 
 #include "base/base.h"
@@ -40,7 +41,8 @@ static void drop(migration *m, slice line, slice name, slice reason, bool is_ope
     m->open += is_open;
 }
 
-/* The reason in a report of one line: its third line and, of the fourth, what follows the place. */
+/* Extracts the reason from a report about one line: the third line of the report, and the fourth
+ * line from its first semicolon on. */
 static str reasonOf(const str *report) {
     str reason = STR_EMPTY;
     slice rest = strSlice(report), part = rest;
@@ -57,7 +59,8 @@ static str reasonOf(const str *report) {
     return reason;
 }
 
-/* A line with a name that is known here, or was replaced by one. */
+/* Tries a line whose name is a directive of this server, or was replaced by one, and writes it or a
+ * comment. */
 static void takeKnown(migration *m, slice line, slice original, slice name) {
     str report = STR_EMPTY;
     if (configTryLine(line, &report)) {

@@ -71,7 +71,7 @@ typedef struct configConfig {
     int unknown_directives;
 } configConfig;
 extern configConfig configConf;
-/* UNKNOWN_WARN: harmless directives of others are ignored with a warning. */
+/* UNKNOWN_WARN: harmless directives of other servers are ignored with a warning. */
 enum { UNKNOWN_REFUSE, UNKNOWN_WARN };
 
 /* A directive that another server has. One of `here` and `advice` is set. */
@@ -82,9 +82,9 @@ typedef struct configForeign {
     const char *advice; /* what to do instead */
     bool harmless;      /* ignoring it changes nothing that this server does */
 } configForeign;
-/* NULL: the table does not have it. */
+/* Returns the row for a directive; NULL: the table has none. */
 const configForeign *configForeignFind(slice name);
-/* Appends what to do about it, for a message that has named the directive. */
+/* Appends the advice of the row to a message that has named the directive. */
 void configForeignHint(const configForeign *f, str *out);
 /* The first placeholder of a template in a text, like ${PORT}; length 0: there is none. */
 slice configPlaceholder(slice text);

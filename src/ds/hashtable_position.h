@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Positions in a hashtable (hashtable.h), for those who keep one and do not call the table. */
+ * Positions in a hashtable (hashtable.h), for headers that store a position and do not call the
+ * table. */
 #ifndef DS_HASHTABLE_POSITION_H
 #define DS_HASHTABLE_POSITION_H
 

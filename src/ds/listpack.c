@@ -496,7 +496,7 @@ static size_t validBody(const uint8_t *at, const uint8_t *end) {
     return left - body >= backSize(body) ? body : 0;
 }
 
-/* True if an entry with this body ends with a length of one byte more than backSize(). */
+/* True if the trailing length of an entry with this body has one byte more than backSize(). */
 static bool isWide(const uint8_t *at, const uint8_t *end, size_t body) {
     hotCheck(at + body < end);
     if (body != 16383 && body != 2097151 && body != 268435455) return false;

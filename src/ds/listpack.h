@@ -220,8 +220,8 @@ typedef bool listpackEntryProc(void *arg, const uint8_t *at, size_t index);
 bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc, void *arg);
 /* Redis writes the trailing length of entries of 2^14 - 1, 2^21 - 1 and 2^28 - 1 bytes with one
  * byte more than Valkey 9 and this server. This function removes these bytes, in place; it returns
- * the new size, which listpackIsValid() has to be asked about. Listpacks below LISTPACK_NARROW_MIN
- * bytes have no such entry. */
+ * the new size, and the caller validates the result by listpackIsValid(). Listpacks below
+ * LISTPACK_NARROW_MIN bytes have no such entry. */
 enum { LISTPACK_NARROW_MIN = 16384 };
 size_t listpackNarrow(uint8_t *lp, size_t size);
 

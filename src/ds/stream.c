@@ -109,7 +109,7 @@ static bool nodeFor(const stream *s, streamId id, streamPlace *out) {
     return s->index && streamSeekBack(s, id, out);
 }
 
-/* After a node of `cap` bytes at `old` was changed. */
+/* Updates the index after a node that had `cap` bytes at `old` was changed. */
 ALWAYS_INLINE void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap,
                              streamNode *n) {
     if (n != old || n->cap != cap) streamNodesChanged(s, key, old, cap, n);

@@ -101,7 +101,7 @@ bool streamHas(const stream *s, streamId id);
 
 /* A node of a stream. */
 typedef struct streamPlace {
-    idCursor at; /* private; without leaf: the tail, with nothing before it to go to */
+    idCursor at; /* private; without leaf: the tail, and the cursor cannot move from it */
     streamId key;
     streamNode *node;
 } streamPlace;

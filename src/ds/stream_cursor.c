@@ -30,7 +30,7 @@ static bool enterLast(streamCursor *c) {
     return true;
 }
 
-/* To the first entry of the following node. */
+/* Moves to the first entry of the following node. */
 static void nextNode(streamCursor *c) {
     c->at_end = !streamPlaceNext(&c->place);
     if (!c->at_end) check(streamNodeFirst(c->place.node, c->place.key, &c->entry));
@@ -54,7 +54,7 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
         return;
     }
     if (s->tail && !streamIdLess(start, s->tail_key)) {
-        /* Readers of what is new: no search, as nothing follows the tail. */
+        /* Readers of new entries need no search, as no node follows the tail. */
         c->place = (streamPlace){.key = s->tail_key, .node = s->tail};
     } else if (!streamSeekBack(s, start, &c->place) && !streamSeek(s, STREAM_ID_MIN, &c->place)) {
         return;

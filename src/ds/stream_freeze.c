@@ -81,7 +81,7 @@ bool streamFrozenTake(stream *s, streamId key, const streamNode *n) {
 
 /* ------------------------------------------------------------------ reading */
 
-/* The first kept node that has not been read; false if there is none. */
+/* Finds the first kept node that has not been read; false if there is none. */
 static bool firstKept(const streamFrozen *f, idEntry *out) {
     idCursor at;
     if (!idTreeSeek(&f->kept, f->next, &at)) return false;

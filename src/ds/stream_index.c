@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes of a stream in the order of their keys (stream_private.h). Most streams of an
- * application are short, and have one node: it is the tail, and there is no index.
+ * Index of the nodes of a stream by their keys, which are the ids of their first entries
+ * (stream_private.h). Most streams are short and have one node: the tail. Such a stream has no
+ * index.
  *
  * Invariants: `index` exists if and only if there are at least two nodes; the tail is its last
- * entry. Adding a second node costs two allocations; finding costs O(log nodes). ANY_THREAD that
- * owns the stream. */
+ * entry. Adding a second node costs two allocations; finding a node costs O(log nodes). Thread: the
+ * one that owns the stream. */
 #include "ds/stream_private.h"
 
 static idEntry entryOf(streamId key, const streamNode *n) { return (idEntry){key, {(uintptr_t)n}}; }
 
-/* The entry at the position of the index. */
+/* Sets key and node of the place from its cursor in the index. */
 static void readPlace(streamPlace *p) {
     idEntry entry;
     idCursorRead(&p->at, &entry);
@@ -95,7 +96,7 @@ void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t c
     if (s->tail == old) s->tail = n;
 }
 
-/* The index has one entry, which is the tail. */
+/* Frees the index. The caller has removed or freed all nodes but the tail. */
 static void dropIndex(stream *s) {
     idTreeClear(&s->index->nodes);
     memFree(s->index);

@@ -10,10 +10,10 @@
 #include "ds/stream_group.h"
 #include "ds/stream_producers.h"
 
-/* What a stream has that is longer than a node (stream_index.c). */
+/* Index of the nodes of a stream with more than one node (stream_index.c). */
 typedef struct streamIndex {
     idTree nodes;        /* by first id; one value: the node's address */
-    size_t node_bytes;   /* of all of them */
+    size_t node_bytes;   /* memory of all nodes */
     streamId compact_at; /* where streamCompact() continues */
 } streamIndex;
 
@@ -55,28 +55,29 @@ struct streamGroup {
     int64_t entries_read;
     idTree pending;              /* values: delivery time, delivery count, number of the consumer */
     orderedIndex consumers;      /* by name */
-    streamConsumer **by_number;  /* NULL: free */
+    streamConsumer **by_number;  /* NULL: the number is free */
     uint32_t number_count, free; /* entries of by_number; all below `free` are in use */
     uint32_t number_cap;
     uint32_t name_len;
     int64_t oldest_ms;
-    streamTimes *times;  /* NULL: entries are found by a walk */
+    streamTimes *times;  /* NULL: idle entries are found by a walk */
     uint32_t time_walks; /* since there were no `times` */
     char name[];
 };
 
-/* The first node whose key is at or above `id`; the last one whose key is at or below it. False:
- * there is none, and *p is undefined. */
+/* Finds the first node whose key is at or above `id`, or the last node whose key is at or below it.
+ * False: there is no such node, and *p is undefined. */
 bool streamSeek(const stream *s, streamId id, streamPlace *p);
 bool streamSeekBack(const stream *s, streamId id, streamPlace *p);
-/* To the following or preceding node; false: there is none, and *p is no place any more. */
+/* Moves to the following or preceding node. False: there is none, and *p must not be used any
+ * more. */
 bool streamPlaceNext(streamPlace *p);
 bool streamPlacePrev(streamPlace *p);
 /* Adds a node after the others. */
 void streamNodesAdd(stream *s, streamId key, streamNode *n);
-/* A node of `cap` bytes has moved from `old` to `n`, or has another size. */
+/* Called after a node that had `cap` bytes has moved from `old` to `n`, or has another size. */
 void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n);
-/* Forgets a node; the caller frees it. */
+/* Removes a node from the index; the caller frees it. */
 void streamNodesRemove(stream *s, streamId key, const streamNode *n);
 /* Memory of nodes and index. */
 size_t streamNodesBytes(const stream *s);
@@ -84,16 +85,18 @@ size_t streamNodesBytes(const stream *s);
 void streamNodesFree(stream *s, void *by);
 const char *streamVerifyIndex(const stream *s);
 
-/* An entry of the group's tree. */
+/* Reads a pending entry from an entry of the group's tree. */
 void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out);
 
-/* While s->frozen is set: before a node's content changes; after one was added. */
+/* Called while s->frozen is set: before the content of a node changes, and after a node was
+ * added. */
 void streamFrozenBefore(stream *s, streamId key, const streamNode *n);
 void streamFrozenAdded(stream *s, streamId key);
-/* A node was removed. True: it was taken over, and is not to be freed. */
+/* Called after a node was removed. True: ownership of the node was taken, so the caller must not
+ * free it. */
 bool streamFrozenTake(stream *s, streamId key, const streamNode *n);
 
-/* Makes s->parties, if there are none; frees them if there are neither groups nor producers
+/* Creates s->parties if it is NULL; frees it if there are neither groups nor producers
  * (stream_group.c). */
 streamParties *streamPartiesMake(stream *s);
 void streamPartiesDrop(stream *s);
@@ -101,7 +104,8 @@ void streamPartiesDrop(stream *s);
 void streamCopyGroups(stream *to, const stream *from);
 void streamFreeGroups(stream *s);
 size_t streamGroupsBytes(const stream *s, size_t samples);
-/* Pending entries may have become older than their groups know (oldest_ms, times). */
+/* Called when pending entries may be older than oldest_ms and `times` of their groups say: resets
+ * both. */
 void streamForgetOldest(stream *s);
 /* If the group has `times`: an entry was delivered. It is pending since `before_ms`, when it was
  * delivered before; STREAM_UNKNOWN: it was not. */
@@ -110,15 +114,15 @@ void streamTimesFree(streamGroup *g);
 size_t streamTimesBytes(const streamGroup *g);
 void streamTimesCompact(streamGroup *g, uint64_t *moved, uint64_t *kept);
 const char *streamTimesVerify(const stream *s, const streamGroup *g);
-/* Copies the table of a stream to another, and frees it (stream_producers.c). `of_stream`: the copy
- * belongs to a stream, so its ids expire. */
+/* Copies the table of producers of a stream to another stream, and frees that table
+ * (stream_producers.c). `of_stream`: the copy belongs to a stream, so its ids expire. */
 void streamProducersCopy(stream *to, const stream *of, bool of_stream);
 void streamProducersDrop(stream *s);
-/* Measures and moves a table of producers; NULL is allowed. */
+/* Measures, moves and verifies a table of producers; NULL is allowed. */
 size_t streamProducersBytes(const streamProducers *t);
 void streamProducersCompact(streamProducers *t, uint64_t *moved, uint64_t *kept);
 const char *streamProducersVerify(const streamProducers *t);
-/* Moves the groups' blocks. */
+/* Defragments the memory of the groups. */
 void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
 const char *streamVerifyGroups(const stream *s);
 

@@ -2,22 +2,22 @@
  *
  * Ids of producers (stream_producers.h).
  *
- * Invariant: an id is in the index and the list of its producer, and in `by_time`; a producer in
- * the index has at least one id. Tables of streams are in one list of all tables, under a lock,
- * because streams are freed by other threads; copies for a saver are not. Main thread only, but for
- * streamProducersDrop(). */
+ * Invariant: each id is in the index and in the list of its producer, and in `by_time`; each
+ * producer in the index has at least one id. The tables of all streams are in one list, from which
+ * ids are expired; copies for a saver are not in it. The list has a lock, because other threads
+ * free streams. Main thread only, except streamProducersDrop(). */
 #include "ds/stream_producers.h"
 
 #include <pthread.h>
 
 #include "ds/stream_private.h"
 
-/* An id: the text that a producer gave, and the entry. */
+/* An id: the text that a producer has sent, and the id of its entry. */
 typedef struct producedId {
     streamProducer *by;
     listNode node; /* in by->order */
     streamId entry;
-    uint64_t number; /* tells ids of the same millisecond apart */
+    uint64_t number; /* makes ids of the same millisecond distinct */
     uint32_t len;
     char text[];
 } producedId;
@@ -34,7 +34,7 @@ struct streamProducers {
     orderedIndex producers; /* by name */
     orderedIndex by_time;   /* ids by the ms of their entries */
     uint64_t last_number;
-    size_t bytes;  /* of producers and ids, without those of the indexes */
+    size_t bytes;  /* memory of producers and ids, without the indexes */
     listNode node; /* in `all.tables`, or in no list */
 };
 
@@ -112,7 +112,7 @@ static streamProducer *producerMake(streamProducers *t, slice name) {
     return p;
 }
 
-/* Frees the id, and its producer if that has no other. */
+/* Frees the id, and its producer if it was the producer's last id. */
 static void forget(streamProducers *t, producedId *id) {
     streamProducer *p = id->by;
     hotCheck(p->order.count == p->ids.count);
@@ -319,7 +319,7 @@ void streamProducersCompact(streamProducers *t, uint64_t *moved, uint64_t *kept)
 }
 
 void streamProducersExpireSome(int64_t now_ms) {
-    enum { TABLES = 200, IDS = 2000 }; /* in one call: some 200 us */
+    enum { TABLES = 200, IDS = 2000 }; /* limits of one call, which takes about 200 us */
     uint64_t expired = 0;
     pthread_mutex_lock(&all.lock);
     size_t left = all.begun ? sizeMin(all.tables.count, TABLES) : 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ids that producers gave to entries of a stream (XADD IDMP), so that an entry which is sent twice
- * is added once.
+ * Table of the ids that producers have sent with entries of a stream (XADD IDMP). An entry that is
+ * sent twice with the same id is added once.
  *
- * A stream has this table only after it was used; without it, it costs a pointer. An id takes
- * about 80 bytes and its text. All operations are O(log n) unless a comment says otherwise. An id
- * is forgotten when its entry is older than the duration, when its producer has more than ids_max
- * of them, and when one of the two limits changes; removing the entry does not matter. Thread: as
- * the stream. */
+ * A stream has this table only after the option was used; without the table, the stream pays for a
+ * pointer. An id takes about 80 bytes and its text. All operations are O(log n) unless a comment
+ * says otherwise. An id is removed when its entry is older than the duration, when its producer has
+ * more than ids_max ids, or when one of the two limits changes. Deleting the entry does not remove
+ * its id. Thread: the one that owns the stream. */
 #ifndef DS_STREAM_PRODUCERS_H
 #define DS_STREAM_PRODUCERS_H
 
@@ -25,10 +25,10 @@ typedef struct streamProducer streamProducer;
 enum {
     STREAM_IDS_DURATION_MAX_S = 86400,
     STREAM_IDS_COUNT_MAX = 10000,
-    STREAM_IDS_DEFAULT = 100, /* of both limits */
+    STREAM_IDS_DEFAULT = 100, /* default of both limits */
 };
 
-/* Limits and counters of a table; the counters are those since the stream was created. */
+/* Limits and counters of a table; the counters count since the stream was created. */
 typedef struct streamProducersState {
     uint32_t duration_s, ids_max; /* ids_max: of each producer */
     uint64_t added, duplicates;
@@ -41,27 +41,28 @@ bool streamProducersStateEqual(const streamProducersState *a, const streamProduc
 
 /* The table of a stream; NULL: it has none. */
 streamProducers *streamProducersOf(const stream *s);
-/* The same; creates it if there is none. */
+/* Returns the table of a stream; creates it if the stream has none. */
 streamProducers *streamProducersMake(stream *s);
 
 streamProducersState streamProducersGet(const streamProducers *t);
-/* Sets limits and counters; `state` is valid. Forgets all ids if a limit changes; O(ids) then. */
+/* Sets limits and counters; `state` is valid. Removes all ids if a limit changes, in O(ids). */
 void streamProducersSet(streamProducers *t, const streamProducersState *state);
-/* Numbers of producers that have ids, and of ids. */
+/* The number of producers, each of which has ids, and the number of all ids. */
 uint64_t streamProducersCount(const streamProducers *t);
 uint64_t streamProducersIds(const streamProducers *t);
 
-/* Finds the entry that the producer gave this id; false if it has none that has not expired at that
- * time (0: none has). */
+/* Finds the entry that the producer has sent with this id; false if there is none, or if the id has
+ * expired at `now_ms` (0: no id has expired). */
 bool streamProducedFind(const streamProducers *t, int64_t now_ms, slice producer, slice iid,
                         streamId *out);
-/* Adds an id, counts it, and forgets the producer's oldest one if it has too many. An id that
- * exists is replaced. */
+/* Adds an id and counts it. If the producer has too many ids then, its oldest one is removed. An id
+ * that exists already is replaced. */
 void streamProducedAdd(streamProducers *t, slice producer, slice iid, streamId id);
 void streamProducersCountDuplicate(streamProducers *t);
-/* Forgets ids that have expired, at most `most`; returns their number. */
+/* Removes ids that have expired, at most `most`; returns their number. */
 uint64_t streamProducersExpire(streamProducers *t, int64_t now_ms, uint64_t most);
-/* Does so with some tables of all streams, in turn. Main thread. */
+/* Removes expired ids from some tables; successive calls go through the tables of all streams. Main
+ * thread. */
 void streamProducersExpireSome(int64_t now_ms);
 
 /* ---- iteration: producers by name, ids in the order in which they were added ---- */
@@ -70,13 +71,13 @@ const streamProducer *streamProducerFirst(const streamProducers *t, orderedCurso
 const streamProducer *streamProducerNext(orderedCursor *at);
 slice streamProducerName(const streamProducer *p);
 uint64_t streamProducerIds(const streamProducer *p);
-/* A place among the ids of a producer. */
+/* A position among the ids of a producer. */
 typedef struct streamProducedCursor {
     const list *ids; /* private */
     const listNode *next;
 } streamProducedCursor;
 void streamProducedBegin(streamProducedCursor *at, const streamProducer *p);
-/* Borrowed until the table changes; false at the end. */
+/* Returns the next id; `iid` is borrowed until the table changes. False at the end. */
 bool streamProducedNext(streamProducedCursor *at, slice *iid, streamId *id);
 
 #endif

@@ -507,8 +507,8 @@ bool blockFinishNow(session *s) {
     return true;
 }
 
-/* Processes the sessions waiting for a key, each once. What one of them runs may end other
- * waits. */
+/* Processes the sessions waiting for a key, each once. A command that one session runs may end
+ * other waits. */
 static void serveKey(indexedKey *k) {
     k->held++;
     size_t left = k->waits.count;
@@ -591,8 +591,8 @@ void blockNotify(blockKind kind) {
     requestWake();
 }
 
-/* What an exchange of databases brings after its time wakes nobody, and is removed when a command
- * meets it. */
+/* True if the key has expired. An expired key that an exchange of databases has brought wakes no
+ * session, and is removed when a command looks it up. */
 static bool hasExpired(const indexedKey *k) {
     slice key = indexedKeyText(k);
     const robj *o = dbPeek(storeDb(k->db_id), key, storeHash(key));

@@ -28,7 +28,7 @@ typedef struct commandlogEntry {
     int64_t time_s;
     int64_t value; /* microseconds, or bytes */
     str peer, name;
-    str user; /* of the client that has sent it, or the command that ran it */
+    str user; /* user of the client that has sent the command, or the command that ran it */
     int argc;
     str argv[]; /* argc of them */
 } commandlogEntry;

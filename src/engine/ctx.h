@@ -38,7 +38,7 @@ enum ctxFlag {
     CTX_REDIRECTED =
         1u
         << 16, /* refused because another server is to be asked: EXEC replies the error as it is */
-    CTX_COUNTED = 1u << 17,     /* it was run and counted alone, as observers or filters need it */
+    CTX_COUNTED = 1u << 17,     /* run and counted alone, as observers or filters need it */
     CTX_MAY_BLOCK = 1u << 18,   /* an inner command may block: see block.h */
     CTX_WAKES = 1u << 14,       /* made a key ready for which a session is blocked */
     CTX_HOLDS_REPLY = 1u << 19, /* its reply waits: blockParams.holds_reply */
@@ -124,7 +124,7 @@ void ctxDatasetChanged(ctx *c, uint64_t n);
 /* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to
  * propagate several commands. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
-/* The same in another database than the selected one. */
+/* Like ctxPropagateAs(), for another database than the selected one. */
 void ctxPropagateIn(ctx *c, int db_id, int argc, const slice *argv);
 /* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not
  * have changed anything: PUBLISH goes to replicas and not to the AOF. Before what it is rewritten
@@ -138,8 +138,8 @@ void ctxRedact(ctx *c, int i);
 /* The same for the `count` arguments that follow each one that is `word`, from argument `first` on.
  * Called before anything is checked: requests with errors are logged, too. */
 void ctxRedactAfter(ctx *c, int first, const char *word, int count);
-/* What was marked, and the same for a ctx that goes on later: a value that only these two
- * interpret. */
+/* Returns the marked arguments, as a value that only ctxSetSecrets() interprets; this sets them for
+ * a ctx that continues later. */
 uint64_t ctxSecrets(const ctx *c);
 void ctxSetSecrets(ctx *c, uint64_t marked);
 /* True if it was marked; for command observers, after the command. */

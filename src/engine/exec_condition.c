@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Conditions of EXEC: IFEQ key value, IFNE key value, NX key, XX key, all of which must hold.
- * Invariant: deciding about them changes nothing, neither access times nor statistics nor expired
+ * Conditions of EXEC: IFEQ key value, IFNE key value, NX key, XX key. EXEC runs only if all of them
+ * hold. Invariant: evaluating them changes nothing, neither access times nor statistics nor expired
  * keys, so a transaction that does not run leaves no trace. Main thread only, except the parser. */
 #include "base/base.h"
 #include "base/number.h"

@@ -250,7 +250,7 @@ static uint64_t gatesToCheck(const ctx *c, uint64_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
-/* What no gate is asked about. False: the error is replied, or the session closed. */
+/* Checks that are not made by a gate. False: the error was replied, or the session was closed. */
 static bool isAcceptable(ctx *c) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
@@ -292,7 +292,7 @@ static bool isObserved(const ctx *c) { return engineHot.command_observers || c->
 /* Checks a command that was timed for the command log; `pending` is the output before it. */
 static void measure(ctx *c, uint64_t ticks, size_t pending) {
     c->flags |= CTX_MEASURED;
-    /* What EXEC runs was sent in other requests. */
+    /* The bytes of commands that EXEC runs were received in other requests. */
     int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
     if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
@@ -322,8 +322,8 @@ static inline void account(session *s, const command *cmd, int ran, int failed, 
     if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
 }
 
-/* Runs an admitted command with command observers, and counts it: they get the duration that is
- * counted. Returns it. */
+/* Runs an admitted command with command observers, and counts it. The observers get the duration
+ * that is counted. Returns this duration. */
 static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
     bool seen = isObserved(c);
@@ -550,7 +550,7 @@ int executeRun(session *s, request *requests, int count) {
                     hooksAfterCommand(&c, clockTicksToNs(clockTicks() - started));
                 if (c.flags & CTX_HOLDS_REPLY) blockTakeReply(s, pending);
                 if (c.flags & CTX_HELD) r--;
-                if (c.flags & CTX_COUNTED) last = r; /* and c.cmd may be another one */
+                if (c.flags & CTX_COUNTED) last = r; /* c.cmd may be another command */
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;

@@ -50,7 +50,8 @@ bool executeResolveInner(ctx *c);
  * counts and propagates it. The reply goes to c->out; a sink has received all of it on return.
  * CTX_REJECTED and CTX_FAILED in c->flags report failures. */
 void executeInner(ctx *c);
-/* Whether executeInner() would run the command. False: the error was replied, nothing counted. */
+/* True if executeInner() would run the command. False: the error was replied, and nothing was
+ * counted. */
 bool executeMayRun(ctx *c);
 /* Runs `part`, which is no command, for an internal session: as a unit of its own, or a part of the
  * one that is open. It may run commands with executeInner(); the ctx has none itself. */

@@ -25,9 +25,9 @@ static struct {
     void (**stage_jobs)(void);
     int stage_begin[STAGE_COUNT + 1];
     int stages_running;   /* nested calls of stagesRun() */
-    bool stages_changed;  /* to be gathered again when none of them runs */
+    bool stages_changed;  /* true: gather the stages again when none of them runs */
     uint32_t info_hidden; /* bits of infoOrder */
-    /* The sections of INFO in their order; NULL: to be gathered. */
+    /* The sections of INFO in their order; NULL: they are gathered when they are needed. */
     const infoSection **sections;
     int section_count;
 } hooks;

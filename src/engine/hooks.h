@@ -193,19 +193,21 @@ typedef enum authVerdict {
 } authVerdict;
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
-/* Command observers (MONITOR, tracking). Durations have just been added to command.usec_ns. */
+/* Command observers (MONITOR, tracking). A duration was added to command.usec_ns before. */
 typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-    /* NULL: unwanted. A wait has ended without a second run, or a module's thread has worked. */
+    /* Called when the wait of a blocked command has ended without a second run, or when a module's
+     * thread has worked for it. May be NULL. */
     void (*worked)(ctx *c, int64_t duration_ns);
-    /* NULL: unwanted. A request was refused; `pending`: the output before its error. */
+    /* A request was refused; `pending`: size of the output before its error. May be NULL. */
     void (*refused)(ctx *c, size_t pending);
 } commandObserver;
 void commandObserverArm(const commandObserver *s, bool on);
-/* For one session only (a tracked client), whose commands alone leave the fast path; RESET disarms
- * it. Observers may arm and disarm any, also themselves while called: what is disarmed ends. */
+/* Arms an observer for one session (a tracked client), so that only commands of this session leave
+ * the fast path; RESET disarms it. Observers may arm and disarm any observer, also themselves,
+ * while they are called; a disarmed observer is not called any more. */
 void commandObserverArmSession(session *s, const commandObserver *w, bool on);
 
 /* INFO sections. Sections with the same order are printed under one title. */

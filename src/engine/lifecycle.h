@@ -67,8 +67,8 @@ typedef struct engineReplicationProcs {
 void engineSetReplicationProcs(const engineReplicationProcs *procs);
 const engineReplicationProcs *engineReplication(void);
 
-/* What lower folders ask the cluster, and DEBUG's subcommands about it. NULL: the server is no node
- * of a cluster. */
+/* Functions of the cluster for lower folders, and for the subcommands of DEBUG. NULL: the server is
+ * no node of a cluster. */
 typedef struct engineClusterProcs {
     int (*links)(void);                  /* number of connections to other nodes */
     void (*describe)(str *out);          /* appends the lines of CLUSTER NODES */
@@ -97,7 +97,7 @@ typedef void engineModulesProc(ctx *c);
 void engineSetModulesProc(engineModulesProc *proc);
 void engineReplyModules(ctx *c);
 
-/* What modules say that they are prepared for. */
+/* Abilities that modules may declare. */
 typedef enum engineModuleAbility {
     MODULES_HANDLE_READ_ERRORS, /* those with types of values: a file may end anywhere */
     MODULES_HANDLE_ASYNC_LOAD,  /* another dataset is loaded beside the one that is served */

@@ -66,7 +66,7 @@ bool memoryEvictRule(evictRule *out) {
 }
 
 static size_t excluded, before_auth; /* bytes that do not count */
-/* What telling of evictions has allocated and is not sent yet; an upper bound. */
+/* Upper bound of the memory of messages about evictions that are not sent yet. */
 static size_t told;
 
 void memorySetExcluded(size_t bytes) { excluded = bytes; }
@@ -166,8 +166,8 @@ static void measureOverhead(void) {
     limit.overhead = limit.lasting + limit.measures->passing();
 }
 
-/* Commands of which a part was received can take an eighth of maxmemory from the keys. What they
- * have beyond that counts when they are complete. The walk over the clients takes at most a
+/* Commands of which a part was received can take an eighth of maxmemory from the keys. Bytes beyond
+ * that are counted when these commands are complete. The walk over the clients takes at most a
  * hundredth of the time. */
 static void measureUnfinished(void) {
     enum { SHARE = 8, PAUSES = 100 };
@@ -200,8 +200,9 @@ static void keep(int64_t length_us) {
     if (limit.parts->keep(length_us, pauseNow() == PAUSE_NONE)) limit.timed_out = true;
 }
 
-/* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested
- * turn a command is being executed, for which keys must not change. */
+/* Nothing is evicted during a load: the dataset was within the limit when it was saved, and no
+ * client could be told. In a nested turn a command is being executed, for which keys must not
+ * change. */
 void memoryKeep(void) {
     if (!engineHot.loading && !engineHot.current) keep(turnLengthUs());
 }
@@ -328,7 +329,7 @@ static void evictTick(int64_t budget_us) {
     if (limit.timed_out && engineHot.memory_limited) keep(budget_us);
 }
 
-/* What is not the dataset's may have become less. */
+/* Measures the memory that is not the dataset's, which may have shrunk. */
 static void overheadTick(int64_t budget_us) {
     (void)budget_us; /* it takes as long as it takes */
     if (unlikely(engineConf.maxmemory_dataset != 0)) measureOverhead();

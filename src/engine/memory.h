@@ -18,7 +18,8 @@
 extern const gate memoryGate;
 /* The bit of that gate, for commands that may exceed maxmemory. */
 uint64_t memoryGateMask(void);
-/* With those of memoryParts: for scripts with allow-oom, whose commands are asked one by one. */
+/* The same bit with the gates of memoryParts, for scripts with allow-oom. The gates of memoryParts
+ * check the commands of such a script one by one. */
 uint64_t memoryGatesOfStart(void);
 
 /* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms
@@ -51,7 +52,8 @@ typedef struct memoryMeasures {
 } memoryMeasures;
 void memorySetMeasures(const memoryMeasures *measures);
 
-/* Limits of parts of the dataset, of databases and of the keys of users: kept when maxmemory is. */
+/* Limits of parts of the dataset (databases, the keys of users), which are enforced together with
+ * maxmemory. */
 typedef struct memoryParts {
     bool (*exist)(void);
     /* Measures the parts, then evicts, if allowed, for at most `length_us`. Returns true if there
@@ -61,7 +63,7 @@ typedef struct memoryParts {
     uint64_t (*gates_of_start)(void); /* see memoryGatesOfStart() */
 } memoryParts;
 void memorySetParts(const memoryParts *parts);
-/* Sets engineHot.memory_limited: a limit or a part has come or gone. */
+/* Updates engineHot.memory_limited. Called after a limit or a part was added or removed. */
 void memoryUpdateLimited(void);
 /* Chooses keys by maxmemory-policy; false: no key may be evicted now. */
 bool memoryEvictRule(evictRule *out);

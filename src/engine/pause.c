@@ -181,7 +181,8 @@ static gateVerdict hold(ctx *c) {
                      pauseIsFor(PAUSE_FOR_SHUTDOWN);
         return waits ? pauseHold(s) : GATE_PASS;
     }
-    /* What is imported is passed on to the replicas, which are to catch up. */
+    /* Imported commands are propagated to the replicas, and these must catch up during some
+     * pauses. */
     if (c->origin == ORIGIN_IMPORT) {
         bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_SHUTDOWN) ||
                      pauseIsFor(PAUSE_FOR_FAILOVER) || pauseIsFor(PAUSE_FOR_AOF);

@@ -116,7 +116,7 @@ void replyUnmute(ctx *c) {
 }
 
 /* False for a subcommand that this server does not have (in Sentinel; a hidden extension); its text
- * is indented. What a container does without one is in brackets. */
+ * is indented. A line in brackets describes the container without a subcommand. */
 static bool isOffered(const command *container, const char *line, bool is_before) {
     hotCheck(line[0]);
     if (line[0] == ' ') return is_before;

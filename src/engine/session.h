@@ -48,7 +48,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_IMPORT_SOURCE SESSION_BIT(12)
 #define SESSION_REPLAY SESSION_BIT(13) /* its origin controls expiry: sessionSetOrigin() */
 #define SESSION_OWN_LOOK (SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY)
-/* What it is. */
+/* Kind of the session. */
 #define SESSION_INTERNAL SESSION_BIT(14) /* script, loader, module: no limits, not a client */
 #define SESSION_PRIMARY SESSION_BIT(15)  /* the replication stream of our primary */
 #define SESSION_REPLICA SESSION_BIT(16)
@@ -74,7 +74,8 @@ typedef struct blockWait blockWait;     /* defined in engine */
 /* Paused by a scope that holds writes, or by one that holds all requests: pause.c. */
 #define SESSION_HELD_WRITE SESSION_BIT(36)
 #define SESSION_HELD_READ SESSION_BIT(37)
-/* It has come to admin-port, and has no share of time (account/share.h). */
+/* The connection was accepted at admin-port; shares of time do not apply to it
+ * (account/share.h). */
 #define SESSION_ADMIN_PORT SESSION_BIT(38)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Failed commands of streams and files (stream_fault.h). Invariant: `last` is empty if and only if
- * `count` is 0; it has no line break, and its length is bounded, as its text comes from others. */
+ * `count` is 0. Because its text comes from other servers or files, `last` has no line break and a
+ * bounded length. */
 #include "engine/stream_fault.h"
 
 #include "base/base.h"
@@ -15,7 +16,8 @@ static struct {
     str last;
 } faults[FAULT_SOURCES];
 
-/* Appends the beginning of a text, with blanks in place of all that would end a line of INFO. */
+/* Appends at most `max` bytes of a text, with control characters replaced by blanks, so that the
+ * line of INFO does not end. */
 static void appendLine(str *to, slice text, size_t max) {
     hotCheck(max > 0);
     size_t from = to->len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands of others that have failed here although they succeeded where they come from: in the
- * stream of the primary, and in an append only file. Each one means that the dataset may differ.
- * What is done about them is decided by the folders that run such commands. Main thread only. */
+ * Failed commands of the primary's stream and of append only files. They had succeeded on the
+ * server that wrote them, so each failure means that the dataset may differ. The folders that run
+ * such commands decide how to react. Main thread only. */
 #ifndef ENGINE_STREAM_FAULT_H
 #define ENGINE_STREAM_FAULT_H
 
@@ -14,17 +14,17 @@
 
 typedef enum faultSource { FAULT_OF_PRIMARY, FAULT_OF_FILE, FAULT_SOURCES } faultSource;
 
-/* Counts a failed command, and keeps it as the last one. True if it is time for a line in the log:
- * at once for the first one, then at most once a minute. *unlogged is the number of faults that
- * were counted since the last line, without this one. */
+/* Counts a failed command, and stores it as the last one. True if the caller should log it: the
+ * first one at once, then at most one a minute. *unlogged is the number of faults that were counted
+ * and not logged since the last line, without this one. */
 bool streamFaultNote(faultSource source, slice command, slice error, uint64_t *unlogged);
-/* Continues to count from what an earlier process knew: at least one fault, described by `last`. */
+/* Restores what an earlier process has stored: that there was a fault, which `last` describes. */
 void streamFaultRestore(faultSource source, slice last);
-/* The dataset was replaced: its differences are gone. */
+/* Resets the count. Called when the dataset was replaced, and with it its differences. */
 void streamFaultForget(faultSource source);
 /* Number of faults since the dataset was replaced. */
 uint64_t streamFaultCount(faultSource source);
-/* The last one, as "command: error" in one line; empty if there is none. Borrowed. */
+/* The last fault, as "command: error" in one line; empty if there is none. Borrowed. */
 slice streamFaultLast(faultSource source);
 
 #endif

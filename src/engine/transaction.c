@@ -151,7 +151,7 @@ static gateVerdict queueForExec(ctx *c) {
     return GATE_DONE;
 }
 
-/* What a script runs inside EXEC is not part of the transaction. */
+/* Commands that a script runs inside EXEC are not part of the transaction. */
 enum { MULTI_ORIGINS = GATE_FOR_CLIENTS | GATE_FOR_REPLAYS };
 
 const gate noMultiGate = {.name = "no-multi",
@@ -256,7 +256,7 @@ static bool allAreKnown(transaction *t, str *why) {
     return true;
 }
 
-/* Discards the transaction, and replies that this error was the reason. */
+/* Discards the transaction, and replies an error with this error as the reason. */
 static void discardWith(ctx *c, slice error) {
     hotCheck(error.len > 0);
     transactionDiscard(c->who);
@@ -276,8 +276,8 @@ static NO_INLINE bool refusesQueue(ctx *c) {
     return refused;
 }
 
-/* True: a condition of EXEC does not hold or is malformed, the transaction was discarded, and the
- * reply is written. */
+/* True: a condition of EXEC does not hold or is malformed. Then the transaction was discarded, and
+ * the reply was written. */
 static NO_INLINE bool conditionsFail(ctx *c) {
     slice error;
     execVerdict verdict = execConditionsJudge(c, &error);

@@ -18,7 +18,7 @@ struct user {
     struct share *share;    /* account/share.h; NULL: none */
 };
 
-/* What `acl` implements. */
+/* Functions that `acl` implements. */
 typedef struct userPolicy {
     user *(*find)(slice name);
     /* The last session of a user has left it. */

@@ -143,7 +143,7 @@ static void writeProduced(rdbWriter *w, slice key, const streamProducer *p, slic
     wordId(w, id);
 }
 
-/* Begins with the producers of a stream that has some; false: it has none. */
+/* Begins to write the ids of producers. False: the stream has no table of them. */
 static bool beginProducers(rdbWriter *w, slice key, aofStreamRest *r) {
     const streamProducers *t = streamProducersOf(r->from);
     if (!t) return false;
@@ -154,7 +154,7 @@ static bool beginProducers(rdbWriter *w, slice key, aofStreamRest *r) {
     return true;
 }
 
-/* Writes an id, or the counters after the last one, and then returns false. */
+/* Writes the next id. After the last id, writes the counters and returns false. */
 static bool writeNextId(rdbWriter *w, slice key, aofStreamRest *r) {
     slice iid;
     streamId id;

@@ -12,8 +12,8 @@
 #include "ds/stream_producers.h"
 #include "format/rdb_writer.h"
 
-/* What follows the nodes. `.from` is set and the rest 0 before the first call of
- * aofWriteStreamRest(); the stream must not change until the last one. */
+/* State of writing the commands that follow the nodes. `.from` is set and the rest 0 before the
+ * first call of aofWriteStreamRest(); the stream must not change until the last one. */
 typedef struct aofStreamRest {
     const stream *from;
     enum {
@@ -33,8 +33,8 @@ typedef struct aofStreamRest {
 
 /* The entries of a node; `first` is its first id. */
 void aofWriteStreamNode(rdbWriter *w, slice key, streamId first, const streamNode *node);
-/* Writes about `count` groups, consumers, pending entries and ids of producers; false at the end. A
- * stream without entries is created by that. */
+/* Writes about `count` groups, consumers, pending entries and ids of producers; false at the end.
+ * For a stream without entries, this also creates the stream. */
 bool aofWriteStreamRest(rdbWriter *w, slice key, aofStreamRest *r, uint64_t count);
 
 #endif

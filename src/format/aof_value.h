@@ -19,8 +19,9 @@ void aofWriteMemberTime(rdbWriter *w, int type, slice key, slice member, int64_t
 void aofWriteCommand(rdbWriter *w, int argc, const slice *argv);
 /* Writes SELECT. */
 void aofWriteSelect(rdbWriter *w, int db_id);
-/* Ids of producers of a stream (ds/stream_producers.h) are written, and propagated, as words of an
- * XACK of this group, which nobody has: other servers reply 0 to it and change nothing.
+/* Ids of producers of a stream (ds/stream_producers.h) are written and propagated as XACK of this
+ * reserved group name, which no stream has. Other servers reply 0 to such an XACK and change
+ * nothing.
  *
  *   XACK key AOF_PRODUCERS LIMITS duration-s ids-max      sets both; forgets ids if one changes
  *   XACK key AOF_PRODUCERS ID producer iid id             adds an id, and counts it

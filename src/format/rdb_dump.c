@@ -21,7 +21,7 @@ void rdbDumpAppendFooter(str *out, size_t from, int version_number) {
     strAppend(out, checksum, sizeof(checksum));
 }
 
-/* The version of the footer for a value of this type in this form. */
+/* The version in the footer of a payload with a value of this type in this form. */
 static int versionFor(rdbType type, rdbForm form) {
     hotCheck(form <= RDB_FORM_REDIS);
     if (form == RDB_FORM_VALKEY) return RDB_VERSION;
@@ -29,7 +29,7 @@ static int versionFor(rdbType type, rdbForm form) {
     return rdbTypeInVersion(type, RDB_VERSION_REDIS_MAX) ? RDB_VERSION_REDIS_MAX : RDB_VERSION;
 }
 
-/* Sets the version for the footer. */
+/* Writes the value. Sets *version to the version for the footer. */
 static status writeObject(const robj *o, int db_id, rdbForm form, rdbSink *sink, int *version) {
     rdbWriter w;
     static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */

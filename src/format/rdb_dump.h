@@ -34,8 +34,8 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
 status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *options, robj **out,
                    uint8_t *type, reason *why) MUST_USE;
 
-/* The name of the module's type of a value of RDB_TYPE_MODULE_2 without footer; false if it is
- * none, or the module is loaded. */
+/* Finds the name of the module's type in `body`, a payload without footer. False: it is no value of
+ * RDB_TYPE_MODULE_2, or the module is loaded. */
 bool rdbDumpForeignModule(slice body, char name[RDB_MODULE_NAME_SIZE]);
 
 #endif

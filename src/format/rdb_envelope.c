@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compressed RDB files (rdb_envelope.h).
+ * Reads RDB files that are compressed as a whole (rdb_envelope.h): an rdbSource that reads the file
+ * and returns decompressed bytes.
  *
- * Invariant: bytes [at, end) of the buffer were read from the file and not decompressed;
- * reader->raw is the offset of the first of them. */
+ * Invariant: bytes [at, end) of the buffer were read from the file and have not been decompressed;
+ * reader->raw is the offset in the file of the first of these bytes. */
 #include "format/rdb_envelope.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { ENVELOPE_VERSION = 1, KIND_RDB = 1 };
 
 struct rdbEnvelope {
-    rdbSource source; /* of the reader: decompressed bytes */
+    rdbSource source; /* the source of the reader: decompressed bytes */
     rdbSource *file;
     rdbReader *reader;
     decompressor *codec;
@@ -28,7 +29,7 @@ bool rdbIsEnvelope(slice start) {
     return start.len >= RDB_ENVELOPE_MAGIC && memcmp(start.ptr, "VCS", RDB_ENVELOPE_MAGIC) == 0;
 }
 
-/* Fills the empty buffer; at the end of the file it stays empty. */
+/* Fills the empty buffer. At the end of the file the buffer stays empty. */
 static status fill(rdbEnvelope *e, reason *why) {
     hotCheck(e->at == e->end);
     e->at = e->end = 0;
@@ -52,7 +53,8 @@ static status step(rdbEnvelope *e, void *dst, size_t cap, size_t *len, reason *w
     return OK;
 }
 
-/* Reads decompressed bytes; none at the end of the frame, or of a file that is cut. */
+/* Reads decompressed bytes; none at the end of the frame, or at the end of a file that is
+ * truncated. */
 static status readEnvelope(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
     rdbEnvelope *e = (rdbEnvelope *)source;
     status st = OK;
@@ -66,7 +68,7 @@ static status readEnvelope(rdbSource *source, void *dst, size_t cap, size_t *len
     return st;
 }
 
-/* Moves what the reader has read of the file and not consumed. */
+/* Moves bytes that the reader has read from the file and not consumed to the buffer. */
 static void takeRest(rdbEnvelope *e, rdbReader *r) {
     hotCheck(r->end <= RDB_READER_BUFFER);
     e->end = r->end - r->at;

@@ -108,7 +108,8 @@ typedef struct rdbFileOptions {
 typedef struct rdbFileResult {
     int version;
     compressCodec codec; /* COMPRESS_NONE: the file is not compressed */
-    /* With a codec: where the reading has ended, in the decompressed bytes and in the file. */
+    /* With a codec: the offsets at which reading has ended, in the decompressed bytes and in the
+     * file. */
     uint64_t logical, physical;
     bool bad_header;        /* not an RDB file, or of a version that is not accepted */
     bool checksum_disabled; /* the file has none */

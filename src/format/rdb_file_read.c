@@ -33,7 +33,8 @@ static status doing(fileReader *f, const char *at) {
 
 /* ------------------------------------------------------------------ header */
 
-/* Reads the signature and the version, which a compressed file has after decompression. */
+/* Reads the signature and the version. In a compressed file they are part of the compressed
+ * data. */
 static status readStart(fileReader *f, char magic[RDB_MAGIC_LEN]) {
     enum { FIRST = RDB_ENVELOPE_LEN };
     status st = rdbReadBytes(f->r, magic, FIRST);
@@ -264,7 +265,7 @@ static status readValue(fileReader *f, int type) {
                         &f->key.fields_dropped);
 }
 
-/* Gives the value the ids of producers that preceded it; frees it if they are invalid. */
+/* Adds the ids of producers that preceded the value to it; frees the value if they are invalid. */
 static status readProducers(fileReader *f) {
     hotCheck(f->producers.len);
     status st = rdbReadProducersField(f->r, strSlice(&f->producers), f->key.o);

@@ -14,7 +14,7 @@ enum {
     RDB_VERSION_FOREIGN_MIN = 12, /* 12 to 79 are versions of other servers */
     RDB_VERSION_FOREIGN_MAX = 79,
     RDB_VERSION_FOREIGN_KNOWN = 16, /* the last of them that is known: Redis 7.4 to 8.10 */
-    RDB_VERSION_VALKEY_92 = 81,     /* of Valkey 9.2: has path hashes and updates */
+    RDB_VERSION_VALKEY_92 = 81,     /* of Valkey 9.2: has path hashes, updates */
     RDB_VERSION_VALKEY_KNOWN = RDB_VERSION_VALKEY_92,
     RDB_VERSION_CHECKSUM_MIN = 5, /* older files have no checksum */
     RDB_MAGIC_LEN = 9,
@@ -61,7 +61,7 @@ typedef enum rdbType {
     RDB_TYPE_STREAM_3 = 21,
     RDB_TYPE_HASH_2 = 22, /* fields with expiry times */
     RDB_TYPE_COUNT = 23,
-    RDB_TYPE_PATHHASH = 23, /* of RDB_VERSION_VALKEY_92; no type here */
+    RDB_TYPE_PATHHASH = 23, /* of RDB_VERSION_VALKEY_92; this server has no such type */
     RDB_TYPE_FOREIGN_MIN =
         22, /* in a foreign version: types and opcodes with another meaning there */
     RDB_TYPE_HASH_REDIS = 24, /* the same in RDB_VERSION_REDIS_TIMES (rdb_redis.h) */

@@ -228,7 +228,8 @@ static void writeAuxHead(rdbWriter *w, const moduleCodec *c, int when) {
     rdbWriteModuleUnsigned(w, (uint64_t)when);
 }
 
-/* What a type may not write at all is collected first. */
+/* Writes the aux data of a type, if there are any. They are collected first, because a type may
+ * write nothing. */
 static void writeAuxIfAny(rdbWriter *w, const moduleCodec *c, int when) {
     str items = STR_EMPTY;
     rdbStrSink sink;

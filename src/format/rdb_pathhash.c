@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Path hashes (rdb_pathhash.h): the number of paths, then for each its name, the number of its
- * fields and these, name and value in turn. Invariant: a path has at least one field; a value may
- * have no path. */
+ * Skips path hashes (rdb_pathhash.h). Layout: the number of paths; then for each path its name, the
+ * number of its fields, and the fields, name and value in turn. Invariant: a path has at least one
+ * field; a path hash may have no path. */
 #include "format/rdb_pathhash.h"
 
 #include "base/base.h"

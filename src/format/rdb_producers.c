@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ids of producers as bytes (rdb_producers.h): limits, the producers with their ids in the order in
- * which they were added, counters. O(ids). */
+ * Writes and reads ids of producers (rdb_producers.h). Invariant: the layout is that of Redis,
+ * which is the limits, the producers with their ids in the order in which these were added, and the
+ * counters. O(ids). */
 #include "format/rdb_producers.h"
 
 #include "base/base.h"
@@ -98,7 +99,7 @@ static status readTable(rdbReader *r, stream *s, const streamProducersState *lim
         st = readProducer(r, streamProducersOf(s), &name, &iid);
     if (st == OK) st = rdbReadLength(r, &state.added);
     if (st == OK) st = rdbReadLength(r, &state.duplicates);
-    /* A stream that has only what all have needs no table. */
+    /* A stream whose limits and counters are the defaults needs no table. */
     if (st == OK && (streamProducersOf(s) || !streamProducersStateEqual(&state, &none)))
         streamProducersSet(streamProducersMake(s), &state);
     strFree(&name);
@@ -131,7 +132,7 @@ status rdbReadProducersField(rdbReader *r, slice value, robj *o) {
         st = rdbReaderFail(&inner, "Bytes after the ids of a stream's producers");
     if (st != OK) {
         r->why = inner.why;
-        st = ERR_SYNTAX; /* the text ends too early: that is no failure of the source */
+        st = ERR_SYNTAX; /* a short field is damage, not a failure of the source */
     }
     rdbReaderClear(&inner);
     return st;

@@ -57,7 +57,7 @@ void rdbReaderInit(rdbReader *r, rdbSource *source, bool checksum);
 void rdbReaderClear(rdbReader *r);
 /* Number of bytes consumed. */
 static inline uint64_t rdbReaderOffset(const rdbReader *r) { return r->base + r->at; }
-/* The same, in bytes of a file that may be compressed. */
+/* Number of bytes of the file that were consumed, also if the file is compressed. */
 static inline uint64_t rdbReaderProgress(const rdbReader *r) {
     return r->codec ? r->raw : rdbReaderOffset(r);
 }

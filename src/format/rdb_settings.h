@@ -17,11 +17,11 @@ const rdbLimits *rdbLimitsNow(void);
  * accepted. */
 void rdbSetVersionsRelaxed(bool on);
 bool rdbVersionsRelaxed(void);
-/* outgoing-format: what those can read who get data of this server. */
+/* The directive outgoing-format: which servers can read the data that this server sends. */
 typedef enum rdbForm {
     RDB_FORM_VALKEY, /* the version of files of this server */
-    RDB_FORM_LOWEST, /* the lowest version that has the value, of those that Valkey reads */
-    RDB_FORM_REDIS,  /* the lowest version that has the value, of those that Redis reads */
+    RDB_FORM_LOWEST, /* the lowest version that Valkey reads and that has the value */
+    RDB_FORM_REDIS,  /* the lowest version that Redis reads and that has the value */
 } rdbForm;
 /* RDB_FORM_VALKEY or RDB_FORM_REDIS. */
 void rdbSetOutgoingForm(rdbForm form);

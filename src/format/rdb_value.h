@@ -22,17 +22,17 @@ rdbType rdbTypeOf(const robj *o);
 const char *rdbTypeName(int type);
 /* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
-/* The type that a writer with released_types writes in place of this one: of Valkey, without expiry
- * times of members, or of Redis, without these and with its own type for fields that expire. */
+/* The type that a writer with released_types writes in place of `type`. The types of Valkey have no
+ * expiry times of members; for Redis, hashes with fields that expire have a type of Redis, too. */
 rdbType rdbTypeWritten(const rdbWriter *w, rdbType type);
-/* Writes the value, without type and key: as rdbTypeOf(), or, with w->released_types, as
- * rdbTypeWritten() of it. Expired fields and members are included. */
+/* Writes the value, without type and key: in the form of rdbTypeOf() or, with w->released_types, in
+ * that of rdbTypeWritten(). Expired fields and members are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
 /* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`:
  * fields or members have TTLs), the number of elements or nodes with rdbWriteLength(), then each
  * of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
-/* What precedes the number of elements of this type. */
+/* Writes the bytes that precede the number of elements in a value of this type. */
 void rdbWriteBeforeElements(rdbWriter *w, rdbType type);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
 void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node);

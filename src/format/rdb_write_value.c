@@ -80,12 +80,13 @@ bool rdbTypeInVersion(rdbType type, int version) {
     return version >= RDB_VERSION || type < RDB_TYPE_HASH_2;
 }
 
-/* Times of fields are relative to a least one, which this server does not search for: it is 0. */
+/* Writes the base of the expiry times of fields. Redis writes the smallest time; this server writes
+ * 0, which needs no search. */
 void rdbWriteBeforeElements(rdbWriter *w, rdbType type) {
     if (type == RDB_TYPE_HASH_REDIS) rdbWriteU64(w, 0);
 }
 
-/* The time of a field, which precedes it: 0 for none. */
+/* Writes the expiry time of a field, which precedes the field; 0: none. */
 static void writeRelativeTime(rdbWriter *w, int64_t time_ms) {
     rdbWriteLength(w, time_ms < 0 ? 0 : (uint64_t)time_ms + 1);
 }

@@ -53,7 +53,7 @@ struct rdbWriter {
      * does. */
     bool compress;
     bool released_types; /* values are written as types that Valkey has: rdbTypeWritten() */
-    bool redis_types;    /* with released_types: that Redis 7.4 has */
+    bool redis_types;    /* with released_types: types that Redis 7.4 has */
     uint64_t crc;        /* of all bytes sent to the sink */
     int db_id;           /* of the following values, for those of modules */
     uint64_t flushed;
@@ -78,7 +78,8 @@ void rdbWriterInitBorrowed(rdbWriter *w, rdbSink *sink, char *buffer);
 void rdbWriterClear(rdbWriter *w);
 /* OK, or the first failure, whose reason is in `w->why`. */
 static inline status rdbWriterStatus(const rdbWriter *w) { return w->failed; }
-/* What is written cannot be right: fails, for this reason, if nothing has failed before. */
+/* Makes the writer fail with this reason, because the data cannot be written correctly. No effect
+ * if it has failed before. */
 void rdbWriterFail(rdbWriter *w, const char *why);
 /* Sends the buffered bytes to the sink. */
 status rdbWriterFlush(rdbWriter *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compression by the distribution's libraries (compress.h). Invariant: exactly the context of
- * `codec` exists. The libraries allocate 64 KB to a few megabytes, by the frame's window, which is
- * 128 MB at most. */
+ * Decompression by the distribution's libraries (compress.h). Invariant: a decompressor has exactly
+ * one context, that of its codec. The libraries allocate memory for the window of a frame: usually
+ * 64 KB to a few megabytes, 128 MB at most. */
 #include "io/compress.h"
 
 #ifdef HAVE_LZ4
@@ -72,7 +72,7 @@ static status zstdBegin(decompressor *d) {
     d->zstd = ZSTD_createDCtx();
     if (!d->zstd) return ERR_NO_MEMORY;
     /* The library's name of this parameter, ZSTD_d_forceIgnoreChecksum, is in its experimental
-     * part. On failure checksums are compared, which is the safe side. */
+     * part. If setting it fails, checksums are compared, which is safe. */
     if (d->skip_checksums) (void)ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_experimentalParam3, 1);
     return OK;
 }
@@ -148,5 +148,5 @@ status decompressorStep(decompressor *d, const void *in, size_t *in_len, void *o
     default: break;
     }
     (void)in, (void)in_len, (void)out, (void)done;
-    return reasonSet(why, ERR_SYNTAX, "no codec"); /* decompressorNew() makes none without */
+    return reasonSet(why, ERR_SYNTAX, "no codec"); /* decompressorNew() never creates this */
 }

@@ -60,7 +60,8 @@ static status watchOne(conn *c, int direction, int wanted, loopFdProc *proc) {
     return st;
 }
 
-/* What is not watched gets its priority when it is. */
+/* Sets the priority of a connection that is watched. One that is not watched gets its priority when
+ * watching begins. */
 static void applyPriority(const conn *c) {
     if (loopWatched(c->loop, c->fd)) loopSetPriority(c->loop, c->fd, c->priority);
 }

@@ -322,7 +322,7 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
 }
 
 /* "user_maxmemory_0:used=1,limit=2,...,name=alice", with prefix "user_maxmemory_". The name is the
- * rest of the value: it may have commas. */
+ * rest of the line, because it may contain commas. */
 static void printUsers(printer *p, const char *name, metricKind kind, const char *prefix,
                        const char *key, double factor) {
     static const char before[] = ",name=";

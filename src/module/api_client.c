@@ -235,7 +235,8 @@ static int serverFlags(void) {
     return flags;
 }
 
-/* What is being executed, also if it is interrupted by a callback that has a unit of its own. */
+/* Flags of the transactions and scripts that are being executed, also of those that a callback with
+ * a unit of its own interrupts. */
 static int unitFlags(void) {
     int flags = 0;
     for (const ctx *c = engineHot.current; c; c = c->below) {

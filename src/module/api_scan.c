@@ -36,7 +36,7 @@ void apiScanCursorDestroy(ValkeyModuleScanCursor *cursor) {
 
 /* ------------------------------------------------------------------ collecting */
 
-/* What a step has found: names, each with a second text if `has_values`. */
+/* Results of a step: names, each with a second text if `has_values`. */
 typedef struct found {
     ValkeyModuleString **texts; /* two for each */
     size_t count, max;

@@ -165,7 +165,7 @@ void timersRemove(module *m) {
 
 enum { DIRECTIONS = 2 };
 
-/* What modules watch on a descriptor. */
+/* Callbacks of modules for a descriptor. */
 typedef struct watchedFd {
     struct watchedFd *next;
     int fd;

@@ -91,7 +91,7 @@ static bool refuse(refusal *r, int error, const char *text) {
     return true;
 }
 
-/* What the rights of the user forbid. */
+/* True if the rights of the user forbid the command; sets *r. */
 static bool isRefusedTo(const ctx *c, const user *u, refusal *r) {
     int arg_index;
     aclRefusal what = aclUserRefusal(u, c->cmd, c->argv, c->argc, c->who->db_id, &arg_index);
@@ -109,7 +109,8 @@ static bool isRefusedTo(const ctx *c, const user *u, refusal *r) {
     }
 }
 
-/* What the modifiers forbid; the order of the checks decides about the error. */
+/* True if the arity or the modifiers forbid the command; sets *r. The order of the checks decides
+ * about the error. */
 static bool isRefused(const ctx *c, unsigned flags, refusal *r) {
     const command *cmd = c->cmd;
     if (!commandArityFits(cmd, c->argc)) {

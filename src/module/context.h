@@ -34,13 +34,14 @@ enum contextFlag {
     CONTEXT_AUTH_REPLIED = 1u << 9, /* and has replied why that is impossible */
 };
 
-/* Of the same field; read only: keys are not changed, because one is being removed. */
+/* Further flags of the same field. CONTEXT_READ_ONLY: keys must not be changed, because one is
+ * being removed. */
 enum {
     CONTEXT_READ_ONLY = 1u << 16,
     CONTEXT_NOTIFICATION = 1u << 17, /* of a keyspace event, in the middle of a command */
 };
 
-/* What auto memory frees at the end. */
+/* Kinds of objects that auto memory frees at the end. */
 typedef enum garbageKind {
     GARBAGE_STRING,
     GARBAGE_KEY,

@@ -10,7 +10,7 @@
 #include "base/slice.h"
 #include "module/context.h"
 
-/* What a module is loaded with. */
+/* Arguments for loading a module. */
 typedef struct moduleLoadArgs {
     const slice *args; /* of OnLoad */
     int count;

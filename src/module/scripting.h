@@ -21,7 +21,7 @@ struct moduleEngine {
     module *owner;
     char *name;
     moduleEngine *next;
-    /* Of its debugger, once that was enabled; borrowed from the module. */
+    /* Commands of its debugger, after this was enabled; borrowed from the module. */
     const ValkeyModuleScriptingEngineDebuggerCommand *debug_commands;
     size_t debug_command_count;
 };

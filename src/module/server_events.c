@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: server events. What the engine signals (engine/server_event.h), steps of
- * the loop and results of commands are translated to the numbers and structures of the module
- * interface. Only what has a listener is asked for.
- * Main thread only. */
+ * Functions of modules: server events. Signals of the engine (engine/server_event.h), steps of the
+ * loop and results of commands are translated to the numbers and structures of the module
+ * interface. Invariant: events without a listener are not requested from the engine. Main thread
+ * only. */
 #include "module/server_events.h"
 
 #include "base/base.h"
@@ -47,7 +47,7 @@ static bool isWanted(uint64_t id) { return events.wanted >> id & 1; }
 
 /* ------------------------------------------------------------------ telling */
 
-/* What is told to those who listen to `id`. */
+/* An event for the listeners of `id`. */
 typedef struct telling {
     uint64_t id, sub;
     void *data;
@@ -84,7 +84,7 @@ static void tellOneOfKey(ValkeyModuleCtx *x, void *arg) {
     moduleStringRelease(name);
 }
 
-/* Of the loop a listener is told in turn that it is about to sleep, and that it has woken. */
+/* True if the listener gets this event of the loop: it gets sleep and wake events in turn. */
 static bool isInTurn(listener *l, uint64_t sub) {
     hotCheck(l->event.id == VALKEYMODULE_EVENT_EVENTLOOP);
     bool sleeps = sub == VALKEYMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP;

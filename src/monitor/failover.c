@@ -171,8 +171,8 @@ bool sentinelMaybeStartFailover(sentinelView *v, sentinelInstance *primary) {
     return sentinelStartFailover(v, primary);
 }
 
-/* A coordinated failover needs a replica whose link to the primary is up; another order accepts an
- * older copy. */
+/* True if a replica may be promoted by order. A coordinated failover needs a replica whose link to
+ * the primary is up; another order accepts an older copy. */
 static bool hasCandidate(const sentinelView *v, sentinelInstance *primary, bool coordinated) {
     uint32_t flags = primary->flags;
     hotCheck(!(flags & INSTANCE_FAILOVER));
@@ -222,7 +222,7 @@ static bool awaitsInfo(const sentinelView *v, const sentinelInstance *primary, b
     return awaits;
 }
 
-/* It may be promoted, whatever the age of its data. */
+/* True if the replica may be promoted, whatever the age of its data. */
 static bool isReachable(const sentinelView *v, const sentinelInstance *primary,
                         const sentinelInstance *i) {
     hotCheck(i->kind == INSTANCE_REPLICA);
@@ -233,8 +233,8 @@ static bool isReachable(const sentinelView *v, const sentinelInstance *primary,
            (i->link_up || !(primary->flags & INSTANCE_COORDINATED));
 }
 
-/* How long the link of a replica to the primary may be down, so that it is promoted without an
- * order. */
+/* How long the link of a replica to its primary may have been down if the replica is to be promoted
+ * without an order. */
 static int64_t linkDownMaxMs(const sentinelView *v, const sentinelInstance *primary) {
     int64_t max_ms = primary->down_after_ms * 10;
     hotCheck(primary->kind == INSTANCE_PRIMARY);
@@ -242,7 +242,8 @@ static int64_t linkDownMaxMs(const sentinelView *v, const sentinelInstance *prim
     return max_ms;
 }
 
-/* The data that the primary has lost do not get older. */
+/* True if the data are recent enough for an automatic failover. If the primary has lost its data,
+ * the age of the replica's data does not matter. */
 static bool isRecent(const sentinelInstance *i, int64_t link_down_max_ms) {
     return i->sync.keeps_lost_data || i->link_down_ms <= link_down_max_ms;
 }
@@ -261,7 +262,8 @@ static bool isBetter(const sentinelView *v, const sentinelInstance *a, const sen
 
 /* ---- copies that are older than an automatic failover accepts */
 
-/* A server without keys, or with a part of them, is no copy. */
+/* True if the replica has a copy older than that. A server without keys, or one that is loading
+ * them, has no copy. */
 static bool isOlderCopy(const sentinelView *v, const sentinelInstance *primary,
                         const sentinelInstance *i) {
     return i->sync.has_keys && !i->sync.is_loading && isReachable(v, primary, i) &&
@@ -509,7 +511,7 @@ static void sendRest(sentinelView *v, sentinelInstance *primary) {
     }
 }
 
-/* True if orders have not been replied to. A link that was closed has none. */
+/* True if orders to the server have not been replied to. On a closed link no order is open. */
 static bool hasOrders(const sentinelInstance *i) {
     const sentinelLink *l = i->link;
     hotCheck(l);
@@ -522,8 +524,9 @@ static bool hasOrders(const sentinelInstance *i) {
 static void checkEnd(sentinelView *v, sentinelInstance *primary) {
     check(primary->promoted);
     if (primary->promoted->flags & INSTANCE_SDOWN) return;
-    /* The links are closed at the end. Without the last orders of a coordinated failover the old
-     * primary makes its clients wait until the pause is over, and then tells them READONLY. */
+    /* The links are closed at the end, so a coordinated failover waits for the replies to its last
+     * orders. Without these orders the clients of the old primary would wait until the pause is
+     * over, and then get the error READONLY. */
     bool all = !(primary->flags & INSTANCE_COORDINATED &&
                  (hasOrders(primary) || hasOrders(primary->promoted)));
     SENTINEL_EACH(i, &primary->replicas) all = all && isReconfigured(i);

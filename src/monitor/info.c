@@ -132,7 +132,7 @@ static bool takeQuorumLine(sentinelInstance *i, slice line) {
     return true;
 }
 
-/* Lines that say which data a server has. */
+/* Reads a line of INFO that describes the data of a server. False: it is another line. */
 static bool takeDataLine(sentinelInstance *i, slice line, bool is_replica) {
     bool as_primary = i->kind == INSTANCE_PRIMARY && !is_replica;
     slice value;

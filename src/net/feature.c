@@ -26,7 +26,7 @@
 /* Descriptors for the server itself: listeners, log, files, pipes to a child. */
 enum { OWN_DESCRIPTORS = 32 };
 
-/* Sessions that a share of time held back: they run after the others. */
+/* Resumes sessions that a share of time held back, after all other sessions. */
 static NO_INLINE bool resumeShares(void) {
     uint64_t turn = loopTurnNumber(netLoop());
     bool any = false;

@@ -6,13 +6,13 @@
  * One of the active threads gets a client when it is accepted (conn.thread), or, if it was in the
  * loop of the main thread, when it becomes readable; the thread watches it from then on. It comes
  * to the main thread in a batch with its requests, or alone when there is something to decide, and
- * is given back when these have run: with the job to write its output, or to watch it. What others
- * send to it meanwhile is written by a job, too.
+ * is given back when these have run: with the job to write its output, or to watch it. Messages for
+ * this client from others are written by a job, too.
  *
  * The main thread's loop serves, as without threads: links to a primary and replicas, connections
  * with priority, blocked and paused clients. A client that becomes one of these is released by its
- * thread, and may be given to one again when it is readable. Of TLS handshakes single steps are
- * made by threads, a few at a time.
+ * thread, and may be given to one again when it is readable. Threads also run steps of TLS
+ * handshakes, a few at a time.
  *
  * Invariants: a client is away if and only if `owner` is a thread's, which only the main thread
  * changes. One that a thread watches is freed only after RESULT_RELEASED. A job for a client that

@@ -181,8 +181,8 @@ static bool mayBeEvicted(const client *cl) {
     return !(cl->session.flags & spared) && cl->counted;
 }
 
-/* What the client has received and is to be sent is freed before stage FREE if nobody uses it: else
- * the clients of one turn could have several times the limit. */
+/* Frees the input and output buffers of the client before stage FREE, if no other thread or command
+ * uses them. Otherwise the clients of one turn could use several times the limit. */
 static void dropBytes(client *cl) {
     hotCheck(cl->session.flags & SESSION_CLOSE_NOW);
     if (engineHot.current || clientIsAway(cl) || cl->conn.thread) return;

@@ -116,7 +116,8 @@ static bool isFull(const portKind *kind, bool has_priority) {
     return !has_priority && netClientCount() - priorityClients() >= priorityNormalMax();
 }
 
-/* It may be a replica, which is not to be kept out by clients. */
+/* True if a connection beyond maxclients is accepted on trial: it may be a replica, which clients
+ * must not keep out. */
 static bool mayTry(void) {
     return trialHasPlace() && netClientCount() < netConf.maxclients + TRIAL_PLACES;
 }

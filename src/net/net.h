@@ -156,8 +156,8 @@ int netLendToChild(session *s);
  * the session's output; if it takes nothing, waits for up to `wait_ms` first. False: it takes
  * nothing. */
 bool netSendNow(session *s, int wait_ms);
-/* Nothing more follows. What was received is read and dropped: otherwise the system could reset the
- * connection, and lose what was sent. */
+/* Ends the output of a session. Bytes that were received are read and dropped: otherwise the system
+ * could reset the connection, and lose bytes that were sent. */
 void netSendEnd(session *s);
 /* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
 size_t netOutgoingWaiting(session *s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections on trial (trial.h). Invariant: a place is taken if and only if its client exists, is
- * not being closed, and has the gate armed. A client on trial is closed when it sends nothing for
- * SILENT_MS, or has not become a link of replication TRIAL_MS after its last command. */
+ * not being closed, and has the gate armed. A client on trial is closed if it sends nothing for
+ * SILENT_MS after it was accepted (TRIAL_MS if it is in a TLS handshake), or if it has not become a
+ * replication link TRIAL_MS after its last command. */
 #include "net/trial.h"
 
 #include "base/base.h"
@@ -83,9 +84,9 @@ void trialBegin(client *cl, slice text) {
 
 /* ------------------------------------------------------------------ the gate */
 
-/* What replicas, slot migrations and MIGRATE of a cluster begin with; a PING only as the first
- * command, so that a client that does nothing else is told. RESET is not among them: it would
- * disarm the gate. */
+/* True for commands that replicas, slot migrations and MIGRATE send first. PING passes only as the
+ * first command, so that a client that sends nothing but PING is refused. RESET does not pass,
+ * because it would disarm the gate. */
 static bool isOfReplication(const ctx *c) {
     static const char *const names[] = {"auth",      "hello", "replconf",       "psync",  "sync",
                                         "syncslots", "quit",  "restore-asking", "select", "asking"};
@@ -102,7 +103,7 @@ static gateVerdict admit(ctx *c) {
     if (isOfReplication(c)) return GATE_PASS;
     trial *t = trialOf(clientOf(s));
     check(t);
-    /* Without the sign of an error and the line end. */
+    /* The text without the minus sign at its beginning and the line end, which the reply adds. */
     replyError(c, sliceMake(t->text.ptr + 1, t->text.len - 3));
     netStats()->rejected++;
     sessionCloseSoon(s);

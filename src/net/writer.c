@@ -70,8 +70,9 @@ NO_INLINE int writerLimitIovecs(struct iovec *iov, int count, size_t most) {
     return count;
 }
 
-/* A node that gets slots says why it ends a job, and closes the connection. When that makes a write
- * fail, its words are still to be read: the output is dropped, and the reader finds the end. */
+/* Called after a write has failed. A node that imports slots sends the reason when it ends a job,
+ * and closes the connection. If this makes the write fail, the reason must still be read: the
+ * output is dropped, and the reader detects the end. */
 static NO_INLINE void writeFailed(client *cl) {
     session *s = &cl->session;
     bool has_ended = errno == EPIPE || errno == ECONNRESET;

@@ -3,13 +3,13 @@
  * The files of the append only file (aof_files.h). Invariant: `manifest` equals the manifest on
  * disk. A file is created and its folder flushed before the manifest lists it, and removed after a
  * manifest that does not need it is on disk: whenever the power fails, the manifest lists complete
- * files. What a killed process leaves is in the manifest, as history, or in none, and is removed at
- * the next start.
+ * files. Files that a killed process leaves are in the manifest, as history, or in no manifest, and
+ * are removed at the next start.
  *
- * There is no manifest before its first files are complete: a first rewrite that fails leaves none.
- * Files without a manifest are data whose manifest is missing, unless an empty file, the mark,
- * tells that a process has ended while it created the first ones: the mark is on disk before they
- * have their names, and removed when the manifest is.
+ * The manifest is written only after its first files are complete, so a first rewrite that fails
+ * leaves no manifest. Files without a manifest are data whose manifest is missing, unless an empty
+ * file, the mark, exists. The mark means that a process has ended while it created the first files:
+ * it is on disk before these files get their names, and is removed after the manifest was written.
  *
  * If the folder cannot be flushed after the manifest was replaced, either version may survive a
  * power failure. Then the old one stays in use, the files of both remain, and the numbers of the
@@ -34,7 +34,8 @@
 
 enum { MANIFEST_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* A manifest without files, as history can be all that is left: an empty one is refused. */
+/* A manifest may have no files, if only history files are left. An empty manifest would be
+ * refused. */
 static const char no_files[] = "# no files\n";
 
 static struct {
@@ -210,7 +211,7 @@ static void changeRun(manifestChange *c) {
     c->unsure = c->st != OK && manifestReads(c);
 }
 
-/* If this fails the next start does it. */
+/* If removing the mark fails, the next start removes it. */
 static void removeMark(void) {
     str path = markPath();
     (void)unlink(strText(&path));

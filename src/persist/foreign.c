@@ -91,7 +91,8 @@ static bool foreignIsCommand(slice name) {
 
 bool foreignSkipsCommand(slice name) { return foreignSkips() && foreignIsCommand(name); }
 
-/* The type of the key in argument 1 of such a command; NULL: it is no key, or one of several. */
+/* Returns the type of the key in argument 1 of such a command; NULL: the argument is no key, or is
+ * one of several keys. */
 static const char *typeOfCommand(slice name) {
     static const struct {
         const char *start, *type;

@@ -273,7 +273,7 @@ static bool isLeftOut(const loading *l, rdbKey *key) {
     if (unlikely(key->foreign != NULL)) foreignAdd(key->foreign, key->name, key->foreign_bytes);
     if (likely(!foreignRefuses())) {
         if (likely(!key->foreign) || key->o) return false;
-        /* Commands that follow may move the key, or replace it. */
+        /* Keeps the name, because commands that follow may move or replace the key. */
         if (l->flags & RDB_LOAD_CONTINUES) key->o = skippedKeysNew(key->name, key->foreign);
         return !key->o;
     }

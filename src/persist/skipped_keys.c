@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Names of skipped keys (skipped_keys.h).
+ * Keeps the names of skipped keys, and removes those that cannot exist on the other server any more
+ * (skipped_keys.h).
  *
- * Commands of a stream have succeeded where they come from. So a command that is not among those
- * that work on keys of any type tells that the key does not exist there any more, or has another
- * type: its placeholder is removed before the command runs. The same holds for names that must not
- * exist: of RENAMENX, COPY and RESTORE without REPLACE, MOVE, SETNX.
+ * The commands of a stream have succeeded on the server that sent them. Therefore, if a command
+ * that needs a certain type names a key with a placeholder, this key has been removed on that
+ * server, or has another type now: the placeholder is removed before the command runs. The same
+ * holds for keys that must not exist for a command to succeed: RENAMENX, COPY and RESTORE without
+ * REPLACE, MOVE, SETNX.
  *
- * The append only file has no placeholders. A command that moves or copies one is written as the
- * deletion of what it replaces.
+ * The append only file has no placeholders. A command that moves or copies a placeholder is written
+ * as the deletion of the key that it replaces.
  *
  * Invariant: the gate is armed if there is a placeholder. */
 #include "persist/skipped_keys.h"
@@ -29,8 +31,8 @@
 #include "store/store.h"
 
 static struct {
-    uint64_t dropped;  /* when this server became a primary */
-    uint64_t replaced; /* by commands of the stream */
+    uint64_t dropped;  /* placeholders removed when this server became a primary */
+    uint64_t replaced; /* placeholders removed by commands of the stream */
     uint64_t unknown;  /* keys beyond PLACEHOLDERS_MAX */
 } counts;
 
@@ -78,14 +80,16 @@ static bool hasWord(const ctx *c, int from, const char *word) {
     return false;
 }
 
-/* The database that COPY or MOVE names; that of the session if there is none. */
+/* The database that COPY or MOVE names in argument `index`; that of the session if there is no
+ * valid number. */
 static db *targetDb(const ctx *c, int index) {
     int64_t id;
     if (index >= c->argc || !numberParseInt(c->argv[index], &id)) return c->db;
     return id >= 0 && id < storeDbCount() ? keyspaceDb(keyspaceMain(), (int)id) : c->db;
 }
 
-/* Propagates the deletion of what the placeholder in argument 1 replaces; `to` NULL: nothing. */
+/* If the key in argument 1 is a placeholder, propagates the deletion of the key `to` of database
+ * `where` in place of the command; `to` NULL: propagates nothing. */
 static void propagateInstead(ctx *c, const db *where, const slice *to) {
     if (!isPlaceholder(c->db, c->argv[1])) return;
     c->flags |= CTX_NO_PROPAGATE;
@@ -120,7 +124,7 @@ static void onRestore(ctx *c) {
     if (!hasWord(c, 4, "replace")) removePlaceholder(c->db, c->argv[1]);
 }
 
-static void onAny(ctx *c) { (void)c; /* works on keys of any type */ }
+static void onAny(ctx *c) { (void)c; /* this command works on keys of any type */ }
 
 static const struct {
     const char *name;
@@ -131,7 +135,7 @@ static const struct {
     {"copy", onCopy},    {"renamenx", onRenamenx}, {"move", onMove},   {"restore", onRestore},
 };
 
-/* Removes the placeholders of all keys of a command that needs them to be of another type. */
+/* Removes the placeholders of all keys of a command that needs a certain type. */
 static void onOther(ctx *c) {
     keyPosition keys[64];
     int count = commandKeys(c->cmd, c->argv, c->argc, keys, COUNT_OF(keys));
@@ -189,7 +193,7 @@ static void dropFrom(db *d) {
 
 void skippedKeysDrop(void) {
     hotCheck(threadIsMain());
-    if (!armed) return; /* there was none */
+    if (!armed) return; /* there was no placeholder */
     gateArm(&skippedKeysGate, false);
     armed = false;
     if (placeholderCount() == 0) return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys whose values were skipped (foreign-values skip) while this server follows another one, or
- * reads an append only file: their names are kept as placeholders (store/placeholder.h), until this
- * server is a primary. Main thread. */
+ * Keys whose values were skipped (foreign-values skip) while this server replicates another one, or
+ * reads an append only file. Their names are kept as placeholders (store/placeholder.h) until this
+ * server becomes a primary, or has read the file as one. Main thread. */
 #ifndef PERSIST_SKIPPED_KEYS_H
 #define PERSIST_SKIPPED_KEYS_H
 
@@ -12,13 +12,15 @@
 #include "store/object.h"
 
 void skippedKeysInit(void);
-/* A placeholder for a key of a file; NULL: there are too many, which is counted. The caller owns
- * it. */
+/* Creates a placeholder for a key of an RDB file; the caller owns it. NULL: there are too many
+ * placeholders; the key is counted as unknown. */
 robj *skippedKeysNew(slice key, const char *type);
-/* A command of a stream or file that changes a value of a type that is not here: its key exists on
- * the other server, or, if it `deletes` the key, does not any more. */
+/* Called for a command of a stream or file that changes a value of a type which this server does
+ * not have. Adds a placeholder for its key, which exists on the other server; removes it if the
+ * command `deletes` the key. */
 void skippedKeysChanged(ctx *c, const char *type, bool deletes);
-/* This server is a primary, or has read its file: removes all placeholders, and logs how many. */
+/* Removes all placeholders, and logs how many. Called when this server becomes a primary, or has
+ * read its file as one. */
 void skippedKeysDrop(void);
 /* Fields of INFO; none if there never was a placeholder. */
 void skippedKeysPrintInfo(str *out);

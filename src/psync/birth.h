@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where a dataset has begun, so that an empty primary never replaces the data of its replicas: a
- * server that starts without a dataset to load begins a new one, with an id that its replicas take
- * over with the data. Example: a primary with birth A, followed by a replica, is restarted without
- * its files: its birth is B, and new. The replica connects again and tells that it keeps data with
- * birth A. The primary has lost these: it refuses to synchronise the replica.
+ * The birth of a dataset: an id of its origin, so that an empty primary never replaces the data of
+ * its replicas. A server that starts without a dataset to load begins a new one, with a new id,
+ * which its replicas take over with the data. Example: a primary with birth A, followed by a
+ * replica, is restarted without its files: its birth is B, and new. The replica connects again and
+ * tells that it keeps data with birth A. The primary has lost these: it refuses to synchronise the
+ * replica.
  *
  *   REPLCONF capa birth        asks for the birth; the reply is "+OK <id or -> <0|1> <process>", 1:
  *                              new; the process is a random id of each start
@@ -14,13 +15,14 @@
  *   -EMPTYPRIMARY ...          reply to PSYNC: the dataset here is a new one, and not that of the
  *                              replica
  *
- * A primary that is shut down by order and by its configuration saves nothing discards its data by
- * order. Its stream ends with
+ * If a user shuts down a primary whose configuration saves nothing, this discards its data by
+ * order. Its stream then ends with
  *
  *   REPLCONF GETACK discards:<process>
  *
- * A replica that was told this process in its handshake keeps nothing the next time. Others ignore
- * the word: replicas of this replica, and those that get it later from a backlog.
+ * A replica that has received the same process id in its handshake does not announce `keeps` the
+ * next time. Other servers ignore this word: replicas of the replica, and replicas that receive it
+ * later from a backlog.
  *
  * Released servers ignore these capabilities and reply "+OK"; they take the word for "*". A plain
  * struct; one thread at a time. */
@@ -51,7 +53,8 @@ void birthLoaded(replBirth *b, slice id);
  * servers do. `has_keys`: there are some. `had_keys`: it has replaced some, by order of a user, so
  * that own replicas follow. */
 void birthAdopt(replBirth *b, const replBirth *of, bool had_keys, bool has_keys);
-/* The reply to "capa birth" without its end; `process`: that of this server. Returns its length. */
+/* Writes the reply to "capa birth" without its line end; `process`: the process id of this server.
+ * Returns the length. */
 size_t birthPrint(const replBirth *b, const char *process, char out[BIRTH_TEXT_MAX]);
 /* False: it is the reply of another kind of server. */
 bool birthParse(slice reply, replBirth *out, char process[REPL_ID_LEN + 1]);

@@ -291,7 +291,8 @@ static void sendPsync(replLink *link, int64_t now_ms) {
     } else {
         logNotice("Partial resynchronization not possible (no cached primary)");
     }
-    /* Only servers of this kind know their birth, and the last word. */
+    /* FORCE, the last word, is sent only to servers of this project: only these have told their
+     * birth. */
     int count = !link->failover ? 3 : link->forces && link->knows_birth ? 5 : 4;
     linkSendWords(link, count, words);
     linkEnter(link, LINK_PSYNC, now_ms);

@@ -63,7 +63,7 @@ typedef struct linkSettings {
      * here, empty: unknown. */
     bool keeps_data;
     slice kept_birth;
-    bool keeps_discarded; /* also after linkNoteGetack() */
+    bool keeps_discarded; /* keeps_data also holds after linkNoteGetack() */
 } linkSettings;
 
 /* A dataset that follows. */
@@ -160,8 +160,8 @@ typedef struct replLink {
     int cuts;     /* full synchronisations in a row whose connection was lost */
     /* Told in the handshake of this connection. */
     bool knows_birth, keeps_data;
-    replBirth primary_birth;               /* if knows_birth */
-    char primary_process[REPL_ID_LEN + 1]; /* the same; else empty */
+    replBirth primary_birth;               /* set if knows_birth */
+    char primary_process[REPL_ID_LEN + 1]; /* set if knows_birth, else empty */
     /* The primary has discarded its data by order when it was shut down (birth.h). True until its
      * stream is followed again, or another primary. */
     bool is_discarded;
@@ -214,8 +214,8 @@ void linkSecondLost(replLink *link, const char *why, int64_t now_ms);
 void linkDatasetGone(replLink *link);
 void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms);
 
-/* REPLCONF GETACK in the stream with this value: no effect unless it says that the primary whose
- * stream is applied discards its data. */
+/* Called for REPLCONF GETACK `value` in the stream. Has an effect only if the value means that the
+ * primary of this stream discards its data (birth.h). */
 void linkNoteGetack(replLink *link, slice value);
 
 /* Time passes: at least ten times a second. */

@@ -167,7 +167,7 @@ typedef struct primarySettings {
     int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
     bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
     bool member_ttls;    /* the dataset may have values that not all replicas know */
-    bool redis_peers;    /* a replica that does not tell its version is a Redis from 7.4 on */
+    bool redis_peers;    /* a replica that tells no version is taken for Redis 7.4 or later */
 } primarySettings;
 
 struct replPrimary {
@@ -191,7 +191,7 @@ struct replPrimary {
     bool asks_twice; /* two of them, also while it is paused: primaryAskTwice() */
     /* The last requests for acknowledgements, without data; the end of the last two together. */
     int64_t asks_begin, asks_end, asked_twice_end;
-    /* How often replicas acknowledge is to be added in this turn; they know it is each turn. */
+    /* The stream has to tell replicas how often they acknowledge; they know it is each turn. */
     bool tells_ack_mode, told_turn_acks;
     uint64_t full_syncs, partial_syncs, refused_partial_syncs;
 };
@@ -215,7 +215,7 @@ void primaryFreeBacklog(replPrimary *p);
 void primaryOpenStream(replPrimary *p);
 /* Adds a PING now. False: nothing may be added. */
 bool primaryPing(replPrimary *p);
-/* Somebody who is no replica reads the stream: a primary has a backlog, whose TTL begins again. */
+/* A reader that is no replica reads the stream: makes a backlog, if none, and restarts its TTL. */
 void primaryNoteReader(replPrimary *p);
 /* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
 void primaryAppend(replPrimary *p, const slice *spans, int count);
@@ -228,7 +228,7 @@ void primaryWantAcks(replPrimary *p);
 /* Adds two requests for acknowledgements in primaryFeed(), also while it is paused. Valkey's
  * replicas reply with the offset before each: who replies to the second one has read both. */
 void primaryAskTwice(replPrimary *p);
-/* Tells replicas that this process ends by order and saves nothing (birth.h). */
+/* Tells the replicas that this process is shut down by order and saves nothing (birth.h). */
 void primaryTellDiscard(replPrimary *p);
 /* True if the online replica has applied the whole stream. */
 bool primaryHasRead(const replPrimary *p, const replPeer *peer);

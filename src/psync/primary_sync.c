@@ -13,7 +13,8 @@
 
 enum { VERSION_WITH_RDB_80 = 0x090000 };
 
-/* A Redis tells no version; only those from 8.0 on can be told apart. */
+/* True if the replica is taken for a Redis. A Redis does not send its version; only from 8.0 on it
+ * can be recognised. */
 static bool isRedis(const replPrimary *p, const replPeer *peer) {
     if (peer->server_version) return false;
     return p->settings.redis_peers || peer->capabilities & PEER_IS_REDIS_8;

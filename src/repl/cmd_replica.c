@@ -36,8 +36,8 @@ static void follow(ctx *c, slice host, int port) {
     replyOk(c);
 }
 
-/* False: the error was replied. A Sentinel that was elected sends the command in a transaction, and
- * is not asked whether it wants to. */
+/* Checks whether this replica may become a primary by REPLICAOF NO ONE. False: the error was
+ * replied. A Sentinel that was elected sends the command in a transaction, which is not checked. */
 static bool mayPromote(ctx *c) {
     bool by_sentinel = c->flags & CTX_IN_MULTI, forced = ctxArgIs(c, 2, "force");
     str why = STR_EMPTY;

@@ -27,21 +27,21 @@
 
 enum { FILE_MODE = 0644, FILE_MAX_BYTES = 4096 };
 
-static bool stopped; /* the link, by a failed command */
+static bool stopped; /* true: a failed command has stopped the link */
 
 bool divergenceStops(void) { return stopped; }
 bool divergenceIsKnown(void) { return streamFaultCount(FAULT_OF_PRIMARY) > 0; }
 
 /* ------------------------------------------------------------------ the file */
 
-/* The caller frees it. */
+/* Returns the name of the file, which the caller frees. */
 static str nameOf(void) {
     str name = STR_EMPTY;
     strAppendFormat(&name, "replica-diverged-%d.conf", netPort());
     return name;
 }
 
-/* The beginning of the line, which names the primary. The caller frees it. */
+/* The beginning of the line, which names the primary. The caller frees the text. */
 static str lineOf(void) {
     str line = STR_EMPTY;
     slice node = rolePrimaryNode();
@@ -77,7 +77,7 @@ static void removeFile(void) {
     strFree(&name);
 }
 
-/* Takes what follows the beginning of a line: the word and the text. */
+/* Restores the state from the rest of the line: WORD and TEXT. False: the rest is not valid. */
 static bool takeRest(slice rest) {
     enum { WORD_LEN = 8 }; /* with the blank */
     if (rest.len < WORD_LEN + 2 || rest.ptr[rest.len - 1] != '\n') return false;
@@ -98,13 +98,14 @@ bool divergenceAfterStart(void) {
     if (st == OK) {
         str line = lineOf();
         bool same = replConf.primary_host.len && sliceHasPrefix(strSlice(&text), strSlice(&line));
-        /* It is about another primary, or this server is one now. */
+        /* The file is removed if it names another primary, or if this server is a primary now. */
         if (!same || !takeRest(sliceMake(text.ptr + line.len, text.len - line.len))) removeFile();
         strFree(&line);
     }
     strFree(&name);
     strFree(&text);
-    /* Commands of the own append only file have failed: the data are not those of its position. */
+    /* If commands of the own append only file have failed, the data are not those of the
+     * replication offset. */
     if (replConf.primary_host.len && !divergenceIsKnown() && streamFaultCount(FAULT_OF_FILE)) {
         streamFaultRestore(FAULT_OF_PRIMARY, streamFaultLast(FAULT_OF_FILE));
         keep();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a replica knows of differences between its data and its primary's: commands of the stream
- * that have failed here (engine/stream_fault.h), since its last full synchronisation. The knowledge
- * is kept in a file, so a restart does not lose it. With `propagation-error-behavior stop` the link
- * is closed by the first failure, until a user orders to go on. Main thread only. */
+ * Known differences between the data of a replica and those of its primary: commands of the stream
+ * that have failed on the replica (engine/stream_fault.h) since its last full synchronisation. They
+ * are recorded in a file, so a restart does not lose them. With `propagation-error-behavior stop`
+ * the first failure closes the link until a user orders to continue. Main thread only. */
 #ifndef REPL_DIVERGENCE_H
 #define REPL_DIVERGENCE_H
 
@@ -13,22 +13,24 @@
 #include "base/slice.h"
 #include "base/str.h"
 
-/* A command of the stream has failed: counts it, logs it, and ends the process if the directive
- * says so. True if the link is to be closed, and not to be opened again. `command` is empty if the
- * protocol of the stream is wrong: then there is nothing to count. */
+/* Called after a command of the stream has failed: counts and logs the failure, and ends the
+ * process with `propagation-error-behavior panic` or `panic-on-replicas`. True if the caller must
+ * close the link and not open it again. `command` is empty if the stream violates the protocol;
+ * such a failure is logged and not counted. */
 bool divergenceNote(slice command, slice error);
-/* After the dataset was loaded at the start. True if an earlier process has stopped the link to
- * this primary, and that still holds. */
+/* Reads the file after the dataset was loaded at the start. True if an earlier process has stopped
+ * the link to this primary, and the directive is still `stop`. */
 bool divergenceAfterStart(void);
-/* The dataset was received from the primary as a whole, or is this server's own from now on. */
+/* Forgets all differences. Called when the whole dataset was received from the primary, or when
+ * this server becomes a primary. */
 void divergenceForget(void);
-/* A user has ordered to open the link again. */
+/* Called when a user has ordered to open the link again; the difference is still known. */
 void divergenceGoOn(void);
 /* True if the link was stopped by a failed command. */
 bool divergenceStops(void);
 /* True if a command has failed since the last full synchronisation. */
 bool divergenceIsKnown(void);
-/* Appends the reason for which a promotion by hand is refused. */
+/* Appends the reason why a promotion of this replica by order of a user is refused. */
 void divergenceAppendReason(str *out);
 /* Fields of INFO replication of a replica. */
 void divergencePrintInfo(str *out);

@@ -112,8 +112,8 @@ static status takeFirst(download *d) {
     return OK;
 }
 
-/* The tail has the checksum, which is 0 if the primary computes none. That of a compressed file is
- * compared by the load. */
+/* Compares the checksum, which is in the tail; 0: the primary computes none. The checksum of a
+ * compressed file is compared when the file is loaded. */
 static status finish(download *d) {
     hotCheck(isComplete(d));
     if (d->tail < CHECKSUM_BYTES)

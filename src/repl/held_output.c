@@ -113,9 +113,9 @@ static inline bool readsOneKey(const command *cmd) {
            !(cmd->flags & (CMD_MOVABLEKEYS | CMD_BLOCKING | CMD_MODULE));
 }
 
-/* EXEC tells what its commands tell, and whether watched keys have changed or its conditions hold.
- * The orders of Sentinel
- * are transactions that tell nothing. */
+/* True if the reply contains no information about the data. The reply of EXEC contains what the
+ * replies of its commands contain, and whether watched keys have changed or its conditions hold.
+ * The orders of Sentinel are transactions whose replies contain nothing about the data. */
 bool heldOutputTellsNothing(const ctx *c) {
     if (likely(!(c->cmd->flags & CMD_RUNS_QUEUE))) return c->cmd->flags & CMD_TELLS_NOTHING;
     if (c->who->flags & SESSION_WATCH_DIRTY || watchCount(c->who) || c->argc > 1) return false;

@@ -49,7 +49,7 @@ static status applyImportMode(reason *why) {
     return OK;
 }
 
-/* Another word than `stop` is the order to go on after a link was stopped. */
+/* Setting another value than `stop` orders to continue, if the link was stopped. */
 static status applyErrorBehavior(reason *why) {
     (void)why; /* cannot fail */
     if (replConf.propagation_error_behavior != PROPAGATION_ERROR_STOP) replicaGoOn();

@@ -20,8 +20,8 @@ enum disklessLoad {
 enum quorumDurability { QUORUM_IN_MEMORY, QUORUM_ON_DISK };
 enum refuseEmptyPrimary {
     REFUSE_EMPTY_NO,
-    REFUSE_EMPTY_YES,    /* unless it has discarded its data by order */
-    REFUSE_EMPTY_ALWAYS, /* also then */
+    REFUSE_EMPTY_YES,    /* except a primary that has discarded its data by order */
+    REFUSE_EMPTY_ALWAYS, /* also such a primary */
 };
 enum propagationError {
     PROPAGATION_ERROR_IGNORE,

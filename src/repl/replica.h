@@ -34,14 +34,14 @@ void replicaRetryRefused(void);
 bool replicaRefusesPrimary(void);
 /* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
 void replicaGiveUpStream(void);
-/* A user has ordered to go on after a command of the stream has failed: no effect unless the link
- * was stopped for that. */
+/* Called when a user has ordered to continue after a command of the stream has failed. No effect
+ * unless the link was stopped for this reason. */
 void replicaGoOn(void);
 /* The primary uses a database that this server does not have: the link ends, and is not tried again
  * until the server is told to follow, or started, again. */
 void replicaHalt(void);
-/* REPLCONF GETACK `value`: replicaAcknowledgeOwed() acknowledges. No effect unless it is the
- * primary's. */
+/* Executes REPLCONF GETACK `value`: replicaAcknowledgeOwed() will acknowledge. No effect unless the
+ * command comes from the primary. */
 void replicaAcknowledge(const ctx *c, slice value);
 /* In STAGE_REPLICATE: acknowledges all that was applied, the request to do so included, if that was
  * asked for in this turn. */

@@ -391,7 +391,7 @@ int64_t replicasTake(const propagated *p) {
     return rdbOutgoingForm() == RDB_FORM_REDIS ? takeForRedis(p) : takeAsIs(p);
 }
 
-static void take(const propagated *p) { (void)takeAsIs(p); /* the end is not needed */ }
+static void take(const propagated *p) { (void)takeAsIs(p); /* the result is not needed */ }
 static void takeRedis(const propagated *p) { (void)takeForRedis(p); /* the same */ }
 
 void replNoteOffset(session *s) {

@@ -36,8 +36,9 @@ void replFollowAtStart(slice host, int port);
  * continue with this server. */
 void replPromote(void);
 
-/* True if a promotion by hand is to be refused: the primary is there, and the data here are known
- * to differ from its own. Appends the reason. Elections are never asked. */
+/* True if a promotion by order of a user has to be refused: the primary is connected, or the link
+ * was stopped, and the data of this replica are known to differ from the primary's. Appends the
+ * reason. Elections do not call this. */
 bool replRefusesPromotion(str *why);
 
 /* ------------------------------------------------------------------ the stream */

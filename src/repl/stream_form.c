@@ -31,12 +31,12 @@
 #include "store/type_hash.h"
 
 static struct {
-    bool in_multi; /* MULTI was propagated, and EXEC was not */
+    bool in_multi; /* MULTI was propagated, and its EXEC was not */
     uint64_t dropped;
     int64_t logged_ms;
 } form;
 
-/* What replaces a command is appended here. */
+/* The commands that replace one propagated command; they are appended to `out`. */
 typedef struct replacement {
     const propagated *p;
     str *out;
@@ -69,7 +69,8 @@ static void addTime(replacement *r, slice key, int64_t time_ms, int count, const
     memFree(words);
 }
 
-/* HSET removes the times of the fields that it sets. */
+/* Adds commands that restore the expiry times of fields, as HSET removes the times of the fields
+ * that it sets. */
 static void keepTimes(replacement *r, slice key, int count, const slice *fields) {
     const robj *o = keyNow(r, key);
     if (!o || objectType(o) != TYPE_HASH) return;
@@ -79,7 +80,7 @@ static void keepTimes(replacement *r, slice key, int count, const slice *fields)
     }
 }
 
-/* HSETEX key [KEEPTTL | PXAT time] FIELDS n field value ..., as it is always propagated. */
+/* HSETEX is always propagated as HSETEX key [KEEPTTL | PXAT time] FIELDS n field value ... */
 static bool formHsetex(replacement *r) {
     const slice *argv = r->p->argv;
     int argc = r->p->argc, at = 2;
@@ -146,7 +147,7 @@ static bool formSet(replacement *r) {
     return true;
 }
 
-/* The key in argument 1 as it is now. */
+/* Replaces the command by the present value of the key in argument 1, or by its deletion. */
 static bool formKey(replacement *r) {
     slice key = r->p->argv[1];
     const robj *o = keyNow(r, key);

@@ -22,7 +22,7 @@
 #define HEAD_BYTES UINT64_C(0x0a0d00240a0d002a)
 #define HEAD_MASK UINT64_C(0xffff00ffffff00ff)
 
-/* Of a trusted sender: more than any string has. */
+/* Limit of an argument of a trusted sender, greater than any string. */
 #define TRUSTED_BULK_MAX (INT64_C(1) << 40)
 
 enum {

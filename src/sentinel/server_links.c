@@ -84,7 +84,8 @@ static void ended(serverConn *sc, bool refused) {
     sentinelLinkClosed(serverViewNow(), l, pubsub, refused);
 }
 
-/* Orders are given immediately before the link is closed, too: what the system takes is written. */
+/* Closes the link. Orders may have been added immediately before, so pending bytes are written as
+ * far as the system accepts them at once. */
 void serverLinkDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
     hotCheck(v == &serverView);
     serverConn *sc = connOf(l, pubsub);

@@ -121,15 +121,15 @@ static void printLine(const char *line, void *arg) {
     fprintf(to, "%s\n", line);
 }
 
-/* --migrate-config FILE [-o OUT]. Returns the exit code: 0 if all lines were taken or are not
- * needed here. */
+/* --migrate-config FILE [-o OUT]. Returns the exit code: 0 if the user has to decide about no
+ * line. */
 static int migrateConfig(int argc, char **argv) {
     bool has_out = argc == 5 && is(argv[3], "-o", NULL);
     if (argc != 3 && !has_out) {
         fprintf(stderr, "Usage: %s --migrate-config FILE [-o OUT]\n", argv[0]);
         return EXIT_BAD_CONFIG;
     }
-    /* Before a line with `dir` changes the current directory. */
+    /* The path is made absolute before a line with `dir` changes the current directory. */
     char *to = has_out ? fileAbsolute(argv[4]) : NULL;
     str out = STR_EMPTY, notes = STR_EMPTY;
     reason why = {""};

@@ -37,7 +37,7 @@ static const char *supervisorWord(void) {
 }
 
 static void printServer(str *out) {
-    static struct utsname os; /* read once: what is printed of it does not change */
+    static struct utsname os; /* read once: the printed fields do not change */
     if (!os.sysname[0] && uname(&os)) memset(&os, 0, sizeof(os));
     const serverRun *run = serverRunNow();
     int64_t uptime_s = (clockWallMs() - run->started_ms) / 1000;

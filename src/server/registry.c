@@ -72,8 +72,8 @@ const feature *const sentinelFeatures[] = {
 const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatures[0]);
 
 /* Precedence of gates that would refuse the same request. The gate for shares of time comes first:
- * what it holds back is asked about when it runs. The gate that queues commands comes last: queued
- * commands have passed all others. */
+ * the other gates check a held request when it runs. The gate that queues commands comes last:
+ * queued commands have passed all others. */
 // clang-format off
 const gate *const serverGateOrder[] = {
     &shareGate,
@@ -83,7 +83,7 @@ const gate *const serverGateOrder[] = {
     &aclGate,
     &aclKeyGate,
     &aclChannelGate,
-    &trialGate, /* after these, so that only who may replicate ends a trial */
+    &trialGate, /* after these: only a user who may replicate passes a trial */
     &clusterRedirectGate,
     &slotImportGate,
     &replicaStreamGate,

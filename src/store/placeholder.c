@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Placeholders (placeholder.h). Invariant: their types are in a table of a fixed size that only
- * grows, as the names come from files; the last entry is for all further names. */
+ * Creates placeholders and counts them (placeholder.h). Invariant: the names of their types are in
+ * a table whose entries are never removed. The table has a fixed size, as the names come from
+ * files; its last entry stands for all further names. */
 #include "store/placeholder.h"
 
 #include <stdio.h>
@@ -70,7 +71,7 @@ robj *placeholderNew(slice key, const char *type) {
     if (placeholderCount() >= PLACEHOLDERS_MAX) return NULL;
     moduleType *t = typeNamed(type);
     if (placeholders.made) placeholders.made();
-    return moduleObjectNew(key, t, t); /* any pointer that is not NULL */
+    return moduleObjectNew(key, t, t); /* the value: any pointer that is not NULL */
 }
 
 bool objectIsPlaceholder(const robj *o) {

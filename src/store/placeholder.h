@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Placeholders: keys of another server whose values this server has no type for, and which were
- * skipped. They are objects of TYPE_MODULE without content, so that whatever works on keys of any
- * type (RENAME, COPY, SWAPDB, expiry, ...) treats their names as the other server does. They are in
- * no file and no digest. Main thread, unless said otherwise. */
+ * Placeholders: keys of another server whose values were skipped because this server does not have
+ * their type. They are objects of TYPE_MODULE without content, so that operations on keys of any
+ * type (RENAME, COPY, SWAPDB, expiry, ...) treat their names as the other server does. Files and
+ * digests do not include them. Main thread, unless said otherwise. */
 #ifndef STORE_PLACEHOLDER_H
 #define STORE_PLACEHOLDER_H
 
@@ -13,21 +13,23 @@
 #include "base/slice.h"
 #include "store/object.h"
 
-/* Each one takes as much memory as its name and about 100 bytes. */
+/* A placeholder takes the memory of its name and about 100 bytes. */
 enum { PLACEHOLDERS_MAX = 1000 * 1000 };
 
-/* Whether commands that cannot store a value may store a placeholder: foreign-values skip. */
+/* Allows commands that cannot store a value to store a placeholder: foreign-values skip. */
 void placeholdersAllow(bool on);
 bool placeholdersAreAllowed(void);
-/* Called for each one that is made. */
+/* Sets the function that is called before a placeholder is created. */
 void placeholdersSetProc(void (*made)(void));
-/* A new object for the key; `type` is what TYPE tells. NULL: there are PLACEHOLDERS_MAX of them. */
+/* Creates a placeholder for the key; `type` is the reply of TYPE for it. NULL: there are
+ * PLACEHOLDERS_MAX placeholders. */
 robj *placeholderNew(slice key, const char *type);
 /* ANY_THREAD. */
 bool objectIsPlaceholder(const robj *o);
-/* The type that TYPE tells of placeholders, ignoring case; NULL: no placeholder had it. */
+/* Finds the type of placeholders for which TYPE replies `name`, ignoring case. NULL: there was no
+ * placeholder of this type. */
 const struct moduleType *placeholderTypeFind(slice name);
-/* How many there are. */
+/* Number of placeholders. */
 uint64_t placeholderCount(void);
 
 #endif

@@ -382,7 +382,8 @@ static zsetRange findPackedRange(const robj *o, const zsetBound *min, const zset
         if (pairIsBefore(last, min, min->excluded)) return (zsetRange){length, 0};
         begin = skipPacked(lp, &at, 0, min, min->excluded);
     }
-    /* Unequal scores leave texts unordered: then only the walk stops where Valkey's does. */
+    /* If scores differ, the texts are not in order, and only a walk stops at the same member as
+     * Valkey. */
     bool to_last = max->by == ZSET_LAST ||
                    (max->by == ZSET_BY_SCORE && pairIsBefore(last, max, !max->excluded));
     if (!to_last) end = skipPacked(lp, &at, begin, max, !max->excluded);

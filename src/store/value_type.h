@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Types of values, and why keys are removed: for those who are told of objects (object.h) and do
- * not look into them. */
+ * Types of values, and reasons for removing keys, for headers that pass objects (object.h) on and
+ * do not look into them. */
 #ifndef STORE_VALUE_TYPE_H
 #define STORE_VALUE_TYPE_H
 
@@ -18,7 +18,7 @@ typedef enum valueType {
     TYPE_COUNT,
 } valueType;
 
-/* Why a key is removed. A value that is changed in place is not removed. */
+/* Reasons for removing a key. A value that is changed in place is not removed. */
 typedef enum storeRemoval {
     REMOVAL_DELETED, /* by a command; a collection that became empty; the key of a flushed slot */
     REMOVAL_EXPIRED, /* found expired, or given a time in the past */

@@ -169,7 +169,8 @@ static void printStats(const rdbChecker *c, const rdbCheckOptions *options) {
     if (c->stats) rdbStatsPrint(c->stats, options->format, options->stats_to);
 }
 
-/* Offsets of messages are those of the decompressed bytes. */
+/* Prints both offsets of a compressed file, as the offsets in messages are those of the
+ * decompressed bytes. */
 static void printOffsets(const rdbFileResult *result) {
     if (!result->codec) return;
     printf("[info] compressed file (algo=%s): logical offset %llu, physical offset %llu\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Comparison of keys of two servers by type, value and TTL (diff_priv.h). What a page of keys needs
- * is asked in few round trips; large values are compared in parts, so that neither the servers nor
- * this program hold them whole. Works with every version since 6.2. */
+ * Comparison of keys of two servers by type, value and TTL (diff_priv.h). The values of a page of
+ * keys are requested in few round trips. Large values are compared in parts, so that neither the
+ * servers nor this program have to hold them whole. Works with every version since 6.2. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +194,8 @@ static void compareAllSizes(diffSide sides[DIFF_SIDES], diffKey *keys, size_t co
 
 /* ------------------------------------------------------------------ TTLs of fields and members */
 
-/* True if the server can tell the TTLs of items of this type. One that cannot has none. */
+/* True if the server can tell the TTLs of items of this type. A server that cannot has no such
+ * TTLs. */
 static bool hasItemTtls(const diffSide *side, const typeForm *form) {
     return is(form, "hash") ? side->has_field_expiry : side->has_member_expiry;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * --migrate-check (modes.h): asks a running Valkey or Redis what it is, what is used of it and how
- * it is set, and says what of that would not work here, what differs and what is gained. It only
- * reads. */
+ * --migrate-check (modes.h): reads the version, used commands, settings and dataset of a running
+ * Valkey or Redis, or an RDB file, and reports which of these would not work on this server, what
+ * differs and what is gained. Invariant: it only reads. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,10 +39,10 @@ static const char *const titles[FINDINGS] = {
 
 typedef struct migrateJob {
     connection c;
-    valkeyReply *info; /* of INFO everything */
+    valkeyReply *info; /* reply of INFO everything */
     bool redis;        /* not Valkey */
     str texts[FINDINGS];
-    str directives; /* names that are unknown here, with blanks */
+    str directives; /* names that are unknown here, each after a blank */
     datasetCounts counts;
 } migrateJob;
 
@@ -58,7 +58,8 @@ static void note(migrateJob *job, finding kind, const char *format, ...) {
     strAppendByte(to, '\n');
 }
 
-/* A reply that has to be an array; NULL, with a note, if the server refuses. */
+/* Sends a command whose reply has to be an array. Returns the reply; NULL, after a note in the
+ * report, if the server refuses. */
 static valkeyReply *ask(migrateJob *job, const char *command) {
     valkeyReply *reply = connectionCommand(&job->c, command);
     if (reply->type == VALKEY_REPLY_ARRAY) return reply;
@@ -93,7 +94,7 @@ static bool isKnownCommand(slice name) {
     return known;
 }
 
-/* Goes through the lines cmdstat_name:calls=N,... */
+/* Notes unknown commands in the lines cmdstat_name:calls=N,... of INFO. */
 static void checkCommands(migrateJob *job) {
     static const char prefix[] = "\ncmdstat_";
     int used = 0;
@@ -125,7 +126,7 @@ static void checkDirectives(migrateJob *job) {
     for (size_t i = 0; reply && i + 1 < reply->elements; i += 2) {
         const char *name = reply->element[i]->str, *value = reply->element[i + 1]->str;
         const knownDirective *known = name ? findDirective(name) : NULL;
-        if (!name || !value || strchr(name, '.')) continue; /* with a dot: of a module */
+        if (!name || !value || strchr(name, '.')) continue; /* a dot: of a module */
         if (!known) {
             strAppendFormat(&job->directives, " %s", name);
         } else if (known->no_effect && known->fallback && strcmp(known->fallback, value) != 0) {
@@ -142,7 +143,7 @@ static void checkDirectives(migrateJob *job) {
 
 /* ------------------------------------------------------------------ types */
 
-/* Notes what was counted, of a server or a file. */
+/* Adds the counts of a server or a file to the report. */
 static void noteCounts(migrateJob *job, const datasetCounts *counts) {
     for (int i = 0; i < counts->type_count; i++) {
         str text = STR_EMPTY;
@@ -347,7 +348,7 @@ static void clearJob(migrateJob *job) {
     datasetCountsClear(&job->counts);
 }
 
-/* Of an RDB file. */
+/* Checks an RDB file. Returns the exit status. */
 static int checkFile(const char *path) {
     migrateJob job = {0};
     bool good = datasetCountFile(path, &job.counts);

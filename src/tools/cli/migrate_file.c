@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an RDB file holds (migrate_types.h): it is read with the validating reader, a value at a
- * time. */
+ * Counts the contents of an RDB file (migrate_types.h). Invariant: the file is read with the
+ * validating reader, and one value is in memory at a time. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "tools/cli/migrate_types.h"
 
 static status onFunction(void *arg, rdbReader *r, slice source) {
-    (void)r, (void)source; /* is only counted */
+    (void)r, (void)source; /* the library is only counted */
     ((datasetCounts *)arg)->functions++;
     return OK;
 }

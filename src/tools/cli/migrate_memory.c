@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The memory that a dataset would need here, from a sample (migrate_priv.h). */
+ * Estimates the memory that a dataset would need on this server, from a sample of keys
+ * (migrate_priv.h). */
 #include <string.h>
 
 #include "tools/cli/info.h"
@@ -8,13 +9,15 @@
 
 enum {
     PAGE = 200,
-    /* Bytes beside key and value of a string here, its entry of the table included, and of the
-     * entry of the table there, which MEMORY USAGE does not count. */
+    /* STRING_OVERHEAD: bytes of a string on this server besides key and value, with its entry of
+     * the hash table. TABLE_ENTRY_THERE: bytes of the entry of the hash table on the other server,
+     * which MEMORY USAGE does not count. */
     STRING_OVERHEAD = 18,
     TABLE_ENTRY_THERE = 10,
 };
 
-/* A value of this type takes this part of what it takes there, small and large ones together. */
+/* Memory of values of a type on this server, as a part of their memory on the other server, on
+ * average over small and large values. */
 static const struct {
     const char *type;
     double part;
@@ -22,7 +25,8 @@ static const struct {
     {"list", 1.0}, {"set", 0.91}, {"hash", 0.87}, {"zset", 0.65}, {"stream", 1.0},
 };
 
-/* Bytes here of a value that takes `there`; 0: the type is not known. */
+/* Bytes on this server of a value that takes `there` bytes on the other server; 0: the type is not
+ * known. */
 static double partOf(const char *type, double there) {
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         if (!strcmp(parts[i].type, type)) return parts[i].part * there;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parts of --migrate-check: migrate_check.c asks and reports, migrate_memory.c estimates memory.
- * One thread. */
+ * Parts of --migrate-check: migrate_check.c queries the server and reports, migrate_memory.c
+ * estimates memory. One thread. */
 #ifndef TOOLS_CLI_MIGRATE_PRIV_H
 #define TOOLS_CLI_MIGRATE_PRIV_H
 
@@ -10,7 +10,7 @@
 /* A directive of this server. */
 typedef struct knownDirective {
     const char *name;
-    const char *fallback;  /* the default as CONFIG GET shows it; NULL: depends on the machine */
+    const char *fallback;  /* the default as CONFIG GET shows it; NULL: it depends on the machine */
     const char *no_effect; /* the reason if it is accepted without effect; NULL: it has one */
 } knownDirective;
 
@@ -18,8 +18,8 @@ extern const knownDirective knownDirectives[]; /* sorted by name */
 extern const int knownDirectiveCount;
 
 typedef struct memoryEstimate {
-    uint64_t sampled;   /* keys; 0: none, or the server does not tell */
-    double there, here; /* bytes of these keys with their share of the tables */
+    uint64_t sampled;   /* number of keys; 0: there are none, or the server refuses */
+    double there, here; /* bytes of these keys on either server, hash tables included */
 } memoryEstimate;
 
 /* Estimates from up to `count` random keys of the databases in `keyspace`, the reply of INFO. The

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a dataset holds (migrate_types.h): of a running server, by SCAN and TYPE of all keys.
+ * Counts the contents of a dataset (migrate_types.h); for a running server, by SCAN and TYPE of all
+ * keys.
  *
- * Invariant: a page of keys is in memory at a time. */
+ * Invariant: one page of keys is in memory at a time. */
 #include "tools/cli/migrate_types.h"
 
 #include <inttypes.h>
