@@ -417,11 +417,13 @@ static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms)
     if (link->failover) {
         bool was_done =
             link->unanswered && linkStartsWith(line, "-ERR PSYNC FAILOVER can't be sent");
-        endFailover(link, continues || full || dual || was_done);
+        bool taken = continues || full || dual;
+        if (!taken && !was_done) /* endFailover() may free the line */
+            logWarning("The replica does not take over: %.*s", (int)line.len, line.ptr);
+        endFailover(link, taken || was_done);
         if (was_done) retryAtOnce(link, false, now_ms);
         if (was_done) return;
-        if (!continues && !full && !dual) {
-            logWarning("The replica does not take over: %.*s", (int)line.len, line.ptr);
+        if (!taken) {
             if (link->state == LINK_PSYNC) retryIn(link, RETRY_MS, now_ms);
             return;
         }

@@ -90,9 +90,11 @@ void serverLinkDisconnect(sentinelView *v, sentinelLink *l, bool pubsub) {
     hotCheck(v == &serverView);
     serverConn *sc = connOf(l, pubsub);
     if (!sc) return;
-    if (sc->sent < sc->out.len && sc->conn.state == CONN_OPEN) {
+    while (sc->sent < sc->out.len && sc->conn.state == CONN_OPEN) {
         struct iovec iov = {sc->out.ptr + sc->sent, sc->out.len - sc->sent};
-        (void)connWritev(&sc->conn, &iov, 1); /* whether it is read is not known either */
+        ssize_t n = connWritev(&sc->conn, &iov, 1);
+        if (n <= 0) break; /* the server may not read the rest, as it may not read the others */
+        sc->sent += (size_t)n;
     }
     closeConn(sc);
 }
