@@ -304,6 +304,7 @@ static void startBus(simNode *n) {
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
     n->bus.as_older = randomUniform(100) < (uint64_t)sim_full_percent;
+    n->was_newer |= !n->bus.as_older;
     n->paused_until_ms = 0;
     n->data.has_caught_up = n->data.holds_acks = false;
     n->by_takeover = n->has_order = false;

@@ -40,6 +40,7 @@ typedef struct simNode {
     int host;
     int bus_port; /* its address: all hosts have the same IP */
     bool running;
+    bool was_newer; /* it has run as a version that understands refused votes */
     clusterMap map;
     clusterState state;
     clusterBus bus;
