@@ -21,7 +21,7 @@
 enum {
     QUEUE_MIN = 8,
     PREFETCH_MAX = 64,
-    MEMORY_PER_BYTE = 4, /* of queued arguments, for the limit of a client's input */
+    MEMORY_PER_BYTE = 16, /* of queued arguments, for the limit of a client's input */
 };
 
 transaction *transactionOf(session *s) {
