@@ -213,19 +213,23 @@ static bool parseNumkeys(ctx *c, int *keys) {
     return true;
 }
 
-/* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all sets,
- * at most the limit. */
-void sintercardCommand(ctx *c) {
+/* Runs a command with the arguments "numkeys key [key ...] [LIMIT limit]": replies how many members
+ * `combine` finds, at most the limit. */
+static void replyCard(ctx *c, void (*combine)(result *r, sources *s)) {
     int keys;
     int64_t limit;
     if (!parseNumkeys(c, &keys) || !parseLimit(c, 2 + keys, &limit)) return;
     sources s;
     if (!findSources(c, 2, 2 + keys, &s)) return;
     result r = {.c = c, .limit = (uint64_t)limit};
-    intersect(&r, &s);
+    combine(&r, &s);
     memFree(s.sets);
     replyInteger(c, (int64_t)r.count);
 }
+
+/* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all sets,
+ * at most the limit. */
+void sintercardCommand(ctx *c) { replyCard(c, intersect); }
 
 /* ------------------------------------------------------------------ union */
 
@@ -429,14 +433,4 @@ void sdiffstoreCommand(ctx *c) {
 
 /* SDIFFCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members of the first set
  * contained in no other, at most the limit. */
-void sdiffcardCommand(ctx *c) {
-    int keys;
-    int64_t limit;
-    if (!parseNumkeys(c, &keys) || !parseLimit(c, 2 + keys, &limit)) return;
-    sources s;
-    if (!findSources(c, 2, 2 + keys, &s)) return;
-    result r = {.c = c, .limit = (uint64_t)limit};
-    differ(&r, &s);
-    memFree(s.sets);
-    replyInteger(c, (int64_t)r.count);
-}
+void sdiffcardCommand(ctx *c) { replyCard(c, differ); }

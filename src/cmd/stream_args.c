@@ -95,6 +95,22 @@ bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out) {
     return false;
 }
 
+bool streamArgIdCount(ctx *c, int *i, int *first, int *count) {
+    hotCheck(*i > 0);
+    hotCheck(*i + 1 < c->argc);
+    int64_t ids;
+    if (!ctxArgIntIn(c, *i + 1, 1, INT64_MAX, &ids, "ERR Number of IDs must be a positive integer"))
+        return false;
+    *first = *i + 2;
+    if (ids > c->argc - *first) {
+        replyError(c, SLICE("ERR The `numids` parameter must match the number of arguments"));
+        return false;
+    }
+    *count = (int)ids;
+    *i = *first + *count - 1;
+    return true;
+}
+
 /* Parses one end of a range; *excluded: the range does not include it. */
 static bool argInterval(ctx *c, int i, uint64_t missing_seq, streamId *out, bool *excluded) {
     hotCheck(i > 0);

@@ -365,28 +365,16 @@ void xautoclaimCommand(ctx *c) {
 
 typedef struct release {
     enum { RELEASE_SILENT, RELEASE_FAIL, RELEASE_FATAL } how;
-    int ids_begin, ids_end; /* arguments with ids; 0: not given */
-    int64_t deliveries;     /* RETRYCOUNT; -1: not given */
+    int first, count;   /* arguments with ids; 0: not given */
+    int64_t deliveries; /* RETRYCOUNT; -1: not given */
     bool force;
 } release;
 
-/* Parses "IDS numids id..." at argument *i, which is set to the last id. */
-static bool parseReleasedIds(ctx *c, int *i, release *out) {
-    hotCheck(*i > 0);
-    int64_t count;
-    if (!ctxArgIntIn(c, *i + 1, 1, INT64_MAX, &count,
-                     "ERR Number of IDs must be a positive integer"))
-        return false;
-    out->ids_begin = *i + 2;
-    if (count > c->argc - out->ids_begin) {
-        replyError(c, SLICE("ERR The `numids` parameter must match the number of arguments"));
-        return false;
-    }
-    out->ids_end = out->ids_begin + (int)count;
-    *i = out->ids_end - 1;
+/* True if all ids are valid; else the error was replied. */
+static bool areIdsValid(ctx *c, const release *r) {
     streamId id;
-    for (int at = out->ids_begin; at < out->ids_end; at++) {
-        if (!streamArgId(c, at, 0, &id)) return false;
+    for (int i = r->first; i < r->first + r->count; i++) {
+        if (!streamArgId(c, i, 0, &id)) return false;
     }
     return true;
 }
@@ -403,8 +391,9 @@ static bool parseRelease(ctx *c, release *out) {
     }
     for (int i = 4; valid && i < c->argc; i++) {
         bool has_value = i + 1 < c->argc;
-        if (has_value && !out->ids_end && ctxArgIs(c, i, "ids")) {
-            if (!parseReleasedIds(c, &i, out)) return false;
+        if (has_value && !out->first && ctxArgIs(c, i, "ids")) {
+            if (!streamArgIdCount(c, &i, &out->first, &out->count) || !areIdsValid(c, out))
+                return false;
         } else if (has_value && out->deliveries < 0 && ctxArgIs(c, i, "retrycount")) {
             if (!ctxArgIntIn(c, ++i, 0, INT64_MAX, &out->deliveries,
                              "ERR Invalid RETRYCOUNT option argument for XNACK"))
@@ -415,7 +404,7 @@ static bool parseRelease(ctx *c, release *out) {
             valid = false;
         }
     }
-    if (valid && out->ids_end) return true;
+    if (valid && out->first) return true;
     replyError(c, ERR_SYNTAX_TEXT);
     return false;
 }
@@ -461,7 +450,7 @@ void xnackCommand(ctx *c) {
     if (!parseRelease(c, &r) || !findGroup(c, true, &how.s, &how.g)) return;
     ctxPropagateNothing(c); /* but for what is propagated instead */
     int64_t released = 0;
-    for (int i = r.ids_begin; i < r.ids_end; i++) {
+    for (int i = r.first; i < r.first + r.count; i++) {
         streamId id;
         check(streamParseId(c->argv[i], 0, &id));
         released += releaseOne(c, &how, &r, id);

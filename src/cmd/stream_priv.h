@@ -20,7 +20,10 @@ bool streamParseId(slice text, uint64_t missing_seq, streamId *out);
 bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out);
 /* The same, with `-` and `+` as the lowest and the highest id. */
 bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out);
-/* Parses an end of a range: the same, and "(" before an id excludes it. */
+/* Parses "IDS numids id..." whose first word is argument *i: sets the argument of the first id and
+ * the number of ids, which are not parsed, and *i to the last id. False: the error was replied. */
+bool streamArgIdCount(ctx *c, int *i, int *first, int *count);
+/* Parses an end of a range, as streamArgIdOrEnd() does; "(" before an id excludes it. */
 bool streamArgRangeStart(ctx *c, int i, streamId *out);
 bool streamArgRangeEnd(ctx *c, int i, streamId *out);
 void streamReplyInvalidId(ctx *c);

@@ -124,24 +124,6 @@ static void removalClear(removal *r) {
     streamIdsClear(&r->acked);
 }
 
-/* Parses "IDS numids id..." at argument *i, which is set to the last id. */
-static bool parseIdCount(ctx *c, int *i, removal *out) {
-    hotCheck(*i > 0);
-    hotCheck(*i + 1 < c->argc);
-    int64_t count;
-    if (!ctxArgIntIn(c, *i + 1, 1, INT64_MAX, &count,
-                     "ERR Number of IDs must be a positive integer"))
-        return false;
-    out->first = *i + 2;
-    if (count > c->argc - out->first) {
-        replyError(c, SLICE("ERR The `numids` parameter must match the number of arguments"));
-        return false;
-    }
-    out->count = (int)count;
-    *i = out->first + out->count - 1;
-    return true;
-}
-
 /* Parses [KEEPREF|DELREF|ACKED] IDS numids id... from argument `from` on, in any order. */
 static bool parseRemoval(ctx *c, int from, removal *out) {
     hotCheck(from > 0);
@@ -152,7 +134,7 @@ static bool parseRemoval(ctx *c, int from, removal *out) {
         if (!has_refs && refsNamed(c, i, &out->refs)) {
             has_refs = true;
         } else if (!out->first && i + 1 < c->argc && ctxArgIs(c, i, "ids")) {
-            if (!parseIdCount(c, &i, out)) return false;
+            if (!streamArgIdCount(c, &i, &out->first, &out->count)) return false;
         } else {
             out->first = 0;
             break;

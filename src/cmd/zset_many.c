@@ -197,8 +197,12 @@ static bool parseJob(ctx *c, job *j, int arg_index) {
 
 /* ------------------------------------------------------------------ computing */
 
+static double weigh(const job *j, const source *s, double score) {
+    return j->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * score;
+}
+
 static double weightedScore(const job *j, const source *s, double score) {
-    double weighed = j->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * score;
+    double weighed = weigh(j, s, score);
     return isnan(weighed) ? 0 : weighed;
 }
 
@@ -242,8 +246,7 @@ static unsigned keepCommon(const job *j, const source *s, zsetPair *pairs, unsig
     unsigned kept = 0;
     for (unsigned k = 0; k < count; k++) {
         if (!(found >> k & 1)) continue;
-        double added = j->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * scores[k];
-        double score = combine(j->aggregate, pairs[k].score, added);
+        double score = combine(j->aggregate, pairs[k].score, weigh(j, s, scores[k]));
         pairs[kept++] = (zsetPair){pairs[k].member, score};
     }
     return kept;
