@@ -83,21 +83,17 @@ static str incrName(int64_t seq) {
     return name;
 }
 
-static str temporaryIncrPath(void) {
+/* Returns the path of a temporary file, which the caller frees. */
+static str temporaryPath(const char *ending) {
     str name = STR_EMPTY;
-    strAppendFormat(&name, "temp-%s.incr", persistConf.appendfilename);
+    strAppendFormat(&name, "temp-%s.%s", persistConf.appendfilename, ending);
     str path = aofFilesPath(strText(&name));
     strFree(&name);
     return path;
 }
 
-static str markPath(void) {
-    str name = STR_EMPTY;
-    strAppendFormat(&name, "temp-%s.first", persistConf.appendfilename);
-    str path = aofFilesPath(strText(&name));
-    strFree(&name);
-    return path;
-}
+static str temporaryIncrPath(void) { return temporaryPath("incr"); }
+static str markPath(void) { return temporaryPath("first"); }
 
 bool aofFilesIsOldStyle(const char *name) { return !strcmp(name, persistConf.appendfilename); }
 
