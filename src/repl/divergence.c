@@ -44,13 +44,9 @@ static str nameOf(void) {
 /* The beginning of the line, which names the primary. The caller frees the text. */
 static str lineOf(void) {
     str line = STR_EMPTY;
-    slice node = rolePrimaryNode();
-    if (node.len) {
-        strAppendFormat(&line, "diverged %.*s ", (int)node.len, node.ptr);
-    } else {
-        strAppendFormat(&line, "diverged %s:%d ", strText(&replConf.primary_host),
-                        replConf.primary_port);
-    }
+    strAppendText(&line, "diverged ");
+    roleAppendPrimary(&line);
+    strAppendByte(&line, ' ');
     return line;
 }
 

@@ -30,13 +30,9 @@ static str nameOf(void) {
 /* The line without the birth and the end. The caller frees it. */
 static str lineOf(void) {
     str line = STR_EMPTY;
-    slice node = rolePrimaryNode();
-    if (node.len) {
-        strAppendFormat(&line, "followed %.*s ", (int)node.len, node.ptr);
-    } else {
-        strAppendFormat(&line, "followed %s:%d ", strText(&replConf.primary_host),
-                        replConf.primary_port);
-    }
+    strAppendText(&line, "followed ");
+    roleAppendPrimary(&line);
+    strAppendByte(&line, ' ');
     return line;
 }
 

@@ -21,7 +21,14 @@ void replSetCluster(const replCluster *procs) { cluster = procs; }
 
 slice roleOwnNode(void) { return cluster ? cluster->own_id() : SLICE(""); }
 
-slice rolePrimaryNode(void) { return cluster ? cluster->primary_id() : SLICE(""); }
+void roleAppendPrimary(str *out) {
+    slice node = cluster ? cluster->primary_id() : SLICE("");
+    if (node.len) {
+        strAppendSlice(out, node);
+    } else {
+        strAppendFormat(out, "%s:%d", strText(&replConf.primary_host), replConf.primary_port);
+    }
+}
 
 bool roleKnowsNode(slice id) { return cluster && cluster->knows(id); }
 
