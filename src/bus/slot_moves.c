@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the source and the target of slot migrations share (slot_moves.h): finding the other node of
- * a job, text for the log, changing the state of a job, and ending it.
+ * Functions that the source and the target of slot migrations share (slot_moves.h): they find the
+ * other node of a job, write text for the log, change the state of a job, and end it.
  *
  * Invariant: two active jobs never have a slot in common. It is checked when a job is begun by a
  * command (slotLogOverlapping()); a replica takes the jobs of its primary as they are. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What DEBUG and INFO need of the bus (engineClusterProcs): the number of links, and switches for
- * tests. Main thread only. */
+ * Functions of the bus for DEBUG and INFO (engineClusterProcs): the number of links, and switches
+ * for tests. Main thread only. */
 #include "cluster/debug_bus.h"
 
 #include "base/base.h"

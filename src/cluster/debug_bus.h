@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What DEBUG and INFO ask about the bus. */
+ * Functions of the bus for DEBUG and INFO. */
 #ifndef CLUSTER_DEBUG_BUS_H
 #define CLUSTER_DEBUG_BUS_H
 

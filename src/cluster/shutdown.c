@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a node of a cluster does at SHUTDOWN. With SAFE a primary that votes refuses to shut down.
+ * SHUTDOWN of a node of a cluster. With SAFE a primary that votes refuses to shut down.
  * With FAILOVER the primary orders a replica that has all changes to replace it. The order is a
  * command in the replication stream that names this replica; all replicas receive it. It is the
  * last command of the stream, added after the wait for replicas (repl/shutdown_wait.h) and when

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a node of a cluster does before it shuts down. Main thread only. */
+ * SHUTDOWN of a node of a cluster. Main thread only. */
 #ifndef CLUSTER_SHUTDOWN_H
 #define CLUSTER_SHUTDOWN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an export sends (slot_export_priv.h): the keys of the slots, and their changes.
+ * The stream of an export (slot_export_priv.h): the keys of the slots, and their changes.
  *
  * Invariant: each change of a slot of the job that is executed before FAILOVER-GRANTED is sent
  * before FAILOVER-GRANTED, in the order of execution, and for the database in which it was

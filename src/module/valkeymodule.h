@@ -224,7 +224,7 @@
 #define VALKEYMODULE_LOGLEVEL_NOTICE "notice"
 #define VALKEYMODULE_LOGLEVEL_WARNING "warning"
 
-/* Of CallArgv(). */
+/* Flags of CallArgv(). */
 #define VALKEYMODULE_CALL_ARGV_REPLICATE (1 << 0)
 #define VALKEYMODULE_CALL_ARGV_NO_AOF (1 << 1)
 #define VALKEYMODULE_CALL_ARGV_NO_REPLICAS (1 << 2)
@@ -601,7 +601,7 @@ VALKEYMODULE_EVENT_DEFINE(CommandResultACLRejected, COMMAND_RESULT_ACL_REJECTED)
 #define VALKEYMODULE_CLIENTINFO_FLAG_EVER_AUTHENTICATED (1 << 12)
 #define VALKEYMODULE_CLIENTINFO_FLAG_FAKE (1 << 13)
 
-/* What an event carries. */
+/* The data of events, a struct for each kind. */
 typedef struct ValkeyModuleClientInfo {
     uint64_t version; /* set by the module for GetClientInfoById() */
     uint64_t flags;   /* VALKEYMODULE_CLIENTINFO_FLAG_ */

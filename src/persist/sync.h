@@ -14,9 +14,9 @@
 #include "engine/session.h"
 #include "io/pipe.h"
 
-/* What is written. */
+/* The content and the form of a dataset that is written for replicas. */
 typedef struct syncContent {
-    /* Of the RDB format: RDB_VERSION, RDB_VERSION_REDIS_MAX for older replicas, or
+    /* The version of the RDB format: RDB_VERSION, RDB_VERSION_REDIS_MAX for older replicas, or
      * RDB_VERSION_REDIS_TIMES for Redis 7.4 and later. */
     int version;
     bool no_keys, no_functions;

@@ -195,7 +195,7 @@
 #define VALKEYMODULE_LOGLEVEL_NOTICE "notice"
 #define VALKEYMODULE_LOGLEVEL_WARNING "warning"
 
-/* Of CallArgv(). */
+/* Flags of CallArgv(). */
 #define VALKEYMODULE_CALL_ARGV_REPLICATE (1 << 0)
 #define VALKEYMODULE_CALL_ARGV_NO_AOF (1 << 1)
 #define VALKEYMODULE_CALL_ARGV_NO_REPLICAS (1 << 2)

@@ -126,7 +126,7 @@ VALKEYMODULE_EVENT_DEFINE(CommandResultACLRejected, COMMAND_RESULT_ACL_REJECTED)
 #define VALKEYMODULE_CLIENTINFO_FLAG_EVER_AUTHENTICATED (1 << 12)
 #define VALKEYMODULE_CLIENTINFO_FLAG_FAKE (1 << 13)
 
-/* What an event carries. */
+/* The data of events, a struct for each kind. */
 typedef struct ValkeyModuleClientInfo {
     uint64_t version; /* set by the module for GetClientInfoById() */
     uint64_t flags;   /* VALKEYMODULE_CLIENTINFO_FLAG_ */
