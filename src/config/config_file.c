@@ -326,10 +326,9 @@ static const char *joinUnit(loader *l, const configOption *o, const str *words, 
 static status takeUnknown(loader *l, slice name, const char **suggestion, reason *why) {
     const configForeign *foreign = configForeignFind(name);
     bool is_include = sliceIs(name, "include"); /* include is in no table */
-    strAppendText(&l->hint, is_include ? "wrong number of arguments"
-                            : foreign  ? "unknown directive "
-                                       : "unknown directive");
+    strAppendText(&l->hint, is_include ? "wrong number of arguments" : "unknown directive");
     if (foreign) {
+        strAppendByte(&l->hint, ' ');
         configForeignHint(foreign, &l->hint);
     } else if (!is_include) {
         *suggestion = suggestName(name);
