@@ -36,7 +36,7 @@ class Package(unittest.TestCase):
     def test_debian_package(self):
         file = self.build("deb")
         fields = run("dpkg-deb", "--field", file)
-        self.assertIn("Package: valkey-compatible-server\n", fields)
+        self.assertIn("Package: fenwick-server\n", fields)
         self.assertRegex(fields, r"Version: \d+\.\d+")
         self.assertRegex(fields, r"Depends: .*libc6")
         self.assertNotIn("@", fields.replace("security@", ""))

@@ -14,6 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 kind=$1 stage=$2 output=$3
 root=$here/../..
 release=$(sed -n 's/^#define SERVER_RELEASE "\(.*\)"/\1/p' "$root/src/base/build_info.h")
+product=$(sed -n 's/^#define SERVER_PRODUCT "\(.*\)"/\1/p' "$root/src/base/build_info.h" | tr '[:upper:]' '[:lower:]')
 programs=$(find "$stage/usr/bin" -type f -name 'valkey-*')
 mkdir -p "$output"
 # The names of functions stay, for reports of crashes.
@@ -25,14 +26,15 @@ export SOURCE_DATE_EPOCH
 
 deb() {
     machine=$(dpkg --print-architecture)
-    file=$output/valkey-compatible-server_${release}_$machine.deb
+    file=$output/$product-server_${release}_$machine.deb
     install -D -m 640 "$stage/usr/share/valkey/valkey.conf" "$stage/etc/valkey/valkey.conf"
     install -D -m 640 "$stage/usr/share/valkey/sentinel.conf" "$stage/etc/valkey/sentinel.conf"
     install -d "$stage/DEBIAN"
     # The libraries of this package itself are no dependencies.
     depends=$(LD_LIBRARY_PATH=$stage/usr/lib "$root/deps/runtime_packages.sh" $programs | paste -s -d, | sed 's/,/, /g')
     size=$(du -k -s --exclude=DEBIAN "$stage" | cut -f1)
-    sed -e "s/@RELEASE@/$release/" -e "s/@MACHINE@/$machine/" -e "s/@SIZE@/$size/" -e "s/@DEPENDS@/$depends/" \
+    sed -e "s/@PRODUCT@/$product/" -e "s/@RELEASE@/$release/" -e "s/@MACHINE@/$machine/" \
+        -e "s/@SIZE@/$size/" -e "s/@DEPENDS@/$depends/" \
         "$here/control.in" > "$stage/DEBIAN/control"
     printf '/etc/valkey/valkey.conf\n/etc/valkey/sentinel.conf\n' > "$stage/DEBIAN/conffiles"
     for script in postinst prerm postrm; do install -m 755 "$here/$script" "$stage/DEBIAN/$script"; done
@@ -51,7 +53,7 @@ is_system() {
 
 tarball() {
     command -v patchelf > /dev/null || { echo "package: patchelf is missing (apt-get install patchelf)" >&2; exit 1; }
-    name=valkey-compatible-server-$release-linux-$(uname -m)
+    name=$product-server-$release-linux-$(uname -m)
     folder=$output/$name
     rm -rf "$folder"
     install -d "$folder/lib"
