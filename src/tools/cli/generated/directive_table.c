@@ -232,6 +232,7 @@ const knownDirective knownDirectives[] = {
     {"replication-quorum-timeout", "5000", NULL},
     {"replication-read-lease", "0", NULL},
     {"requirepass", "", NULL},
+    {"role", NULL, NULL},
     {"sanitize-dump-payload", NULL, NULL},
     {"save", "3600 1 300 100 60 10000", NULL},
     {"script-memory-limit", "0", NULL},
@@ -307,4 +308,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 301;
+const int knownDirectiveCount = 302;
