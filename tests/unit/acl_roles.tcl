@@ -298,7 +298,7 @@ start_server {tags {acl}} {
 
     test {ACL EXPORT writes roles as selectors with the same rights} {
         no_roles
-        r acl setrole role +get ~a &c "(+set ~b)"
+        r acl setrole role +get +increx ~a &c "(+set ~b)"
         r acl setuser u on nopass +ping role=role
         assert_equal "user u on nopass resetchannels -@all +ping (~a resetchannels &c -@all +get) (~b resetchannels -@all +set)" \
             [lindex [r acl export] end]

@@ -218,6 +218,7 @@ commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
+commandProc increxCommand;
 commandProc infoCommand;
 commandProc keysCommand;
 commandProc lastsaveCommand;
@@ -3230,6 +3231,22 @@ static const commandArg args_incrby[] = {
 static const commandArg args_incrbyfloat[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "increment", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx_increment[] = {
+    {.name = "byint", .token = "BYINT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "byfloat", .token = "BYFLOAT", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "increment", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_increx_increment},
+    {.name = "lower", .token = "LBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "upper", .token = "UBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "saturate", .token = "SATURATE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_getex_expiration},
+    {.name = "enx", .token = "ENX", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_info[] = {
@@ -6895,6 +6912,19 @@ const commandSpec serverCommands[] = {
      .since = "2.6.0",
      .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_incrbyfloat, .arg_count = 2},
+    {.name = "increx",
+     .proc = increxCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
+     .args = args_increx, .arg_count = 8},
     {.name = "info",
      .proc = infoCommand,
      .arity = -1,
@@ -9296,4 +9326,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 298;
+const int serverCommandCount = 299;

@@ -121,6 +121,7 @@ const knownDirective knownDirectives[] = {
     {"ignore-warnings", "", "there is no warning here that it could suppress"},
     {"import-mode", "no", NULL},
     {"include", NULL, NULL},
+    {"increx-reply", "pair", NULL},
     {"io-threads", "1", NULL},
     {"io-threads-always-active", "no", NULL},
     {"io-threads-do-reads", NULL, NULL},
@@ -308,4 +309,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 302;
+const int knownDirectiveCount = 303;

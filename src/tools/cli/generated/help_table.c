@@ -1398,24 +1398,49 @@ static const helpArgument arguments301[] = {
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments302[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments303[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"byint", "BYINT", HELP_INTEGER, 0, NULL, 0},
+    {"byfloat", "BYFLOAT", HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments304[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments305[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments302, 2},
+    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments303, 2},
+    {"lower", "LBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
+    {"upper", "UBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
+    {"saturate", "SATURATE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments304, 5},
+    {"enx", "ENX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments306[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments307[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments308[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments309[] = {
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments310[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments311[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments312[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1423,894 +1448,894 @@ static const helpArgument arguments308[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments313[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments310[] = {
+static const helpArgument arguments314[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments311[] = {
+static const helpArgument arguments315[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments310, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments314, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments312[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments313[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments314[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments315[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments313, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments314, 2},
-};
 static const helpArgument arguments316[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments317[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments319[] = {
-    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
-    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments320[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments318, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments319, 2},
-};
-static const helpArgument arguments321[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments316, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments317, 2},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments320, 2},
-};
-static const helpArgument arguments322[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments319[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments317, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments318, 2},
+};
+static const helpArgument arguments320[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments321[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments322[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
+};
 static const helpArgument arguments323[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments322, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
+    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments324[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"limit", NULL, HELP_ONEOF, 0, arguments322, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments323, 2},
 };
 static const helpArgument arguments325[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments320, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments321, 2},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments324, 2},
+};
+static const helpArgument arguments326[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments327[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments326, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments328[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments326[] = {
+static const helpArgument arguments330[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments327[] = {
+static const helpArgument arguments331[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments328[] = {
+static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments329[] = {
+static const helpArgument arguments333[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments331[] = {
+static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments332[] = {
+static const helpArgument arguments336[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments333[] = {
+static const helpArgument arguments337[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments338[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments339[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments340[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments341[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments342[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments339[] = {
+static const helpArgument arguments343[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments338, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments342, 2},
 };
-static const helpArgument arguments340[] = {
+static const helpArgument arguments344[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments337, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments341, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments339, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments343, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments341[] = {
+static const helpArgument arguments345[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments346[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments347[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments342, 2},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments346, 2},
     {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments348[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments345[] = {
+static const helpArgument arguments349[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments346[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments347[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments346, 2},
-};
-static const helpArgument arguments348[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments349[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments350[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments351[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments348, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments349, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments350, 5},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments350, 2},
 };
 static const helpArgument arguments352[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments353[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments352, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments354[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments355[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments352, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments353, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments354, 5},
 };
 static const helpArgument arguments356[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments357[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments356, 2},
 };
 static const helpArgument arguments358[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments359[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments360[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments359, 4},
 };
 static const helpArgument arguments361[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments362[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments363[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments362[] = {
+static const helpArgument arguments364[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments363, 4},
+};
+static const helpArgument arguments365[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments366[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments361, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments365, 4},
 };
-static const helpArgument arguments363[] = {
+static const helpArgument arguments367[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments364[] = {
+static const helpArgument arguments368[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments369[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments366[] = {
+static const helpArgument arguments370[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments367[] = {
+static const helpArgument arguments371[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments368[] = {
+static const helpArgument arguments372[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments373[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments370[] = {
+static const helpArgument arguments374[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments371[] = {
+static const helpArgument arguments375[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments372[] = {
+static const helpArgument arguments376[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments373[] = {
+static const helpArgument arguments377[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments374[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments375[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments376[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments377[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments378[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments379[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments380[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments381[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments382[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments383[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments381[] = {
+static const helpArgument arguments384[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments385[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments382[] = {
+static const helpArgument arguments386[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments383[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments381, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments382, 2},
-};
-static const helpArgument arguments384[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments383, 2},
-};
-static const helpArgument arguments385[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments386[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments387[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments385, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments386, 2},
 };
 static const helpArgument arguments388[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments387, 2},
 };
 static const helpArgument arguments389[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments390[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments391[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments392[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments393[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments394[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments395[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments396[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments393[] = {
+static const helpArgument arguments397[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments394[] = {
+static const helpArgument arguments398[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments395[] = {
+static const helpArgument arguments399[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments392, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments393, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments394, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments396, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments398, 2},
 };
-static const helpArgument arguments396[] = {
+static const helpArgument arguments400[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments401[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments402[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments399[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments398, 3},
+static const helpArgument arguments403[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments402, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments404[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments405[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments401, 2},
+static const helpArgument arguments406[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments405, 2},
 };
-static const helpArgument arguments403[] = {
+static const helpArgument arguments407[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments404[] = {
+static const helpArgument arguments408[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments405[] = {
+static const helpArgument arguments409[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments406[] = {
+static const helpArgument arguments410[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments407[] = {
+static const helpArgument arguments411[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments408[] = {
+static const helpArgument arguments412[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments409[] = {
+static const helpArgument arguments413[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments410[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments411[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments410, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments412[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments411, 2},
-};
-static const helpArgument arguments413[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments414[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments413, 2},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments415[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments414, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments416[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments415, 2},
+};
+static const helpArgument arguments417[] = {
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments418[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments417, 2},
+};
+static const helpArgument arguments419[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments416[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments417[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments418[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments419[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments420[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments421[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments422[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments423[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments424[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments425[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments426[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments427[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments428[] = {
-    {"option", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments429[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments428, 2},
 };
 static const helpArgument arguments430[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments431[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments432[] = {
+    {"option", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments433[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments432, 2},
+};
+static const helpArgument arguments434[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments430, 3},
+static const helpArgument arguments435[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments434, 3},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments436[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments437[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments434[] = {
+static const helpArgument arguments438[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments435[] = {
+static const helpArgument arguments439[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments433, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments434, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments438, 5},
 };
-static const helpArgument arguments436[] = {
+static const helpArgument arguments440[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments437[] = {
+static const helpArgument arguments441[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments442[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments439[] = {
+static const helpArgument arguments443[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments440[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments441[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments442[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments440, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments441, 2},
-};
-static const helpArgument arguments443[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments444[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments445[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments443, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments444, 2},
-};
-static const helpArgument arguments446[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments447[] = {
+static const helpArgument arguments446[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments446, 2},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments444, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments445, 2},
+};
+static const helpArgument arguments447[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments448[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments449[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments447, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments448, 2},
+};
+static const helpArgument arguments450[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments451[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments450, 2},
+};
+static const helpArgument arguments452[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments449[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments448, 2},
+static const helpArgument arguments453[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments452, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments450[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments449, 5},
+static const helpArgument arguments454[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments453, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments451[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments450, 2},
+static const helpArgument arguments455[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 2},
 };
-static const helpArgument arguments452[] = {
+static const helpArgument arguments456[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments453[] = {
+static const helpArgument arguments457[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments454[] = {
+static const helpArgument arguments458[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments455[] = {
+static const helpArgument arguments459[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments460[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments457[] = {
+static const helpArgument arguments461[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments458[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments456, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments457, 2},
+static const helpArgument arguments462[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments460, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments461, 2},
 };
-static const helpArgument arguments459[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments458, 2},
+static const helpArgument arguments463[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments462, 2},
 };
-static const helpArgument arguments460[] = {
+static const helpArgument arguments464[] = {
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments461[] = {
+static const helpArgument arguments465[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments462[] = {
+static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments463[] = {
+static const helpArgument arguments467[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments464[] = {
+static const helpArgument arguments468[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments465[] = {
+static const helpArgument arguments469[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments466[] = {
+static const helpArgument arguments470[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments464, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments468, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments465, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments467[] = {
+static const helpArgument arguments471[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments468[] = {
+static const helpArgument arguments472[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments469[] = {
+static const helpArgument arguments473[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments467, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments471, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments468, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments470[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments471[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments470, 2},
-};
-static const helpArgument arguments472[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments473[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments474[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments475[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments474, 2},
+};
+static const helpArgument arguments476[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments476[] = {
+static const helpArgument arguments477[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments477[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments475, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments476, 2},
 };
 static const helpArgument arguments478[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments476, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments477, 2},
 };
 static const helpArgument arguments479[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments478, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments480[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments481[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments481[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments481, 2},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments479, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments480, 2},
+};
+static const helpArgument arguments482[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments483[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments482, 2},
 };
 static const helpArgument arguments484[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments485[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments486[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments485, 2},
+};
+static const helpArgument arguments487[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments488[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments489[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments490[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments491[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments492[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments493[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments494[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments489, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments493, 2},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments495[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments496[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments497[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments498[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments499[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments500[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments501[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments498[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments499[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments500[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments501[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments502[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments503[] = {
-    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments504[] = {
-    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments506[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments507[] = {
+    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments508[] = {
+    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments509[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments510[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments511[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments512[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments507, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments508, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments511, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments512, 2},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments514[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments515[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments512[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments510, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments511, 2},
+static const helpArgument arguments516[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments514, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments515, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments517[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments514[] = {
+static const helpArgument arguments518[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments512, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments513, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments514, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments516, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments517, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments518, 2},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2319,12 +2344,12 @@ static const helpArgument arguments516[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2337,383 +2362,367 @@ static const helpArgument arguments518[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments523[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments524[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments525[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments522[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments520, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments521, 2},
-};
-static const helpArgument arguments523[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments524[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments523, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments525[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments524, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments525, 2},
 };
 static const helpArgument arguments527[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments528[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments528[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments527, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments529[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments528, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments530[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments531[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments532[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments533[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments532, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments534[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments533, 2},
+    {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments535[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments536[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments537[] = {
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments538[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments537, 2},
+};
+static const helpArgument arguments539[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments540[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments541[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments538[] = {
+static const helpArgument arguments542[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments536, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments537, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments540, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments541, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments543[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments544[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments539, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments543, 5},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments545[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments546[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments543[] = {
+static const helpArgument arguments547[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments542, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments546, 2},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments548[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments549[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments546[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments544, 2},
+static const helpArgument arguments550[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments548, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments545, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments549, 2},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments551[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments548[] = {
+static const helpArgument arguments552[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments553[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments554[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments551[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments549, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments550, 2},
+static const helpArgument arguments555[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments553, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments552[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments551, 4},
-};
-static const helpArgument arguments553[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments554[] = {
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments555[] = {
-    {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments556[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments553, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments555, 2},
+    {"trim", NULL, HELP_BLOCK, 0, arguments555, 4},
 };
 static const helpArgument arguments557[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments558[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments559[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments560[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments558, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments559, 2},
 };
 static const helpArgument arguments561[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments558, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments560, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments562[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments563[] = {
+    {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments564[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments563, 2},
+};
+static const helpArgument arguments565[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments561, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments562, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
+};
+static const helpArgument arguments566[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments567[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments564[] = {
+static const helpArgument arguments568[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments565[] = {
+static const helpArgument arguments569[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments566[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments567[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments568[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments566, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments567, 2},
-};
-static const helpArgument arguments569[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments570[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments571[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments569, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments570, 2},
-};
-static const helpArgument arguments572[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments573[] = {
+static const helpArgument arguments572[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments572, 2},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments570, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments571, 2},
+};
+static const helpArgument arguments573[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments574[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments575[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments573, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments574, 2},
+};
+static const helpArgument arguments576[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments577[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments576, 2},
+};
+static const helpArgument arguments578[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments575[] = {
+static const helpArgument arguments579[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments576[] = {
+static const helpArgument arguments580[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments575, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments579, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments577[] = {
+static const helpArgument arguments581[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments578[] = {
+static const helpArgument arguments582[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments579[] = {
+static const helpArgument arguments583[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments578, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments582, 3},
 };
-static const helpArgument arguments580[] = {
+static const helpArgument arguments584[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments581[] = {
+static const helpArgument arguments585[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments582[] = {
+static const helpArgument arguments586[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments581, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments585, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments583[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments584[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments585[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments584, 2},
-};
-static const helpArgument arguments586[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments587[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments588[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments589[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments588, 2},
+};
+static const helpArgument arguments590[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments590[] = {
+static const helpArgument arguments591[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments591[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments589, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments590, 2},
 };
 static const helpArgument arguments592[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments590, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments591, 2},
 };
 static const helpArgument arguments593[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments592, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments594[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments595[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments593, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments594, 2},
 };
 static const helpArgument arguments596[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2724,41 +2733,32 @@ static const helpArgument arguments597[] = {
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments596, 2},
 };
 static const helpArgument arguments598[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments599[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments598, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments600[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments601[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments600, 2},
 };
 static const helpArgument arguments602[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments600, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments601, 2},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments603[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments602, 2},
 };
 static const helpArgument arguments604[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments603, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments605[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2766,130 +2766,155 @@ static const helpArgument arguments605[] = {
 };
 static const helpArgument arguments606[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments604, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments605, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments607[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments608[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
+static const helpArgument arguments608[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments607, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
 static const helpArgument arguments609[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments610[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments609, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments611[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments612[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments613[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments607, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments611, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments608, 2},
-};
-static const helpArgument arguments610[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments611[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments612[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments613[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments612, 2},
 };
 static const helpArgument arguments614[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments615[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments616[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments617[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments618[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments615[] = {
+static const helpArgument arguments619[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments616[] = {
+static const helpArgument arguments620[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments617[] = {
+static const helpArgument arguments621[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments616, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments620, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments618[] = {
+static const helpArgument arguments622[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments619[] = {
+static const helpArgument arguments623[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments618, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments622, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments620[] = {
+static const helpArgument arguments624[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments621[] = {
+static const helpArgument arguments625[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments622[] = {
+static const helpArgument arguments626[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments623[] = {
+static const helpArgument arguments627[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments624[] = {
+static const helpArgument arguments628[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments623, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments627, 2},
 };
-static const helpArgument arguments625[] = {
+static const helpArgument arguments629[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments626[] = {
+static const helpArgument arguments630[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments625, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments629, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments627[] = {
+static const helpArgument arguments631[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments628[] = {
+static const helpArgument arguments632[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments627, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments631, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3337,10 +3362,12 @@ const helpEntry helpEntries[] = {
      "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments300, 2},
     {"INCRBYFLOAT", "key increment",
      "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments301, 2},
+    {"INCREX", "key [NX|XX] [BYINT byint|BYFLOAT byfloat] [LBOUND lower] [UBOUND upper] [SATURATE] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] [ENX]",
+     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments305, 8},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments302, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments306, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments303, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments307, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3348,55 +3375,55 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments304, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments308, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments305, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments309, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments306, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments310, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments307, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments311, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments308, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments312, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments309, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments313, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments311, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments315, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments312, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments316, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments315, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments319, 4},
     {"LMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments321, 5},
+     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments325, 5},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments323, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments327, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments324, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments328, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments325, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments329, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments326, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments330, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments327, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments331, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments328, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments332, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments329, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments333, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments330, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments334, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments331, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments335, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments332, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments336, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments334, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments338, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3406,13 +3433,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments333, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments337, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments335, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments339, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments336, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments340, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments340, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments344, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3420,81 +3447,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments341, 2},
+     "Loads a module.", "4.0.0", "server", arguments345, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments343, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments347, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments344, 1},
+     "Unloads a module.", "4.0.0", "server", arguments348, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db [REPLACE]",
-     "Moves a key to another database.", "1.0.0", "generic", arguments345, 3},
+     "Moves a key to another database.", "1.0.0", "generic", arguments349, 3},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments347, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments351, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments351, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments355, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments353, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments357, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments354, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments358, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments355, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments359, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments356, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments360, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments357, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments361, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments358, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments362, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments360, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments364, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments362, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments366, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments363, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments367, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments364, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments368, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments365, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments369, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments366, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments370, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments367, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments371, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments368, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments372, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments369, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments373, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments370, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments374, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments371, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments375, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments372, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments376, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments373, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments377, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments374, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments378, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments375, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments379, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments376, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments380, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments377, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments381, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments378, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments382, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3504,93 +3531,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments379, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments383, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments380, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments384, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments384, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments388, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments385, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments389, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments386, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments390, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments387, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments391, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments388, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments392, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments389, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments393, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments390, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments394, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments391, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments395, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments395, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments399, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments396, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments400, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments397, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments401, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments399, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments403, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments400, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments404, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments402, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments406, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments403, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments407, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments404, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments408, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments405, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments409, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments406, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments410, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments407, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments411, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments408, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments412, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments409, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments413, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments412, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments416, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments414, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments418, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments415, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments419, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments416, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments420, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments417, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments421, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments418, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments422, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments419, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments423, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments420, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments424, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments421, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments425, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments422, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments426, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3598,53 +3625,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments423, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments427, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments424, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments428, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments425, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments429, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments426, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments430, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments427, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments431, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments429, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments433, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments431, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments435, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments432, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments436, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments435, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments439, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments436, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments440, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments437, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments441, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments438, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments442, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments439, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments443, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments442, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments446, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments445, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments449, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments447, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments451, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments451, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments455, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments452, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments456, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments453, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments457, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments454, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments458, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments455, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments459, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments459, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments463, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments460, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments464, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3652,221 +3679,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments461, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments465, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments462, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments466, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments463, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments467, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments466, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments470, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments469, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments473, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments471, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments475, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments474, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments478, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments477, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments481, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments479, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments483, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments480, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments484, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments482, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments486, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments483, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments487, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments484, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments488, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments485, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments489, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments486, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments490, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments487, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments491, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments488, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments492, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments490, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments494, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments491, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments495, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments492, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments496, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments493, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments497, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments494, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments498, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments495, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments499, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments496, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments500, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments497, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments501, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments498, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments502, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments499, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments503, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments500, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments504, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments501, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments505, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments502, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments506, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments503, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments507, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments504, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments508, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments505, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments509, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments506, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments510, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments509, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments513, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments515, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments519, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments516, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments520, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments517, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments521, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments518, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments522, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments519, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments523, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments522, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments526, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments524, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments528, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments525, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments529, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments526, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments530, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments527, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments531, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments529, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments533, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments530, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments534, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments531, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments535, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments532, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments536, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments534, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments538, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments535, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments539, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments538, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments542, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments540, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments544, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments541, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments545, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments543, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments547, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments546, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments550, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments547, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments551, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments548, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments552, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments552, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments556, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments556, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments560, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments561, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments565, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments562, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments566, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments563, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments567, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments564, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments568, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments565, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments569, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments568, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments572, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments571, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments575, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments573, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments577, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments574, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments578, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments576, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments580, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments577, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments581, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments579, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments583, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments580, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments584, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments582, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments586, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments583, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments587, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments585, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments589, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments588, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments592, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments591, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments595, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments593, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments597, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments594, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments598, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments595, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments599, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments597, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments601, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments599, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments603, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments602, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments606, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments604, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments608, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments606, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments610, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments609, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments613, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments610, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments614, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments611, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments615, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments612, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments616, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments613, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments617, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments614, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments618, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments615, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments619, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments617, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments621, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments619, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments623, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments620, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments624, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments621, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments625, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments622, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments626, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments624, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments628, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments626, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments630, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments628, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments632, 5},
 };
 
-const int helpEntryCount = 487;
+const int helpEntryCount = 488;
