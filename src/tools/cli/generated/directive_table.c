@@ -117,6 +117,9 @@ const knownDirective knownDirectives[] = {
     {"hash-seed", "", NULL},
     {"hide-user-data-from-log", "yes", NULL},
     {"hll-sparse-max-bytes", "3000", NULL},
+    {"hotkeys-sampling-percentage", "1", NULL},
+    {"hotkeys-top-k", "0", NULL},
+    {"hotkeys-window-seconds", "1", NULL},
     {"hz", "10", NULL},
     {"ignore-warnings", "", "there is no warning here that it could suppress"},
     {"import-mode", "no", NULL},
@@ -309,4 +312,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 303;
+const int knownDirectiveCount = 306;

@@ -1239,208 +1239,205 @@ static const helpArgument arguments266[] = {
     {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments265, 2},
 };
 static const helpArgument arguments267[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments268[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments269[] = {
+static const helpArgument arguments268[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments270[] = {
-    {"metrics", "METRICS", HELP_BLOCK, 0, arguments268, 3},
+static const helpArgument arguments269[] = {
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments267, 3},
     {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments269, 2},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments268, 2},
+};
+static const helpArgument arguments270[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments271[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments270, 2},
 };
 static const helpArgument arguments272[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments271, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments273[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments274[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments275[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments273, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments274, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments272, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments273, 2},
 };
-static const helpArgument arguments276[] = {
+static const helpArgument arguments275[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments277[] = {
+static const helpArgument arguments276[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments278[] = {
+static const helpArgument arguments277[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments276, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments277, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments275, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments276, 2},
+};
+static const helpArgument arguments278[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments279[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments278, 2},
 };
 static const helpArgument arguments280[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments279, 2},
-};
-static const helpArgument arguments281[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments282[] = {
+static const helpArgument arguments281[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments281, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments280, 2},
 };
-static const helpArgument arguments283[] = {
+static const helpArgument arguments282[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments284[] = {
+static const helpArgument arguments283[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments283, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments282, 2},
 };
-static const helpArgument arguments285[] = {
+static const helpArgument arguments284[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments286[] = {
+static const helpArgument arguments285[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments287[] = {
+static const helpArgument arguments286[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments286, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments285, 2},
 };
-static const helpArgument arguments288[] = {
+static const helpArgument arguments287[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments289[] = {
+static const helpArgument arguments288[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments290[] = {
+static const helpArgument arguments289[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments291[] = {
+static const helpArgument arguments290[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments292[] = {
+static const helpArgument arguments291[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments291, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments290, 2},
+};
+static const helpArgument arguments292[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments287, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments288, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments289, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments291, 2},
 };
 static const helpArgument arguments293[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments288, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments289, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments290, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments292, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments294[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments295[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments296[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments296[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments295, 2},
+};
 static const helpArgument arguments297[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments296, 2},
 };
 static const helpArgument arguments298[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments299[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments300[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments301[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments302[] = {
+static const helpArgument arguments301[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments303[] = {
+static const helpArgument arguments302[] = {
     {"byint", "BYINT", HELP_INTEGER, 0, NULL, 0},
     {"byfloat", "BYFLOAT", HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments304[] = {
+static const helpArgument arguments303[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments305[] = {
+static const helpArgument arguments304[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments302, 2},
-    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments303, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments301, 2},
+    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments302, 2},
     {"lower", "LBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
     {"upper", "UBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
     {"saturate", "SATURATE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments304, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments303, 5},
     {"enx", "ENX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments306[] = {
+static const helpArgument arguments305[] = {
     {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments307[] = {
+static const helpArgument arguments306[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments308[] = {
+static const helpArgument arguments307[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments308[] = {
     {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments310[] = {
+static const helpArgument arguments309[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments311[] = {
+static const helpArgument arguments310[] = {
     {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments312[] = {
+static const helpArgument arguments311[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1448,87 +1445,91 @@ static const helpArgument arguments312[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments313[] = {
+static const helpArgument arguments312[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments314[] = {
+static const helpArgument arguments313[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments315[] = {
+static const helpArgument arguments314[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments314, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments313, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments316[] = {
+static const helpArgument arguments315[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments316[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments317[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments319[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments317, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments318, 2},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments316, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments317, 2},
+};
+static const helpArgument arguments319[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments320[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments321[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments322[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments323[] = {
+static const helpArgument arguments322[] = {
     {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
     {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments324[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments322, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments323, 2},
+static const helpArgument arguments323[] = {
+    {"limit", NULL, HELP_ONEOF, 0, arguments321, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments322, 2},
 };
-static const helpArgument arguments325[] = {
+static const helpArgument arguments324[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments320, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments321, 2},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments324, 2},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments319, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments320, 2},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments323, 2},
 };
-static const helpArgument arguments326[] = {
+static const helpArgument arguments325[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments327[] = {
+static const helpArgument arguments326[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments326, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments325, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments328[] = {
+static const helpArgument arguments327[] = {
     {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments329[] = {
+static const helpArgument arguments328[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments330[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments331[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1536,119 +1537,118 @@ static const helpArgument arguments331[] = {
 };
 static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments333[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments333[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments336[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments337[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments338[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments339[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments340[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments341[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments341[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments342[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments342, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments341, 2},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments343[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments341, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments340, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments343, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments342, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments345[] = {
+static const helpArgument arguments344[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments346[] = {
+static const helpArgument arguments345[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments347[] = {
+static const helpArgument arguments346[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments346, 2},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments345, 2},
     {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments348[] = {
+static const helpArgument arguments347[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments349[] = {
+static const helpArgument arguments348[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments350[] = {
+static const helpArgument arguments349[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments350[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments349, 2},
 };
 static const helpArgument arguments351[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments350, 2},
-};
-static const helpArgument arguments352[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments353[] = {
+static const helpArgument arguments352[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments354[] = {
+static const helpArgument arguments353[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments355[] = {
+static const helpArgument arguments354[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments352, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments353, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments354, 5},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments351, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments352, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments353, 5},
 };
-static const helpArgument arguments356[] = {
+static const helpArgument arguments355[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments356[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments355, 2},
+};
 static const helpArgument arguments357[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments356, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments358[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1663,107 +1663,113 @@ static const helpArgument arguments361[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments362[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments363[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments364[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments363, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments362, 4},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments364[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments365[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments364, 4},
 };
 static const helpArgument arguments366[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments365, 4},
 };
 static const helpArgument arguments367[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments368[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments368[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments370[] = {
+static const helpArgument arguments369[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments371[] = {
+static const helpArgument arguments370[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments372[] = {
+static const helpArgument arguments371[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments373[] = {
+static const helpArgument arguments372[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments374[] = {
+static const helpArgument arguments373[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments375[] = {
+static const helpArgument arguments374[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments376[] = {
+static const helpArgument arguments375[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments377[] = {
+static const helpArgument arguments376[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments378[] = {
+static const helpArgument arguments377[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments379[] = {
+static const helpArgument arguments378[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments380[] = {
+static const helpArgument arguments379[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments381[] = {
+static const helpArgument arguments380[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments382[] = {
+static const helpArgument arguments381[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments382[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments383[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments384[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments385[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments386[] = {
+static const helpArgument arguments385[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments386[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments384, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments385, 2},
+};
 static const helpArgument arguments387[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments385, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments386, 2},
+    {"args", NULL, HELP_ONEOF, 0, arguments386, 2},
 };
 static const helpArgument arguments388[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments387, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments389[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1776,20 +1782,15 @@ static const helpArgument arguments389[] = {
 };
 static const helpArgument arguments390[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments391[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments392[] = {
+static const helpArgument arguments391[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments392[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments393[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1797,115 +1798,117 @@ static const helpArgument arguments393[] = {
 };
 static const helpArgument arguments394[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments395[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments396[] = {
+static const helpArgument arguments395[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments396[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments397[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments399[] = {
+static const helpArgument arguments398[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments396, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments398, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments395, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments396, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments397, 2},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments399[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments400[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments401[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments403[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments402, 3},
+static const helpArgument arguments402[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments401, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments404[] = {
+static const helpArgument arguments403[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments405[] = {
+static const helpArgument arguments404[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments406[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments405, 2},
+static const helpArgument arguments405[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments404, 2},
 };
-static const helpArgument arguments407[] = {
+static const helpArgument arguments406[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments408[] = {
+static const helpArgument arguments407[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments409[] = {
+static const helpArgument arguments408[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments409[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments411[] = {
+static const helpArgument arguments410[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments411[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments413[] = {
+static const helpArgument arguments412[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments414[] = {
+static const helpArgument arguments413[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments415[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments414, 2},
+static const helpArgument arguments414[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments413, 2},
     {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments416[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments415, 2},
+static const helpArgument arguments415[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments414, 2},
 };
-static const helpArgument arguments417[] = {
+static const helpArgument arguments416[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
+static const helpArgument arguments417[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments416, 2},
+};
 static const helpArgument arguments418[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments417, 2},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments419[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments420[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments421[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments422[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments423[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1914,19 +1917,16 @@ static const helpArgument arguments423[] = {
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments424[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments425[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments425[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments426[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments427[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1935,407 +1935,404 @@ static const helpArgument arguments428[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments429[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments430[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments430[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments431[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments432[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments432, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments431, 2},
 };
-static const helpArgument arguments434[] = {
+static const helpArgument arguments433[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments435[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments434, 3},
+static const helpArgument arguments434[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments433, 3},
 };
-static const helpArgument arguments436[] = {
+static const helpArgument arguments435[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments437[] = {
+static const helpArgument arguments436[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments437[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments439[] = {
+static const helpArgument arguments438[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments436, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments438, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 5},
 };
-static const helpArgument arguments440[] = {
+static const helpArgument arguments439[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments441[] = {
+static const helpArgument arguments440[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments441[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments442[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments443[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments444[] = {
+static const helpArgument arguments443[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments444[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments445[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments446[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments444, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments445, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments443, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments444, 2},
 };
-static const helpArgument arguments447[] = {
+static const helpArgument arguments446[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments448[] = {
+static const helpArgument arguments447[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments449[] = {
+static const helpArgument arguments448[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments447, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments448, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments446, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments447, 2},
 };
-static const helpArgument arguments450[] = {
+static const helpArgument arguments449[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments451[] = {
+static const helpArgument arguments450[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments450, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments449, 2},
 };
-static const helpArgument arguments452[] = {
+static const helpArgument arguments451[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments453[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments452, 2},
+static const helpArgument arguments452[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments451, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments454[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments453, 5},
+static const helpArgument arguments453[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments452, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments455[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 2},
+static const helpArgument arguments454[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments453, 2},
 };
-static const helpArgument arguments456[] = {
+static const helpArgument arguments455[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments457[] = {
+static const helpArgument arguments456[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments458[] = {
+static const helpArgument arguments457[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments459[] = {
+static const helpArgument arguments458[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments460[] = {
+static const helpArgument arguments459[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments461[] = {
+static const helpArgument arguments460[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments461[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments459, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments460, 2},
+};
 static const helpArgument arguments462[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments460, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments461, 2},
+    {"args", NULL, HELP_ONEOF, 0, arguments461, 2},
 };
 static const helpArgument arguments463[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments462, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments464[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments466[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments467[] = {
+static const helpArgument arguments466[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments468[] = {
+static const helpArgument arguments467[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments469[] = {
+static const helpArgument arguments468[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments470[] = {
+static const helpArgument arguments469[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments468, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments467, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments468, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments471[] = {
+static const helpArgument arguments470[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments472[] = {
+static const helpArgument arguments471[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments473[] = {
+static const helpArgument arguments472[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments471, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments470, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments471, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments474[] = {
+static const helpArgument arguments473[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments474[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
 };
 static const helpArgument arguments475[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments474, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments476[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments477[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments478[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments476, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments477, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments475, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments476, 2},
 };
-static const helpArgument arguments479[] = {
+static const helpArgument arguments478[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments480[] = {
+static const helpArgument arguments479[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments480[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments479, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments480, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments478, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments479, 2},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments481[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments482[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments481, 2},
 };
 static const helpArgument arguments483[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments482, 2},
-};
-static const helpArgument arguments484[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments485[] = {
+static const helpArgument arguments484[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments485[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments485, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments484, 2},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments486[] = {
     {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments487[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments488[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments489[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments490[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments491[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments492[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments493[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments493, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments492, 2},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments494[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments495[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments496[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments497[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments498[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments499[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments500[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments501[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments502[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments503[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments504[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments505[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments506[] = {
+static const helpArgument arguments505[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments506[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments507[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments509[] = {
+static const helpArgument arguments508[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments509[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments510[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments511[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments512[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments511, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments512, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments510, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments511, 2},
 };
-static const helpArgument arguments514[] = {
+static const helpArgument arguments513[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments514[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments516[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments514, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments515, 2},
+static const helpArgument arguments515[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments513, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments514, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments516[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments517[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments518[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments516, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments517, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments518, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments515, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments516, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments517, 2},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2344,12 +2341,12 @@ static const helpArgument arguments520[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2362,34 +2359,39 @@ static const helpArgument arguments522[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments523[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments524[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments525[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments524, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments525, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments523, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments524, 2},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments526[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments527[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments526, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments528[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments527, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments529[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2399,522 +2401,517 @@ static const helpArgument arguments529[] = {
 static const helpArgument arguments530[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments531[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments532[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments532[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments532, 2},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments531, 2},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments533[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments535[] = {
+static const helpArgument arguments534[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments535[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments536[] = {
     {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
+static const helpArgument arguments537[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments536, 2},
+};
 static const helpArgument arguments538[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments537, 2},
 };
 static const helpArgument arguments539[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments540[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments540[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments541[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments540, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments541, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments539, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments540, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments543[] = {
+static const helpArgument arguments542[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments543[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments543, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments542, 5},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments544[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments545[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments546[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments546, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments545, 2},
 };
-static const helpArgument arguments548[] = {
+static const helpArgument arguments547[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments548[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments550[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments548, 2},
+static const helpArgument arguments549[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments547, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments549, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments548, 2},
 };
-static const helpArgument arguments551[] = {
+static const helpArgument arguments550[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments552[] = {
+static const helpArgument arguments551[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments553[] = {
+static const helpArgument arguments552[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments554[] = {
+static const helpArgument arguments553[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments555[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments553, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
+static const helpArgument arguments554[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments552, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments553, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments556[] = {
+static const helpArgument arguments555[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments555, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments554, 4},
 };
-static const helpArgument arguments557[] = {
+static const helpArgument arguments556[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments558[] = {
+static const helpArgument arguments557[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments559[] = {
+static const helpArgument arguments558[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments560[] = {
+static const helpArgument arguments559[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments558, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments556, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments557, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments559, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments558, 2},
 };
-static const helpArgument arguments561[] = {
+static const helpArgument arguments560[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments562[] = {
+static const helpArgument arguments561[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments563[] = {
+static const helpArgument arguments562[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments564[] = {
+static const helpArgument arguments563[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments563, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments562, 2},
+};
+static const helpArgument arguments564[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments560, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments561, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments563, 2},
 };
 static const helpArgument arguments565[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments561, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments562, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
 };
 static const helpArgument arguments566[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments567[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments568[] = {
+static const helpArgument arguments567[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments569[] = {
+static const helpArgument arguments568[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments570[] = {
+static const helpArgument arguments569[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments570[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments571[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments572[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments570, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments571, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments569, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments570, 2},
 };
-static const helpArgument arguments573[] = {
+static const helpArgument arguments572[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments574[] = {
+static const helpArgument arguments573[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments575[] = {
+static const helpArgument arguments574[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments573, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments574, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments572, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments573, 2},
 };
-static const helpArgument arguments576[] = {
+static const helpArgument arguments575[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments577[] = {
+static const helpArgument arguments576[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments576, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments575, 2},
 };
-static const helpArgument arguments578[] = {
+static const helpArgument arguments577[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments579[] = {
+static const helpArgument arguments578[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments579[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments578, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments580[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments579, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments581[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments582[] = {
+static const helpArgument arguments581[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments583[] = {
+static const helpArgument arguments582[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments582, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments581, 3},
 };
-static const helpArgument arguments584[] = {
+static const helpArgument arguments583[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments585[] = {
+static const helpArgument arguments584[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments586[] = {
+static const helpArgument arguments585[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments585, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments584, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments587[] = {
+static const helpArgument arguments586[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments587[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments588[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
 };
 static const helpArgument arguments589[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments588, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments590[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments591[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments592[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments590, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments591, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments589, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments590, 2},
 };
-static const helpArgument arguments593[] = {
+static const helpArgument arguments592[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments594[] = {
+static const helpArgument arguments593[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments595[] = {
+static const helpArgument arguments594[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments593, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments594, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments592, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
 };
-static const helpArgument arguments596[] = {
+static const helpArgument arguments595[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments596[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments595, 2},
 };
 static const helpArgument arguments597[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments596, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments598[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments599[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments600[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments601[] = {
+static const helpArgument arguments600[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments600, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments599, 2},
 };
-static const helpArgument arguments602[] = {
+static const helpArgument arguments601[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments603[] = {
+static const helpArgument arguments602[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments602, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments601, 2},
 };
-static const helpArgument arguments604[] = {
+static const helpArgument arguments603[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments605[] = {
+static const helpArgument arguments604[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments606[] = {
+static const helpArgument arguments605[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments604, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments603, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments605, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments604, 2},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments607[] = {
+static const helpArgument arguments606[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments608[] = {
+static const helpArgument arguments607[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments607, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments606, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments609[] = {
+static const helpArgument arguments608[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments610[] = {
+static const helpArgument arguments609[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments609, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments608, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments611[] = {
+static const helpArgument arguments610[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments612[] = {
+static const helpArgument arguments611[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments613[] = {
+static const helpArgument arguments612[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments611, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments610, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments612, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments611, 2},
+};
+static const helpArgument arguments613[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments614[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments615[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments616[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments617[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments618[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments619[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments620[] = {
+static const helpArgument arguments619[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments621[] = {
+static const helpArgument arguments620[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments620, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments619, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments622[] = {
+static const helpArgument arguments621[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments623[] = {
+static const helpArgument arguments622[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments622, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments621, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments624[] = {
+static const helpArgument arguments623[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments625[] = {
+static const helpArgument arguments624[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments626[] = {
+static const helpArgument arguments625[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments627[] = {
+static const helpArgument arguments626[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments628[] = {
+static const helpArgument arguments627[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments627, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments626, 2},
 };
-static const helpArgument arguments629[] = {
+static const helpArgument arguments628[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments630[] = {
+static const helpArgument arguments629[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments629, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments628, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments631[] = {
+static const helpArgument arguments630[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments632[] = {
+static const helpArgument arguments631[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments631, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments630, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3319,55 +3316,55 @@ const helpEntry helpEntries[] = {
     {"HMSET", "key field value [field value ...]",
      "Sets the values of multiple fields.", "2.0.0", "hash", arguments266, 2},
     {"HOTKEYS", "",
-     "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
-    {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments267, 1},
+     "A container for commands about the keys most asked for.", "9.2.0", "server", NULL, 0},
+    {"HOTKEYS GET", "",
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS HELP", "",
-     "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
+     "Returns helpful text about the different subcommands.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
-     "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
+     "Forgets what was counted so far.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
-     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments270, 5},
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments269, 5},
     {"HOTKEYS STOP", "",
      "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments272, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments271, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments275, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments274, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments278, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments277, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments280, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments279, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments282, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments281, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments284, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments283, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments285, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments284, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments287, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments286, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments293, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments292, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments294, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments293, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments295, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments294, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments297, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments296, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments298, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments297, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments299, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments298, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments300, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments299, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments301, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments300, 2},
     {"INCREX", "key [NX|XX] [BYINT byint|BYFLOAT byfloat] [LBOUND lower] [UBOUND upper] [SATURATE] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] [ENX]",
-     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments305, 8},
+     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments304, 8},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments306, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments305, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments307, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments306, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3375,55 +3372,55 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments308, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments307, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments309, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments308, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments310, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments309, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments311, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments310, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments312, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments311, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments313, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments312, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments315, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments314, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments316, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments315, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments319, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments318, 4},
     {"LMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments325, 5},
+     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments324, 5},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments327, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments326, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments328, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments327, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments329, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments328, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments330, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments329, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments331, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments330, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments332, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments331, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments333, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments332, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments334, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments333, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments335, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments334, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments336, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments335, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments338, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments337, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3433,13 +3430,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments337, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments336, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments339, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments338, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments340, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments339, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments344, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments343, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3447,81 +3444,81 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments345, 2},
+     "Loads a module.", "4.0.0", "server", arguments344, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments347, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments346, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments348, 1},
+     "Unloads a module.", "4.0.0", "server", arguments347, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db [REPLACE]",
-     "Moves a key to another database.", "1.0.0", "generic", arguments349, 3},
+     "Moves a key to another database.", "1.0.0", "generic", arguments348, 3},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments351, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments350, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments355, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments354, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments357, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments356, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments358, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments357, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments359, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments358, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments360, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments359, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments361, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments360, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments362, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments361, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments364, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments363, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments366, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments365, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments367, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments366, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments368, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments367, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments369, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments368, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments370, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments369, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments371, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments370, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments372, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments371, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments373, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments372, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments374, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments373, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments375, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments374, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments376, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments375, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments377, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments376, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments378, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments377, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments379, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments378, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments380, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments379, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments381, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments380, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments382, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments381, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3531,93 +3528,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments383, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments382, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments384, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments383, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments388, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments387, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments389, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments388, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments390, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments389, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments391, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments390, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments392, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments391, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments393, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments392, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments394, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments393, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments395, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments394, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments399, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments398, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments400, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments399, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments401, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments400, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments403, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments402, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments404, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments403, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments406, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments405, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments407, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments406, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments408, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments407, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments409, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments408, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments410, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments409, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments411, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments410, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments412, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments411, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments413, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments412, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments416, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments415, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments418, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments417, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments419, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments418, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments420, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments419, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments421, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments420, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments422, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments421, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments423, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments422, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments424, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments423, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments425, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments424, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments426, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments425, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3625,53 +3622,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments427, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments426, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments428, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments427, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments429, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments428, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments430, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments429, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments431, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments430, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments433, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments432, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments435, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments434, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments436, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments435, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments439, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments438, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments440, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments439, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments441, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments440, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments442, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments441, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments443, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments442, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments446, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments445, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments449, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments448, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments451, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments450, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments455, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments454, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments456, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments455, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments457, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments456, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments458, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments457, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments459, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments458, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments463, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments462, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments464, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments463, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3679,221 +3676,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments465, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments464, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments466, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments465, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments467, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments466, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments470, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments469, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments473, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments472, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments475, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments474, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments478, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments477, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments481, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments480, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments483, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments482, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments484, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments483, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments486, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments485, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments487, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments486, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments488, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments487, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments489, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments488, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments490, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments489, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments491, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments490, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments492, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments491, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments494, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments493, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments495, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments494, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments496, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments495, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments497, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments496, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments498, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments497, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments499, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments498, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments500, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments499, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments501, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments500, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments502, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments501, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments503, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments502, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments504, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments503, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments505, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments504, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments506, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments505, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments507, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments506, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments508, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments507, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments509, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments508, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments510, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments509, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments513, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments512, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments519, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments518, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments520, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments519, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments521, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments520, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments522, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments521, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments523, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments522, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments526, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments525, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments528, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments527, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments529, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments528, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments530, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments529, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments531, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments530, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments533, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments532, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments534, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments533, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments535, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments534, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments536, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments535, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments538, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments537, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments539, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments538, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments542, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments541, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments544, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments543, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments545, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments544, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments547, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments546, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments550, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments549, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments551, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments550, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments552, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments551, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments556, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments555, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments560, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments559, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments565, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments564, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments566, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments565, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments567, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments566, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments568, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments567, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments569, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments568, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments572, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments571, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments575, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments574, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments577, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments576, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments578, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments577, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments580, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments579, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments581, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments580, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments583, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments582, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments584, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments583, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments586, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments585, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments587, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments586, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments589, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments588, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments592, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments591, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments595, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments594, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments597, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments596, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments598, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments597, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments599, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments598, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments601, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments600, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments603, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments602, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments606, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments605, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments608, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments607, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments610, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments609, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments613, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments612, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments614, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments613, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments615, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments614, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments616, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments615, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments617, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments616, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments618, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments617, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments619, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments618, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments621, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments620, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments623, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments622, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments624, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments623, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments625, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments624, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments626, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments625, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments628, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments627, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments630, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments629, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments632, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments631, 5},
 };
 
 const int helpEntryCount = 488;
