@@ -275,6 +275,9 @@ const knownDirective knownDirectives[] = {
     {"tcp-backlog", "511", NULL},
     {"tcp-keepalive", "300", NULL},
     {"timeout", "0", NULL},
+    {"tls-alt-cert-file", "", NULL},
+    {"tls-alt-key-file", "", NULL},
+    {"tls-alt-key-file-pass", "", NULL},
     {"tls-auth-clients", "yes", NULL},
     {"tls-auth-clients-user", "off", NULL},
     {"tls-auto-reload-interval", "0", NULL},
@@ -312,4 +315,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 306;
+const int knownDirectiveCount = 309;
