@@ -1671,66 +1671,174 @@ static const helpArgument arguments364[] = {
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments365[] = {
-    {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments366[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments367[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments368[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments369[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments370[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments371[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments372[] = {
+    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments371, 2},
+};
+static const helpArgument arguments373[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"query", NULL, HELP_TEXT, 0, NULL, 0},
+    {"length", "LENGTH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments372, 2},
+};
+static const helpArgument arguments374[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments375[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments374, 2},
+};
+static const helpArgument arguments376[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments375, 2},
+};
+static const helpArgument arguments377[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments378[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments377, 2},
+};
+static const helpArgument arguments379[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments378, 2},
+};
+static const helpArgument arguments380[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments379, 2},
+};
+static const helpArgument arguments381[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments382[] = {
+    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments381, 2},
+};
+static const helpArgument arguments383[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"query", NULL, HELP_TEXT, 0, NULL, 0},
+    {"lengths", "LENGTHS", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments382, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"maxpathlen", "MAXPATHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments384[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"cursor", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments385[] = {
+    {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
+    {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments386[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments387[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments386, 2},
+};
+static const helpArgument arguments388[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments385, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments387, 2},
+};
+static const helpArgument arguments389[] = {
+    {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments390[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments367[] = {
+static const helpArgument arguments391[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments368[] = {
+static const helpArgument arguments392[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments393[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments370[] = {
+static const helpArgument arguments394[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments371[] = {
+static const helpArgument arguments395[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments372[] = {
+static const helpArgument arguments396[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments373[] = {
+static const helpArgument arguments397[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments374[] = {
+static const helpArgument arguments398[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments375[] = {
+static const helpArgument arguments399[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments376[] = {
+static const helpArgument arguments400[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments377[] = {
+static const helpArgument arguments401[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments378[] = {
+static const helpArgument arguments402[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments379[] = {
+static const helpArgument arguments403[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments380[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments378, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments379, 2},
+static const helpArgument arguments404[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments402, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments403, 2},
 };
-static const helpArgument arguments381[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments380, 2},
+static const helpArgument arguments405[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments404, 2},
 };
-static const helpArgument arguments382[] = {
+static const helpArgument arguments406[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1739,7 +1847,7 @@ static const helpArgument arguments382[] = {
     {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments383[] = {
+static const helpArgument arguments407[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1748,361 +1856,255 @@ static const helpArgument arguments383[] = {
     {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments384[] = {
+static const helpArgument arguments408[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments385[] = {
+static const helpArgument arguments409[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments386[] = {
+static const helpArgument arguments410[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments387[] = {
+static const helpArgument arguments411[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments388[] = {
+static const helpArgument arguments412[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments389[] = {
+static const helpArgument arguments413[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments390[] = {
+static const helpArgument arguments414[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments391[] = {
+static const helpArgument arguments415[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments392[] = {
+static const helpArgument arguments416[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments389, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments390, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments391, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments413, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments414, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments415, 2},
 };
-static const helpArgument arguments393[] = {
+static const helpArgument arguments417[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments394[] = {
+static const helpArgument arguments418[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments395[] = {
+static const helpArgument arguments419[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments396[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments395, 3},
+static const helpArgument arguments420[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments419, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments421[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments422[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments399[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments398, 2},
+static const helpArgument arguments423[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments422, 2},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments424[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments425[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments426[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments403[] = {
+static const helpArgument arguments427[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments404[] = {
+static const helpArgument arguments428[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments405[] = {
+static const helpArgument arguments429[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments406[] = {
+static const helpArgument arguments430[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments407[] = {
+static const helpArgument arguments431[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments408[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments407, 2},
+static const helpArgument arguments432[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments431, 2},
     {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments409[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments408, 2},
+static const helpArgument arguments433[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments432, 2},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments434[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments411[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments410, 2},
+static const helpArgument arguments435[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments434, 2},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments436[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments413[] = {
+static const helpArgument arguments437[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments414[] = {
+static const helpArgument arguments438[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments415[] = {
+static const helpArgument arguments439[] = {
     {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments416[] = {
+static const helpArgument arguments440[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments417[] = {
+static const helpArgument arguments441[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments418[] = {
+static const helpArgument arguments442[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments419[] = {
+static const helpArgument arguments443[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments420[] = {
+static const helpArgument arguments444[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments421[] = {
+static const helpArgument arguments445[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments422[] = {
+static const helpArgument arguments446[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments423[] = {
+static const helpArgument arguments447[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments424[] = {
+static const helpArgument arguments448[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments425[] = {
+static const helpArgument arguments449[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments450[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments425, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments449, 2},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments451[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments428[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments427, 3},
+static const helpArgument arguments452[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments451, 3},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments453[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments454[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments455[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments456[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments454, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments431, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments455, 5},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments457[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments434[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments435[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments436[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments437[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments438[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments439[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments438, 2},
-};
-static const helpArgument arguments440[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments441[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments442[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments440, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments441, 2},
-};
-static const helpArgument arguments443[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments444[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments443, 2},
-};
-static const helpArgument arguments445[] = {
-    {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
-    {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments446[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments445, 2},
-    {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments447[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments446, 5},
-    {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments448[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments447, 2},
-};
-static const helpArgument arguments449[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments450[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments451[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments452[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments453[] = {
-    {"host", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments454[] = {
-    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments455[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments453, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments454, 2},
-};
-static const helpArgument arguments456[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments455, 2},
-};
-static const helpArgument arguments457[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments458[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments459[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments460[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments461[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments462[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments461, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments462, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments461, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments462, 2},
 };
 static const helpArgument arguments464[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments464, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments465, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments464, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments465, 2},
 };
 static const helpArgument arguments467[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2113,194 +2115,300 @@ static const helpArgument arguments468[] = {
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments467, 2},
 };
 static const helpArgument arguments469[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
+    {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments470[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 2},
+    {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments471[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments470, 2},
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments470, 5},
+    {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments472[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments471, 2},
 };
 static const helpArgument arguments473[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments474[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments475[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments476[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments475, 2},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments477[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments478[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
+    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments479[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments478, 2},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments477, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments478, 2},
 };
 static const helpArgument arguments480[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments479, 2},
 };
 static const helpArgument arguments481[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments482[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments483[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments484[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments485[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments486[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments487[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments485, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments486, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments488[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments489[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments490[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments488, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments489, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments491[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments492[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments491, 2},
+};
+static const helpArgument arguments493[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments494[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments495[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments493, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments494, 2},
+};
+static const helpArgument arguments496[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments497[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments498[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments496, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments497, 2},
+};
+static const helpArgument arguments499[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments500[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments499, 2},
+};
+static const helpArgument arguments501[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments502[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments503[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments502, 2},
+};
+static const helpArgument arguments504[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments505[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments506[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments507[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments508[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments485[] = {
+static const helpArgument arguments509[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments510[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments511[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments486, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments510, 2},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments512[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments514[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments515[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments516[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments517[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments518[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments522[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments523[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments524[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments525[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments503[] = {
+static const helpArgument arguments527[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments504[] = {
+static const helpArgument arguments528[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments505[] = {
+static const helpArgument arguments529[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments506[] = {
+static const helpArgument arguments530[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments504, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments505, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments528, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments529, 2},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments531[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments532[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments509[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments507, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 2},
+static const helpArgument arguments533[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments531, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments532, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments534[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments535[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments536[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments509, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments510, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments511, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments533, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments534, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments535, 2},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments537[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2309,12 +2417,12 @@ static const helpArgument arguments513[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments514[] = {
+static const helpArgument arguments538[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments539[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2327,383 +2435,266 @@ static const helpArgument arguments515[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments540[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments541[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments542[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments543[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments517, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments518, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments541, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments542, 2},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments544[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments545[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments520, 2},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments544, 2},
     {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments546[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments547[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments548[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments549[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments550[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments525, 2},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments549, 2},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments551[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
+static const helpArgument arguments552[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments529[] = {
+static const helpArgument arguments553[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments554[] = {
     {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments555[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments530, 2},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments554, 2},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments556[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments557[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments558[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments535[] = {
+static const helpArgument arguments559[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments533, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments534, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments557, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments558, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments560[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments561[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments536, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments560, 5},
 };
-static const helpArgument arguments538[] = {
+static const helpArgument arguments562[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments563[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments564[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments539, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments563, 2},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments565[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments566[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments543[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments541, 2},
+static const helpArgument arguments567[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments565, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments542, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments566, 2},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments568[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments569[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments570[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments571[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments548[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments546, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments547, 2},
+static const helpArgument arguments572[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments570, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments571, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments573[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments548, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments572, 4},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments574[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments551[] = {
+static const helpArgument arguments575[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments552[] = {
+static const helpArgument arguments576[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments553[] = {
+static const helpArgument arguments577[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments550, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments551, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments574, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments575, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments552, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments576, 2},
 };
-static const helpArgument arguments554[] = {
+static const helpArgument arguments578[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments555[] = {
+static const helpArgument arguments579[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments556[] = {
+static const helpArgument arguments580[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments557[] = {
+static const helpArgument arguments581[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments556, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments580, 2},
 };
-static const helpArgument arguments558[] = {
+static const helpArgument arguments582[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments555, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments557, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments578, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments579, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments581, 2},
 };
-static const helpArgument arguments559[] = {
+static const helpArgument arguments583[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments560[] = {
+static const helpArgument arguments584[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments561[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments562[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments563[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments564[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments565[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments563, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
-};
-static const helpArgument arguments566[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments567[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments568[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments566, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments567, 2},
-};
-static const helpArgument arguments569[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments570[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments569, 2},
-};
-static const helpArgument arguments571[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments572[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments573[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments572, 3},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments574[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments575[] = {
-    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments576[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments575, 3},
-};
-static const helpArgument arguments577[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments578[] = {
-    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
-    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments579[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments578, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments580[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments581[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments582[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments581, 2},
-};
-static const helpArgument arguments583[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments584[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments585[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments583, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments584, 2},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments586[] = {
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments587[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments587[] = {
+static const helpArgument arguments588[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments588[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
 };
 static const helpArgument arguments589[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments587, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments588, 2},
 };
 static const helpArgument arguments590[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments589, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments591[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments592[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments590, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments591, 2},
 };
 static const helpArgument arguments593[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2714,172 +2705,289 @@ static const helpArgument arguments594[] = {
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
 };
 static const helpArgument arguments595[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments596[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments595, 2},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments597[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments596, 3},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments598[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments599[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments597, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments598, 2},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments600[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments599, 3},
 };
 static const helpArgument arguments601[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments600, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments602[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
+    {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments603[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments602, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments602, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments604[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments605[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments606[] = {
-    {"dst", NULL, HELP_TEXT, 0, NULL, 0},
-    {"src", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments604, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments605, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments605, 2},
 };
 static const helpArgument arguments607[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments608[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments609[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments607, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments608, 2},
 };
 static const helpArgument arguments610[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments611[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments612[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments610, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments611, 2},
 };
 static const helpArgument arguments613[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments614[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments613, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments613, 2},
 };
 static const helpArgument arguments615[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments616[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments615, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments617[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments618[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments617, 2},
+};
+static const helpArgument arguments619[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments620[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments619, 2},
+};
+static const helpArgument arguments621[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments622[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments623[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments621, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments622, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments624[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments625[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments624, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments626[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments627[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments626, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments628[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments629[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments630[] = {
+    {"dst", NULL, HELP_TEXT, 0, NULL, 0},
+    {"src", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments628, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments629, 2},
+};
+static const helpArgument arguments631[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments618[] = {
+static const helpArgument arguments632[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments633[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments634[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments635[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments636[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments637[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments638[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments637, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments639[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments640[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments639, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments641[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments642[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments619[] = {
+static const helpArgument arguments643[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments620[] = {
+static const helpArgument arguments644[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments621[] = {
+static const helpArgument arguments645[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments620, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments644, 2},
 };
-static const helpArgument arguments622[] = {
+static const helpArgument arguments646[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments623[] = {
+static const helpArgument arguments647[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments622, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments646, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments624[] = {
+static const helpArgument arguments648[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments625[] = {
+static const helpArgument arguments649[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments624, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments648, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3447,34 +3555,58 @@ const helpEntry helpEntries[] = {
      "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments364, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
+    {"PHCARD", "key",
+     "Returns the number of paths of a path hash.", "9.2.0", "pathhash", arguments365, 1},
+    {"PHDEL", "key path [field [field ...]]",
+     "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.", "9.2.0", "pathhash", arguments366, 3},
+    {"PHDELPREFIX", "key prefix",
+     "Deletes all paths of a path hash that begin with a prefix.", "9.2.0", "pathhash", arguments367, 2},
+    {"PHEXISTS", "key path",
+     "Determines whether a path exists in a path hash.", "9.2.0", "pathhash", arguments368, 2},
+    {"PHGET", "key path field [field ...]",
+     "Returns the values of fields of a path in a path hash.", "9.2.0", "pathhash", arguments369, 3},
+    {"PHGETALL", "key path",
+     "Returns all fields and values of a path in a path hash.", "9.2.0", "pathhash", arguments370, 2},
+    {"PHLONGEST", "key query [LENGTH] [WITHVALUES|FIELDS numfields field [field ...]]",
+     "Returns the longest path of a path hash that a text begins with.", "9.2.0", "pathhash", arguments373, 4},
+    {"PHMGET", "key path FIELDS numfields field [field ...] [path FIELDS numfields field [field ...] ...]",
+     "Returns the values of fields of several paths in a path hash.", "9.2.0", "pathhash", arguments376, 2},
+    {"PHMSET", "key path FIELDS numfields field value [field value ...] [path FIELDS numfields field value [field value ...] ...]",
+     "Sets fields of several paths in a path hash.", "9.2.0", "pathhash", arguments380, 2},
+    {"PHPREFIXES", "key query [LENGTHS] [WITHVALUES|FIELDS numfields field [field ...]] [COUNT count] [MAXPATHLEN maxpathlen]",
+     "Returns the paths of a path hash that a text begins with.", "9.2.0", "pathhash", arguments383, 6},
+    {"PHSCAN", "key cursor [PREFIX prefix] [COUNT count] [WITHVALUES]",
+     "Iterates over the paths of a path hash, in byte order.", "9.2.0", "pathhash", arguments384, 5},
+    {"PHSET", "key path [FNX|FXX] FIELDS numfields field value [field value ...]",
+     "Sets fields of a path in a path hash.", "9.2.0", "pathhash", arguments388, 4},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments365, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments389, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments366, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments390, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments367, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments391, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments368, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments392, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments369, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments393, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments370, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments394, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments371, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments395, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments372, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments396, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments373, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments397, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments374, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments398, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments375, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments399, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3484,93 +3616,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments376, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments400, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments377, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments401, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments381, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments405, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments382, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments406, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments383, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments407, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments384, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments408, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments385, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments409, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments386, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments410, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments387, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments411, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments388, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments412, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments392, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments416, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments393, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments417, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments394, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments418, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments396, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments420, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments397, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments421, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments399, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments423, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments400, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments424, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments401, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments425, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments402, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments426, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments403, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments427, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments404, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments428, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments405, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments429, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments406, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments430, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments409, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments433, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments411, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments435, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments412, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments436, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments413, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments437, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments414, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments438, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments415, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments439, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments416, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments440, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments417, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments441, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments418, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments442, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments419, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments443, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3578,53 +3710,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments420, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments444, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments421, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments445, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments422, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments446, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments423, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments447, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments424, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments448, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments426, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments450, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments428, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments452, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments429, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments453, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments432, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments456, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments433, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments457, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments434, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments458, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments435, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments459, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments436, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments460, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments439, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments463, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments442, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments466, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments444, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments468, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments448, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments472, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments449, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments473, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments450, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments474, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments451, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments475, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments452, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments476, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments456, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments480, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments457, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments481, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3632,221 +3764,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments458, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments482, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments459, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments483, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments460, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments484, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments463, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments487, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments466, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments490, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments468, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments492, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments471, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments495, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments474, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments498, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments476, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments500, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments477, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments501, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments479, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments503, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments480, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments504, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments481, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments505, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments482, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments506, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments483, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments507, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments484, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments508, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments485, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments509, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments487, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments511, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments488, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments512, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments489, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments513, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments490, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments514, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments491, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments515, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments492, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments516, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments493, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments517, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments494, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments518, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments495, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments519, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments496, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments520, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments497, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments521, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments498, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments522, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments499, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments523, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments500, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments524, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments501, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments525, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments502, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments526, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments503, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments527, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments506, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments530, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments512, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments536, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments513, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments537, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments514, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments538, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments515, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments539, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments516, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments540, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments519, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments543, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments521, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments545, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments522, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments546, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments523, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments547, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments524, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments548, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments526, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments550, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments527, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments551, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments528, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments552, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments529, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments553, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments531, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments555, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments532, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments556, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments535, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments559, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments537, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments561, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments538, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments562, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments540, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments564, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments543, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments567, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments544, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments568, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments545, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments569, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments549, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments573, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments553, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments577, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments558, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments582, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments559, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments583, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments560, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments584, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments561, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments585, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments562, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments586, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments565, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments589, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments568, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments592, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments570, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments594, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments571, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments595, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments573, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments597, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments574, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments598, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments576, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments600, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments577, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments601, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments579, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments603, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments580, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments604, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments582, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments606, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments585, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments609, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments588, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments612, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments590, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments614, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments591, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments615, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments592, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments616, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments594, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments618, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments596, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments620, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments599, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments623, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments601, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments625, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments603, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments627, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments606, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments630, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments607, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments631, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments608, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments632, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments609, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments633, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments610, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments634, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments611, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments635, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments612, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments636, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments614, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments638, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments616, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments640, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments617, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments641, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments618, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments642, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments619, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments643, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments621, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments645, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments623, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments647, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments625, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments649, 5},
 };
 
-const int helpEntryCount = 482;
+const int helpEntryCount = 494;
