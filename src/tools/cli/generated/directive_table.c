@@ -186,6 +186,7 @@ const knownDirective knownDirectives[] = {
     {"oom-score-adj", "no", NULL},
     {"oom-score-adj-values", "0 200 800", NULL},
     {"outgoing-format", "valkey", NULL},
+    {"pathhash-keep-empty", "no", NULL},
     {"pidfile", "", NULL},
     {"port", "6379", NULL},
     {"prefetch-batch-max-size", "16", "the size of batches is fixed here"},
@@ -315,4 +316,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 309;
+const int knownDirectiveCount = 310;
