@@ -170,6 +170,7 @@ void slotMigrationTick(int64_t budget_us) {
     }
     size_t most = (size_t)clusterConf.cluster_slot_migration_log_max_len;
     if (unlikely(slotMigrations.log.jobs.count > most)) slotLogTrim(&slotMigrations.log, most);
+    serverMapNote();
 }
 
 bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.log.active > 0; }
