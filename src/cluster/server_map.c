@@ -28,6 +28,7 @@ enum {
 clusterMap serverMap;
 clusterState serverClusterState;
 mapSaves serverMapSaves;
+static bool holds_saves;        /* serverMapHoldSaves() */
 static int64_t unsaved_told_ms; /* when a failure was last told of; 0: never */
 
 /* ------------------------------------------------------------------ what this node announces */
@@ -162,13 +163,27 @@ void serverMapNote(void) {
 void serverMapBeginSave(void) {
     bool flush;
     check(serverMap.myself);
+    if (holds_saves) return;
     if (mapSavesBegin(&serverMapSaves, &serverMap, serverBusNowMs(), &flush))
         serverFileBegin(&serverMap, flush, saveEnded);
 }
 
-status serverMapSave(reason *why) {
-    serverMapNote();
+void serverMapHoldSaves(bool on) {
+    holds_saves = on;
     serverMapBeginSave();
+}
+
+/* As if saves were not held. */
+static void saveNow(void) {
+    bool held = holds_saves;
+    serverMapNote();
+    serverMapHoldSaves(false);
+    holds_saves = held;
+    serverFileWait();
+}
+
+status serverMapSave(reason *why) {
+    saveNow();
     status st = serverFileWrite(&serverMap, true, why);
     serverFileWait(); /* for the copy */
     return st;
@@ -181,10 +196,11 @@ void serverMapApplyChanges(bool waits) {
     serverMap.changed = 0;
     serverMapBeginSave();
     mapSaves *s = &serverMapSaves;
-    if (likely(!s->runs)) return;
     if (waits) {
-        serverFileWait();
+        saveNow();
         check(!mapSavesIsPending(s));
+    } else if (likely(!s->runs)) {
+        return;
     } else if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT &&
                mapSavesIsPending(s) && serverBusNowMs() - s->began_ms > BEST_EFFORT_MS) {
         mapSavesGiveUp(s, &serverMap);

@@ -28,6 +28,8 @@ status serverMapSave(reason *why) MUST_USE;
 void serverMapNote(void);
 /* Begins the save that is due, if none runs. */
 void serverMapBeginSave(void);
+/* For tests: saves do not begin, but for those that the server waits for. */
+void serverMapHoldSaves(bool on);
 /* Saves what has changed. `waits`: the whole server waits until it is in the file. Called before
  * replies are sent. */
 void serverMapApplyChanges(bool waits);

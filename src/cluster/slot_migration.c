@@ -44,6 +44,7 @@ slotMoves *slotMigrationNow(void) {
                                 .silence_ms = replTimeoutMs(),
                                 .unsent_max = clusterConf.slot_migration_max_failover_repl_bytes,
                                 .has_auth = password.len > 0,
+                                .is_saving = mapSavesIsPending(&serverMapSaves),
                                 .hold_pause = holds.pause,
                                 .hold_takeover = holds.takeover};
     return m;

@@ -74,7 +74,8 @@ static slotMoves *movesOf(simSlots *s) {
     m->rules = (slotMovesRules){.pause_ms = PAUSE_MS,
                                 .manual_timeout_ms = MANUAL_MS,
                                 .node_timeout_ms = SIM_NODE_TIMEOUT_MS,
-                                .silence_ms = SILENCE_MS};
+                                .silence_ms = SILENCE_MS,
+                                .is_saving = mapSavesIsPending(&s->node->saves)};
     return m;
 }
 
