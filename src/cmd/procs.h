@@ -124,6 +124,7 @@ commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
+commandProc increxCommand;
 commandProc infoCommand;
 commandProc keysCommand;
 commandProc latencyDoctorCommand;

@@ -90,6 +90,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"incr", NULL, 1, 0},
     {"incrby", NULL, 1, 0},
     {"incrbyfloat", NULL, 1, 0},
+    {"increx", NULL, 1, 0},
     {"lcs", NULL, 1, 0},
     {"lindex", NULL, 1, 0},
     {"linsert", NULL, 1, 0},
@@ -263,4 +264,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 256;
+const int vkCommandKeysCount = 257;

@@ -6,16 +6,21 @@
 #define CAT(name) (1u << CAT_##name)
 
 commandProc aclCatCommand;
+commandProc aclDelroleCommand;
 commandProc aclDeluserCommand;
+commandProc aclDigestCommand;
 commandProc aclDryrunCommand;
 commandProc aclExportCommand;
 commandProc aclGenpassCommand;
+commandProc aclGetroleCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;
 commandProc aclListCommand;
 commandProc aclLoadCommand;
 commandProc aclLogCommand;
+commandProc aclRolesCommand;
 commandProc aclSaveCommand;
+commandProc aclSetroleCommand;
 commandProc aclSetuserCommand;
 commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;
@@ -213,6 +218,7 @@ commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
+commandProc increxCommand;
 commandProc infoCommand;
 commandProc keysCommand;
 commandProc lastsaveCommand;
@@ -493,9 +499,13 @@ static const commandArg args_acl_cat[] = {
     {.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
-static const char *const tips_acl_deluser[] = {
+static const char *const tips_acl_delrole[] = {
     "request_policy:all_nodes",
     "response_policy:all_succeeded",
+};
+
+static const commandArg args_acl_delrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
 static const commandArg args_acl_deluser[] = {
@@ -512,10 +522,15 @@ static const commandArg args_acl_genpass[] = {
     {.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_acl_getrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandHistory history_acl_getuser[] = {
     {"6.2.0", "Added Pub/Sub channel patterns."},
     {"7.0.0", "Added selectors and changed the format of key and channel patterns from a list to their rule representation."},
     {"9.1.0", "Added database permission rules."},
+    {"9.2.0", "Added the roles of the user."},
 };
 
 static const commandArg args_acl_getuser[] = {
@@ -535,10 +550,16 @@ static const commandArg args_acl_log[] = {
     {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_acl_log_operation},
 };
 
+static const commandArg args_acl_setrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_acl_setuser[] = {
     {"6.2.0", "Added Pub/Sub channel patterns."},
     {"7.0.0", "Added selectors and key based permissions."},
     {"9.1.0", "Added database permission rules."},
+    {"9.2.0", "Added roles."},
 };
 
 static const commandArg args_acl_setuser[] = {
@@ -558,6 +579,18 @@ static const commandSpec subs_acl[] = {
      .complexity = "O(1) since the categories and commands are a fixed set.",
      .since = "6.0.0",
      .args = args_acl_cat, .arg_count = 1},
+    {.name = "delrole",
+     .proc = aclDelroleCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Deletes ACL roles that no user holds.",
+     .complexity = "O(N). Where N is the number of users, for each role.",
+     .since = "9.2.0",
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .args = args_acl_delrole, .arg_count = 1},
     {.name = "deluser",
      .proc = aclDeluserCommand,
      .arity = -3,
@@ -568,8 +601,18 @@ static const commandSpec subs_acl[] = {
      .summary = "Deletes ACL users, and terminates their connections.",
      .complexity = "O(1) amortized time considering the typical user.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_acl_deluser, .arg_count = 1},
+    {.name = "digest",
+     .proc = aclDigestCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a digest of all users and roles, to compare those of servers.",
+     .complexity = "O(N). Where N is the number of rules of all users and roles.",
+     .since = "9.2.0"},
     {.name = "dryrun",
      .proc = aclDryrunCommand,
      .arity = -4,
@@ -592,6 +635,17 @@ static const commandSpec subs_acl[] = {
      .complexity = "O(1)",
      .since = "6.0.0",
      .args = args_acl_genpass, .arg_count = 1},
+    {.name = "getrole",
+     .proc = aclGetroleCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Lists the ACL rules of a role and the users that hold it.",
+     .complexity = "O(N). Where N is the number of rules of the role and of users.",
+     .since = "9.2.0",
+     .args = args_acl_getrole, .arg_count = 1},
     {.name = "getuser",
      .proc = aclGetuserCommand,
      .arity = 3,
@@ -602,7 +656,7 @@ static const commandSpec subs_acl[] = {
      .summary = "Lists the ACL rules of a user.",
      .complexity = "O(N). Where N is the number of password, command and pattern rules that the user has.",
      .since = "6.0.0",
-     .history = history_acl_getuser, .history_count = 3,
+     .history = history_acl_getuser, .history_count = 4,
      .args = args_acl_getuser, .arg_count = 1},
     {.name = "help",
      .proc = aclHelpCommand,
@@ -646,6 +700,16 @@ static const commandSpec subs_acl[] = {
      .since = "6.0.0",
      .history = history_acl_log, .history_count = 1,
      .args = args_acl_log, .arg_count = 1},
+    {.name = "roles",
+     .proc = aclRolesCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists all ACL roles.",
+     .complexity = "O(N). Where N is the number of roles.",
+     .since = "9.2.0"},
     {.name = "save",
      .proc = aclSaveCommand,
      .arity = 2,
@@ -656,7 +720,19 @@ static const commandSpec subs_acl[] = {
      .summary = "Saves the effective ACL rules in the configured ACL file.",
      .complexity = "O(N). Where N is the number of configured users.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
+    {.name = "setrole",
+     .proc = aclSetroleCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Creates and modifies an ACL role and its rules.",
+     .complexity = "O(N). Where N is the number of rules provided, and of the rules of the users that hold the role.",
+     .since = "9.2.0",
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .args = args_acl_setrole, .arg_count = 2},
     {.name = "setuser",
      .proc = aclSetuserCommand,
      .arity = -3,
@@ -667,8 +743,8 @@ static const commandSpec subs_acl[] = {
      .summary = "Creates and modifies an ACL user and its rules.",
      .complexity = "O(N). Where N is the number of rules provided.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
-     .history = history_acl_setuser, .history_count = 3,
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .history = history_acl_setuser, .history_count = 4,
      .args = args_acl_setuser, .arg_count = 2},
     {.name = "users",
      .proc = aclUsersCommand,
@@ -1368,7 +1444,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets information specific to the client or connection.",
      .complexity = "O(1)",
      .since = "7.2.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_client_setinfo, .arg_count = 1},
     {.name = "setname",
      .proc = clientSetnameCommand,
@@ -1380,7 +1456,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets the connection name.",
      .complexity = "O(1)",
      .since = "2.6.9",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
     {.name = "tracking",
      .proc = clientTrackingCommand,
@@ -2158,7 +2234,7 @@ static const commandSpec subs_commandlog[] = {
      .summary = "Clears all entries from the specified type of command log.",
      .complexity = "O(N) where N is the number of entries in the commandlog",
      .since = "8.1.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
     {.name = "users",
      .proc = commandlogUsersCommand,
@@ -2243,7 +2319,7 @@ static const commandSpec subs_config[] = {
      .summary = "Resets the server's statistics.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
     {.name = "rewrite",
      .proc = configRewriteCommand,
      .arity = 2,
@@ -2254,7 +2330,7 @@ static const commandSpec subs_config[] = {
      .summary = "Persists the effective configuration to file.",
      .complexity = "O(1)",
      .since = "2.8.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
     {.name = "set",
      .proc = configSetCommand,
      .arity = -4,
@@ -2265,7 +2341,7 @@ static const commandSpec subs_config[] = {
      .summary = "Sets configuration parameters in-flight.",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .since = "2.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .history = history_config_set, .history_count = 1,
      .args = args_config_set, .arg_count = 1},
 };
@@ -3005,7 +3081,7 @@ static const commandArg args_hmset[] = {
 };
 
 static const commandArg args_hotkeys_get[] = {
-    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .summary = "Returns at most so many keys, in a form of its own.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_hotkeys_start_metrics[] = {
@@ -3036,35 +3112,35 @@ static const commandSpec subs_hotkeys[] = {
     {.name = "get",
      .proc = hotkeysGetCommand,
      .arity = -2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_MAP,
      .group = "server",
      .summary = "Returns the keys most asked for, estimated from a sample of the requests.",
      .complexity = "O(1)",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .tips = tips_changes_position, .tip_count = 3,
      .args = args_hotkeys_get, .arg_count = 1},
     {.name = "help",
      .proc = hotkeysHelpCommand,
      .arity = 2,
-     .flags = CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .flags = CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
      .categories = CAT(SLOW),
      .reply = CLASS_ARRAY,
      .group = "server",
      .summary = "Returns helpful text about the different subcommands.",
      .complexity = "O(1)",
-     .since = "9.1.0"},
+     .since = "9.2.0"},
     {.name = "reset",
      .proc = hotkeysResetCommand,
      .arity = 2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_STATUS,
      .group = "server",
      .summary = "Forgets what was counted so far.",
      .complexity = "O(1)",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .tips = tips_flushall, .tip_count = 2},
     {.name = "start",
      .proc = hotkeysStartCommand,
@@ -3167,6 +3243,22 @@ static const commandArg args_incrby[] = {
 static const commandArg args_incrbyfloat[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "increment", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx_increment[] = {
+    {.name = "byint", .token = "BYINT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "byfloat", .token = "BYFLOAT", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "increment", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_increx_increment},
+    {.name = "lower", .token = "LBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "upper", .token = "UBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "saturate", .token = "SATURATE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_getex_expiration},
+    {.name = "enx", .token = "ENX", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_info[] = {
@@ -4115,7 +4207,7 @@ static const commandSpec subs_script[] = {
      .summary = "Removes all server-side Lua scripts from the script cache.",
      .complexity = "O(N) with N being the number of scripts in cache",
      .since = "2.6.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .history = history_script_flush, .history_count = 1,
      .args = args_script_flush, .arg_count = 1},
     {.name = "help",
@@ -4142,14 +4234,14 @@ static const commandSpec subs_script[] = {
     {.name = "load",
      .proc = scriptLoadCommand,
      .arity = 3,
-     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_TELLS_NOTHING,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_DENYOOM | CMD_TELLS_NOTHING,
      .categories = CAT(SLOW) | CAT(SCRIPTING),
      .reply = CLASS_BULK,
      .group = "scripting",
      .summary = "Loads a server-side Lua script to the script cache.",
      .complexity = "O(N) with N being the length in bytes of the script body.",
      .since = "2.6.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_script_load, .arg_count = 1},
     {.name = "show",
      .proc = scriptShowCommand,
@@ -4705,7 +4797,7 @@ static const commandSpec subs_slowlog[] = {
      .summary = "Clears all entries from the slow log.",
      .complexity = "O(N) where N is the number of entries in the slowlog",
      .since = "2.2.12",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
 };
 
 static const commandArg args_smove[] = {
@@ -5532,7 +5624,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Access List Control commands.",
      .complexity = "Depends on subcommand.",
      .since = "6.0.0",
-     .subs = subs_acl, .sub_count = 14},
+     .subs = subs_acl, .sub_count = 19},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -6695,13 +6787,12 @@ const commandSpec serverCommands[] = {
      .args = args_hmset, .arg_count = 2},
     {.name = "hotkeys",
      .arity = -2,
-     .flags = CMD_EXTENDED,
      .categories = CAT(SLOW),
      .reply = CLASS_ANY,
      .group = "server",
      .summary = "A container for commands about the keys most asked for.",
      .complexity = "Depends on subcommand.",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .subs = subs_hotkeys, .sub_count = 5},
     {.name = "hpersist",
      .proc = hpersistCommand,
@@ -6915,6 +7006,19 @@ const commandSpec serverCommands[] = {
      .since = "2.6.0",
      .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_incrbyfloat, .arg_count = 2},
+    {.name = "increx",
+     .proc = increxCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
+     .args = args_increx, .arg_count = 8},
     {.name = "info",
      .proc = infoCommand,
      .arity = -1,
@@ -9476,4 +9580,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 310;
+const int serverCommandCount = 311;
