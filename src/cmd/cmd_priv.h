@@ -28,6 +28,7 @@ typedef struct cmdConfig {
     int64_t hll_sparse_max_bytes;
     int64_t stream_node_max_bytes, stream_node_max_entries;
     /* Behaviour of commands. */
+    bool pathhash_keep_empty; /* a key is kept without its last path */
     bool lazyfree_lazy_user_del, extended_redis_compatibility;
     int increx_reply; /* enum increxReply */
     /* Sorted sets. */

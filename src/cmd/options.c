@@ -96,6 +96,7 @@ const configOption cmdOptions[] = {
     CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
     /* Behaviour of commands. */
+    CONFIG_BOOL("pathhash-keep-empty", cmdConf.pathhash_keep_empty, false),
     CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("extended-redis-compatibility", cmdConf.extended_redis_compatibility, false),

@@ -280,6 +280,18 @@ commandProc pfcountCommand;
 commandProc pfdebugCommand;
 commandProc pfmergeCommand;
 commandProc pfselftestCommand;
+commandProc phcardCommand;
+commandProc phdelCommand;
+commandProc phdelprefixCommand;
+commandProc phexistsCommand;
+commandProc phgetCommand;
+commandProc phgetallCommand;
+commandProc phlongestCommand;
+commandProc phmgetCommand;
+commandProc phmsetCommand;
+commandProc phprefixesCommand;
+commandProc phscanCommand;
+commandProc phsetCommand;
 commandProc pingCommand;
 commandProc psetexCommand;
 commandProc psubscribeCommand;
@@ -3837,6 +3849,89 @@ static const keySpec keys_pfmerge[] = {
 static const commandArg args_pfmerge[] = {
     {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
     {.name = "sourcekey", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandArg args_phdel[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_phdelprefix[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "prefix", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_phexists[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_phget[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_phlongest_values[] = {
+    {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpire_fields},
+};
+
+static const commandArg args_phlongest[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "query", .type = ARG_STRING, .key_spec = -1},
+    {.name = "length", .token = "LENGTH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "values", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_phlongest_values},
+};
+
+static const commandArg args_phmget_group[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpire_fields},
+};
+
+static const commandArg args_phmget[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_phmget_group},
+};
+
+static const commandArg args_phmset_group_fields[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
+};
+
+static const commandArg args_phmset_group[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_phmset_group_fields},
+};
+
+static const commandArg args_phmset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_phmset_group},
+};
+
+static const commandArg args_phprefixes[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "query", .type = ARG_STRING, .key_spec = -1},
+    {.name = "lengths", .token = "LENGTHS", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "values", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_phlongest_values},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "maxpathlen", .token = "MAXPATHLEN", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_phscan[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "cursor", .type = ARG_STRING, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_phset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_fields_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_phmset_group_fields},
 };
 
 static const commandArg args_ping[] = {
@@ -7436,6 +7531,166 @@ const commandSpec serverCommands[] = {
      .summary = "An internal command for testing HyperLogLog values.",
      .complexity = "N/A",
      .since = "2.8.9"},
+    {.name = "phcard",
+     .proc = phcardCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Returns the number of paths of a path hash.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "phdel",
+     .proc = phdelCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_ONLY_FREES,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields to be removed.",
+     .since = "9.2.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .args = args_phdel, .arg_count = 3},
+    {.name = "phdelprefix",
+     .proc = phdelprefixCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_ONLY_FREES,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Deletes all paths of a path hash that begin with a prefix.",
+     .complexity = "O(N) where N is the number of paths and fields to be removed.",
+     .since = "9.2.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_phdelprefix, .arg_count = 2},
+    {.name = "phexists",
+     .proc = phexistsCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Determines whether a path exists in a path hash.",
+     .complexity = "O(L) where L is the length of the path.",
+     .since = "9.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_phexists, .arg_count = 2},
+    {.name = "phget",
+     .proc = phgetCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the values of fields of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields being requested.",
+     .since = "9.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phget, .arg_count = 3},
+    {.name = "phgetall",
+     .proc = phgetallCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_MAP,
+     .group = "pathhash",
+     .summary = "Returns all fields and values of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of its fields.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phexists, .arg_count = 2},
+    {.name = "phlongest",
+     .proc = phlongestCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ANY,
+     .group = "pathhash",
+     .summary = "Returns the longest path of a path hash that a text begins with.",
+     .complexity = "O(L+N) where L is the length of the text and N is the number of fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phlongest, .arg_count = 4},
+    {.name = "phmget",
+     .proc = phmgetCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the values of fields of several paths in a path hash.",
+     .complexity = "O(L+N) where L is the length of the paths and N is the number of fields being requested.",
+     .since = "9.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phmget, .arg_count = 2},
+    {.name = "phmset",
+     .proc = phmsetCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_STATUS,
+     .group = "pathhash",
+     .summary = "Sets fields of several paths in a path hash.",
+     .complexity = "O(L+N) where L is the length of the paths and N is the number of fields being set.",
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_phmset, .arg_count = 2},
+    {.name = "phprefixes",
+     .proc = phprefixesCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the paths of a path hash that a text begins with.",
+     .complexity = "O(L+N) where L is the length of the text and N is the number of paths and fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phprefixes, .arg_count = 6},
+    {.name = "phscan",
+     .proc = phscanCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Iterates over the paths of a path hash, in byte order.",
+     .complexity = "O(L+N) for every call, where L is the length of the cursor's path and N is the number of paths and fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phscan, .arg_count = 5},
+    {.name = "phset",
+     .proc = phsetCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_STATUS,
+     .group = "pathhash",
+     .summary = "Sets fields of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields being set.",
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_phset, .arg_count = 4},
     {.name = "ping",
      .proc = pingCommand,
      .arity = -1,
@@ -9325,4 +9580,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 299;
+const int serverCommandCount = 311;

@@ -188,6 +188,7 @@ const knownDirective knownDirectives[] = {
     {"oom-score-adj", "no", NULL},
     {"oom-score-adj-values", "0 200 800", NULL},
     {"outgoing-format", "valkey", NULL},
+    {"pathhash-keep-empty", "no", NULL},
     {"pidfile", "", NULL},
     {"port", "6379", NULL},
     {"prefetch-batch-max-size", "16", "the size of batches is fixed here"},
@@ -319,4 +320,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 313;
+const int knownDirectiveCount = 314;
