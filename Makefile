@@ -507,7 +507,7 @@ install: all
 	for header in $(patsubst src/clientlib/%,%,$(wildcard src/clientlib/valkey/*.h src/clientlib/valkey/adapters/*.h)); do \
 	    $(to) src/clientlib/$$header $(include)/$$header || exit 1; done
 	for header in valkeymodule.h redismodule.h; do $(to) src/module/$$header $(include)/$$header || exit 1; done
-	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
+	for unit in $(notdir $(wildcard utils/systemd/*.service utils/systemd/*.timer)); do \
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 

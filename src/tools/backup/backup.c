@@ -19,6 +19,7 @@
 #include "tools/backup/child.h"
 #include "tools/backup/follow.h"
 #include "tools/backup/record.h"
+#include "tools/backup/retention.h"
 #include "tools/backup/shards.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/modes.h"
@@ -52,10 +53,10 @@ static const char *wrongOption(const backupOptions *o) {
     if (o->full_every && (!durationParse(o->full_every, &seconds) || seconds <= 0))
         return "--full-every wants a duration, such as 24h";
     if (o->keep && !durationParse(o->keep, &seconds)) return "--keep wants a duration, such as 7d";
-    if (!o->follow && (o->full_every || o->keep || o->metrics))
-        return "--full-every, --keep and --metrics need --follow";
-    if (to_stdout && (o->follow || o->upload || o->users))
-        return "--follow, --upload and --users need a folder, not standard output";
+    if (!o->follow && (o->full_every || o->metrics))
+        return "--full-every and --metrics need --follow";
+    if (to_stdout && (o->follow || o->upload || o->users || o->keep))
+        return "--follow, --upload, --users and --keep need a folder, not standard output";
     if (o->segment_bytes <= 0 || o->segment_seconds <= 0)
         return "--segment-bytes and --segment-seconds must be positive";
     return NULL;
@@ -120,11 +121,16 @@ static int copyOnce(const backupJob *job, const char *host, int port) {
     copyResult copy;
     reason why;
     int exit_code = BACKUP_SOURCE;
+    int64_t keep_s;
+    const backupOptions *o = &job->options->backup;
     sourceInit(&source, job->options, host, port);
-    status st = sourceConnect(&source, job->options->backup.this_server, &why);
+    status st = sourceConnect(&source, o->this_server, &why);
     if (st == OK) st = copyMake(job, &source, false, &copy, &exit_code, &why);
     if (st == OK) {
         printResult(job->options, &copy);
+        exit_code = BACKUP_TARGET;
+        if (o->keep && durationParse(o->keep, &keep_s))
+            st = retentionApply(job, copy.full.time_ms - keep_s * 1000, &why);
         copyResultClear(&copy);
     }
     sourceClear(&source);
@@ -137,12 +143,15 @@ static int copyOnce(const backupJob *job, const char *host, int port) {
 static status loadResting(const cliOptions *options, bool *is_cluster, backupShards *out,
                           reason *why) {
     int64_t end_ms = clockMonoMs() + options->backup.wait_s * 1000;
+    bool said = false;
     for (;;) {
         status st = shardsLoad(options, is_cluster, out, why);
         if (st != OK || !out->moving.len) return st;
         (void)reasonSet(why, ERR_AGAIN, "%s: no backup is made meanwhile (--wait waits for it)",
                         strText(&out->moving));
         if (clockMonoMs() >= end_ms || interruptPending()) return ERR_AGAIN;
+        if (!said) fprintf(stderr, "waits: %s\n", strText(&out->moving));
+        said = true;
         shardsClear(out);
         clockSleepUs(WAIT_STEP_MS * 1000);
     }

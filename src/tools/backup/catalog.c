@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -100,7 +101,9 @@ static bool readReplId(const str *record, char out[REPL_ID_LEN + 1]) {
 static status fullLoad(const char *folder, backupFull *out, reason *why) {
     str record = STR_EMPTY, path = STR_EMPTY;
     strAppendFormat(&path, "%s/" FULL_FILE, folder);
-    status st = recordLoad(path.ptr, "full", &record, why);
+    status st = fileSize(path.ptr) < 0
+                    ? reasonSet(why, ERR_NOT_FOUND, "%s: an incomplete full copy", folder)
+                    : recordLoad(path.ptr, "full", &record, why);
     if (st == OK) st = partInfoRead(&record, &out->part, why);
     if (st == OK) {
         recordReadText(&record, "server", &out->server);
@@ -297,6 +300,20 @@ int64_t chainEnd(const backupChain *chain) {
         if (chain->segments[i].last > end) end = chain->segments[i].last;
     }
     return end;
+}
+
+static void removeFile(const char *name, void *folder) {
+    str path = STR_EMPTY;
+    strAppendFormat(&path, "%s/%s", (const char *)folder, name);
+    if (name[0] != '.') (void)unlink(path.ptr); /* if it stays, rmdir() fails */
+    strFree(&path);
+}
+
+status chainRemove(const char *folder, reason *why) {
+    removeFile(FULL_FILE, (void *)folder);
+    status st = folderEach(folder, removeFile, (void *)folder, why);
+    if (st == OK && rmdir(folder) < 0) st = reasonSetErrno(why, "cannot remove %s", folder);
+    return st;
 }
 
 /* ------------------------------------------------------------------ what is to be restored */

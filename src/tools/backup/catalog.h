@@ -2,7 +2,7 @@
  *
  * The content of a backup's folder, for one server or one shard of a cluster:
  *
- *   full-20261128T140300Z-4711/           a chain: a full copy and the stream after it
+ *   full-20261128T140300.000Z-4711/       a chain: a full copy and the stream after it
  *     full.json                           its description; a chain without one is incomplete
  *     dump.rdb, dump.rdb.zst.age          the full copy, as it is stored (part.h)
  *     segment-00000000000000004711.json   the stream after offset 4711: offsets, marks, SHA-256
@@ -84,6 +84,8 @@ status openSegmentRead(const char *folder, int64_t first, backupSegment *out, re
 /* Fails if the folder cannot be read; damaged descriptions are among the problems. */
 status catalogLoad(const char *folder, backupCatalog *out, reason *why) MUST_USE;
 void catalogClear(backupCatalog *catalog);
+/* Removes a chain, its description first: after a crash an incomplete chain remains. */
+status chainRemove(const char *folder, reason *why) MUST_USE;
 /* The offset up to which the chain has the whole stream. */
 int64_t chainEnd(const backupChain *chain);
 /* Time of the last mark up to there; that of the full copy, if there is none. */

@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "io/append_file.h"
+#include "io/file.h"
 #include "tools/backup/record.h"
 #include "tools/cli/interrupt.h"
 
@@ -98,8 +100,9 @@ static void chainFolder(const backupJob *job, const backupFull *full, str *out) 
     char text[TIME_TEXT_MAX];
     time_t seconds = (time_t)(full->time_ms / 1000);
     struct tm parts;
-    strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &parts));
-    strAppendFormat(out, "%s/full-%s-%" PRId64, job->target, text, full->offset);
+    strftime(text, sizeof(text), "%Y%m%dT%H%M%S", gmtime_r(&seconds, &parts));
+    strAppendFormat(out, "%s/full-%s.%03dZ-%" PRId64, job->target, text,
+                    (int)(full->time_ms % 1000), full->offset);
 }
 
 /* The state at this time is that of the full copy, or a later one: the clock is asked after the
@@ -175,20 +178,44 @@ static status copyUsers(const backupJob *job, backupSource *source, const char *
     return st;
 }
 
-static status writeChain(const backupJob *job, backupSource *source, copyResult *out,
-                         int *exit_code, reason *why) {
+status copyUpload(const backupJob *job, const char *folder, const backupFull *full, bool begin,
+                  reason *why) {
+    if (!job->options->backup.upload) return OK;
+    str owed = STR_EMPTY;
+    strAppendFormat(&owed, "%s/upload-owed", folder);
+    status st = OK;
+    if (begin) st = fileReplace(owed.ptr, SLICE(""), 0640, why);
+    if (st == OK && fileSize(owed.ptr) >= 0) {
+        st = uploadFile(job, folder, strText(&full->part.file), why);
+        if (st == OK) st = uploadFile(job, folder, FULL_FILE, why);
+        if (st == OK && unlink(owed.ptr) < 0) st = reasonSetErrno(why, "%s", owed.ptr);
+    }
+    strFree(&owed);
+    return st;
+}
+
+static status fillChain(const backupJob *job, backupSource *source, copyResult *out, int *exit_code,
+                        reason *why) {
     backupFull *full = &out->full;
-    if (!strcmp(job->target, "-")) return receive(job, source, "-", &full->part, exit_code, why);
-    chainFolder(job, full, &out->folder);
-    *exit_code = BACKUP_TARGET;
-    status st = folderCreate(out->folder.ptr, why);
-    if (st == OK && job->options->backup.users) st = copyUsers(job, source, out->folder.ptr, why);
+    status st = OK;
+    if (job->options->backup.users) st = copyUsers(job, source, out->folder.ptr, why);
     if (st == OK) st = receive(job, source, out->folder.ptr, &full->part, exit_code, why);
     if (st != OK) return st;
-    st = fullSave(full, out->folder.ptr, why);
-    if (st == OK) st = uploadFile(job, out->folder.ptr, strText(&full->part.file), why);
-    if (st == OK) st = uploadFile(job, out->folder.ptr, FULL_FILE, why);
-    return st;
+    return fullSave(full, out->folder.ptr, why);
+}
+
+static status writeChain(const backupJob *job, backupSource *source, copyResult *out,
+                         int *exit_code, reason *why) {
+    partInfo *part = &out->full.part;
+    if (!strcmp(job->target, "-")) return receive(job, source, "-", part, exit_code, why);
+    chainFolder(job, &out->full, &out->folder);
+    *exit_code = BACKUP_TARGET;
+    status st = folderCreate(out->folder.ptr, why);
+    if (st != OK) return st;
+    st = fillChain(job, source, out, exit_code, why);
+    reason left;
+    if (st != OK && chainRemove(out->folder.ptr, &left) != OK) backupSay(job, "%s", left.text);
+    return st == OK ? copyUpload(job, out->folder.ptr, &out->full, true, why) : st;
 }
 
 status copyReceive(const backupJob *job, backupSource *source, copyResult *out, int *exit_code,

@@ -35,6 +35,10 @@ status copyReceive(const backupJob *job, backupSource *source, copyResult *out, 
 void copyResultClear(copyResult *result);
 /* Runs the command of --upload for a file, if there is one: {} is replaced by its path. */
 status uploadFile(const backupJob *job, const char *folder, const char *file, reason *why) MUST_USE;
+/* Uploads a full copy, or one whose upload has failed before. What is owed is a file in its
+ * folder. */
+status copyUpload(const backupJob *job, const char *folder, const backupFull *full, bool begin,
+                  reason *why) MUST_USE;
 /* Prints a line with the time on standard error. */
 void backupSay(const backupJob *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

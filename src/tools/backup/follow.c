@@ -142,7 +142,8 @@ static status findChain(follower *f, backupCatalog *catalog, const backupChain *
     *out = NULL;
     if (st != OK || !catalog->count) return st;
     backupChain *last = &catalog->chains[catalog->count - 1];
-    st = segmentsRecover(last, f->job, why);
+    st = copyUpload(f->job, strText(&last->folder), &last->full, false, why);
+    if (st == OK) st = segmentsRecover(last, f->job, why);
     *out = last;
     return st;
 }

@@ -117,12 +117,21 @@ status partWriterOpen(partWriter *w, const char *folder, const char *name, const
     return st;
 }
 
+/* The cipher reads no more: says why, if it has failed. */
+static status cipherEnded(partWriter *w, reason *why) {
+    close(w->into);
+    w->into = w->fd;
+    status st = childAwait(&w->cipher, "encryption", why);
+    return st != OK ? st : reasonSet(why, ERR_IO, "the program for encryption ended too early");
+}
+
 static status writeStored(partWriter *w, const char *bytes, size_t len, reason *why) {
     if (w->hash) sha256Add(w->hash, bytes, len);
     w->bytes += len;
     while (len > 0) {
         ssize_t count = write(w->into, bytes, len);
         if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && w->cipher && errno == EPIPE) return cipherEnded(w, why);
         if (count < 0)
             return reasonSetErrno(why, "cannot write %s",
                                   w->to_stdout ? "standard output" : w->temporary.ptr);

@@ -71,7 +71,8 @@ static bool isWhole(const str *record) {
     const char *end = record->ptr + record->len - end_len;
     sha256OfSlice(sliceMake(record->ptr, record->len - end_len), digest);
     return !memcmp(end, checksum_member, sizeof(checksum_member) - 1) &&
-           !memcmp(end + sizeof(checksum_member) - 1, digest, SHA256_TEXT);
+           !memcmp(end + sizeof(checksum_member) - 1, digest, SHA256_TEXT) &&
+           !strcmp(end + sizeof(checksum_member) - 1 + SHA256_TEXT, record_end);
 }
 
 status recordLoad(const char *path, const char *kind, str *out, reason *why) {

@@ -131,7 +131,7 @@ static const char usage[] =
     "  --follow           After the full copy keep the stream of changes, for --restore to any\n"
     "                     second; until interrupted. Resumes after restarts.\n"
     "  --full-every <time> In --follow, another full copy so often: 24h, 7d.\n"
-    "  --keep <time>      In --follow, remove what is not needed to restore the last 7d, 24h.\n"
+    "  --keep <time>      Remove what is not needed to restore any time of the last 7d, 24h.\n"
     "  --segment-bytes <n> In --follow, bytes of a segment of the stream (default: 67108864).\n"
     "  --segment-seconds <n> In --follow, seconds until a segment ends (default: 300).\n"
     "  --metrics <file>   In --follow, write the lag each second for a node exporter.\n"
