@@ -63,6 +63,15 @@ start_server $options {
             assert_equal value:7 [r -[cluster_owner_of [r cluster keyslot key:7]] get key:7]
         }
 
+        test {backup: a cluster that lacks a slot is no target} {
+            set folder [backup_folder shards]
+            r cluster delslots 0
+            assert_match {3 {*the cluster does not serve all slots*}} [cli --restore $folder --into [srv host]:[srv port] --keys x]
+            r cluster addslots 0
+            cluster_wait_ok
+            cluster_wait_agree
+        }
+
         test {backup: no full copy while slots move, unless it may wait} {
             set folder [backup_folder moving]
             r cluster setslot 1 migrating [cluster_id 1]

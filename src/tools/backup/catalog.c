@@ -466,7 +466,7 @@ static bool readFraction(const char **at, int64_t *ms) {
 bool timeParse(const char *text, int64_t *time_ms) {
     static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"};
     const char *end = NULL;
-    int64_t seconds, ms;
+    int64_t seconds = 0, ms;
     for (int i = 0; i < 2 && !end; i++) {
         struct tm parts = {0};
         end = strptime(text, forms[i], &parts);

@@ -80,6 +80,11 @@ static status checkEmpty(const valkeyReply *reply, const transferTarget *t, reas
     return refused(t, "the server is not empty; --keys brings single keys", why);
 }
 
+static status checkState(const valkeyReply *reply, const transferTarget *t, reason *why) {
+    if (reply->str && strstr(reply->str, "cluster_state:ok")) return OK;
+    return refused(t, "the cluster does not serve all slots (cluster_state)", why);
+}
+
 static status checkNothing(const valkeyReply *reply, const transferTarget *t, reason *why) {
     (void)reply, (void)t, (void)why; /* it is no error: that is enough */
     return OK;
@@ -114,6 +119,7 @@ status transferConnect(transferTarget *t, const cliOptions *options, const char 
         valkeyFree(t->server);
         t->server = NULL;
         st = connectCluster(t, options, address, why);
+        if (st == OK) st = eachPrimary(t, checkState, why, "CLUSTER INFO", NULL, 0);
     }
     if (st == OK && must_be_empty) st = eachPrimary(t, checkEmpty, why, "INFO keyspace", NULL, 0);
     if (st != OK) transferDisconnect(t);
