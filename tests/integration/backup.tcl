@@ -354,10 +354,15 @@ start_server $options {
             set folder [backup_folder failover]
             r -1 replicaof [srv host] [srv port]
             wait_for_condition 200 50 {[string match *master_link_status:up* [r -1 info replication]]}
+            # The stream is in this database when the copy is made, and says so no more.
+            r select 3
+            r set in:3 1
+            wait_for_condition 100 50 {[string match *db3:keys=1* [r -1 info keyspace]]}
             # The tool is told of the primary, and finds the replica.
             set pid [follow_start $folder]
             wait_follow_says $folder "*full copy of *:[srv -1 port] at *"
             r set k 1
+            r -1 select 3
             wait_for_condition 100 50 {[r -1 get k] eq 1}
             kill_server
             r -1 replicaof no one
@@ -366,7 +371,7 @@ start_server $options {
             wait_for_condition 400 50 {[listed $folder to_offset] >= $offset} else {fail [read_bytes $folder.log]}
             follow_end $pid
             cli_ok --restore $folder $folder/out
-            assert_equal 2 [with_restored $folder/out {$c get k}]
+            assert_equal {OK {2 1} {}} [with_restored $folder/out {list [$c select 3] [$c mget k in:3] [$c info keyspace0]}]
             continue_server
         }
     }

@@ -20,7 +20,7 @@
 #include "io/file.h"
 #include "tools/backup/record.h"
 
-enum { OPEN_MARKS_BYTES_MAX = 64 << 20 };
+enum { OPEN_MARKS_BYTES_MAX = 64 << 20, CLOCK_STEP_MS = 2000 };
 
 /* ------------------------------------------------------------------ marks */
 
@@ -35,6 +35,12 @@ void marksAdd(backupMarks *marks, backupMark mark) {
 void marksClear(backupMarks *marks) {
     memFree(marks->list);
     *marks = (backupMarks){0};
+}
+
+int64_t marksClockStep(backupMark before, int64_t before_mono_ms, backupMark now,
+                       int64_t now_mono_ms) {
+    int64_t step_ms = now.time_ms - before.time_ms - (now_mono_ms - before_mono_ms);
+    return step_ms > CLOCK_STEP_MS || step_ms < -CLOCK_STEP_MS ? step_ms : 0;
 }
 
 void marksPrint(const backupMarks *marks, str *out) {

@@ -37,6 +37,10 @@ typedef struct backupMarks {
 
 void marksAdd(backupMarks *marks, backupMark mark);
 void marksClear(backupMarks *marks);
+/* How far the server's clock was set forward, or back if negative, between two marks that were
+ * taken at these monotonic times; 0: it was not, as far as the way to the server lets tell. */
+int64_t marksClockStep(backupMark before, int64_t before_mono_ms, backupMark now,
+                       int64_t now_mono_ms);
 /* "[[1790000000123,4711],...]" */
 void marksPrint(const backupMarks *marks, str *out);
 void marksParse(slice text, backupMarks *out);

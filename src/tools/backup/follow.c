@@ -21,7 +21,7 @@
 #include "tools/backup/segment.h"
 #include "tools/cli/interrupt.h"
 
-enum { TICK_MS = 1000, RETRY_MS = 1000, CLOCK_STEP_MS = 2000 };
+enum { TICK_MS = 1000, RETRY_MS = 1000 };
 
 typedef struct follower follower;
 
@@ -244,8 +244,8 @@ static status askMark(follower *f, reason *why) {
     if (st == ERR_AGAIN) return OK; /* a replica without its primary: its data are not of now */
     if (st != OK) return st;
     int64_t mono_ms = clockMonoMs();
-    int64_t step_ms = mark.time_ms - f->asked.time_ms - (mono_ms - f->asked_mono_ms);
-    if (f->asked_mono_ms && (step_ms > CLOCK_STEP_MS || step_ms < -CLOCK_STEP_MS))
+    int64_t step_ms = marksClockStep(f->asked, f->asked_mono_ms, mark, mono_ms);
+    if (f->asked_mono_ms && step_ms)
         backupSay(f->job, "the server's clock was set %s by %.1f s at offset %" PRId64,
                   step_ms > 0 ? "forward" : "back", (double)llabs(step_ms) / 1000, mark.offset);
     f->asked = mark;
@@ -271,6 +271,7 @@ static status rotate(follower *f, reason *why) {
     status st = segmentEnd(&f->segment, f->job, why);
     if (st == OK) st = segmentOpen(&f->segment, strText(&f->chain), f->source.repl_id, last, why);
     f->has_segment = st == OK;
+    if (st == OK) st = sourceRefresh(&f->source, why);
     if (st == OK && f->keep_ms) st = retentionApply(f->job, f->asked.time_ms - f->keep_ms, why);
     return st;
 }

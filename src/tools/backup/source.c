@@ -185,6 +185,11 @@ status sourceConnect(backupSource *s, bool any, reason *why) {
     return connectTo(s, fallback, &up, why);
 }
 
+status sourceRefresh(backupSource *s, reason *why) {
+    bool link_is_up; /* sourceMark() looks at it each second */
+    return lookAround(s, &link_is_up, why);
+}
+
 /* ------------------------------------------------------------------ marks */
 
 static bool readMark(const backupSource *s, const valkeyReply *reply, backupMark *out) {

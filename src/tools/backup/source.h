@@ -44,6 +44,8 @@ void sourceDisconnect(backupSource *s);
 /* Connects to one of the known servers: a replica whose link is up, unless `any` asks for the one
  * that was named first. */
 status sourceConnect(backupSource *s, bool any, reason *why) MUST_USE;
+/* Asks the connected server again which others have the same data. */
+status sourceRefresh(backupSource *s, reason *why) MUST_USE;
 /* Asks for the time of the server and the offset of its stream. ERR_AGAIN: they are of no use now,
  * as the server has lost its primary or follows another stream. */
 status sourceMark(backupSource *s, backupMark *out, reason *why) MUST_USE;

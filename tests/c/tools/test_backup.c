@@ -69,6 +69,17 @@ static void aClockThatWasSetForwardLeavesAGap(void **state) {
     catalogClear(&c);
 }
 
+static void aClockThatWasSetIsNoticed(void **state) {
+    const backupMark before = {1000000, 100};
+    assert_int_equal(marksClockStep(before, 50, (backupMark){1001000, 110}, 1050), 0);
+    /* The reply came late. */
+    assert_int_equal(marksClockStep(before, 50, (backupMark){1001000, 110}, 2900), 0);
+    /* The tool was stopped for an hour, and the server's clock went on. */
+    assert_int_equal(marksClockStep(before, 50, (backupMark){4600000, 110}, 3600050), 0);
+    assert_int_equal(marksClockStep(before, 50, (backupMark){4601000, 110}, 1050), 3600000);
+    assert_int_equal(marksClockStep(before, 50, (backupMark){401000, 110}, 1050), -600000);
+}
+
 static void theStreamOfTheOldChainIsTakenUntilTheNewOneHasMarks(void **state) {
     const backupMark old[] = {{2000, 110}, {5000, 140}, {6000, 150}}, next[] = {{7000, 160}};
     const backupChain chains[] = {chainOf((backupMark){1000, 100}, 150, old, 3),
@@ -273,6 +284,7 @@ int test_backup(void) {
         cmocka_unit_test(theLastMarkUpToTheTimeIsTaken),
         cmocka_unit_test(aClockThatWasSetBackGivesTheLaterState),
         cmocka_unit_test(aClockThatWasSetForwardLeavesAGap),
+        cmocka_unit_test(aClockThatWasSetIsNoticed),
         cmocka_unit_test(theStreamOfTheOldChainIsTakenUntilTheNewOneHasMarks),
         cmocka_unit_test(segmentsAfterAGapAreNotUsed),
         cmocka_unit_test(marksArePrintedAndParsed),
