@@ -68,11 +68,12 @@ enum peerCapability {
     PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
     PEER_CAN_DUAL_CHANNEL = 4,
     PEER_CAN_SKIP_CHECKSUM = 8,
-    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
-    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
-    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
-    PEER_IS_REDIS_8 = 256,       /* rdb-channel-repl: a Redis from 8.0 on */
-    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
+    PEER_CAN_ACK_TURNS = 16,      /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_KNOWS_MEMBER_TTLS = 32,  /* member-ttls: the types of sets whose members have TTLs */
+    PEER_HAS_CONFIRMED = 64,      /* confirmed-data: all that was sent, before a restart, too */
+    PEER_IS_REDIS_8 = 256,        /* rdb-channel-repl: a Redis from 8.0 on */
+    PEER_ASKS_BIRTH = 128,        /* birth: told with the reply (birth.h) */
+    PEER_KNOWS_PATH_HASHES = 512, /* path-hashes */
 };
 
 /* Parts of the dataset that a replica does not want. */
@@ -161,13 +162,12 @@ typedef struct primaryEnv {
 /* Directives. */
 typedef struct primarySettings {
     bool diskless, dual_channel;
-    int diskless_delay_s, diskless_max_replicas;
-    int ping_period_s, timeout_s;
+    int diskless_delay_s, diskless_max_replicas, ping_period_s, timeout_s;
     int64_t backlog_limit, backlog_ttl_s;
-    int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
-    bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
-    bool member_ttls;    /* the dataset may have values that not all replicas know */
-    bool redis_peers;    /* a replica that tells no version is taken for Redis 7.4 or later */
+    int dataset_grace_s;           /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;                /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls, path_hashes; /* the dataset may have values that not all replicas know */
+    bool redis_peers; /* a replica that tells no version is taken for Redis 7.4 or later */
 } primarySettings;
 
 struct replPrimary {
