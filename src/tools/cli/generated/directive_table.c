@@ -92,6 +92,7 @@ const knownDirective knownDirectives[] = {
     {"crash-memcheck-enabled", "yes", NULL},
     {"daemonize", "no", NULL},
     {"databases", "16", NULL},
+    {"db-cpu-share", "", NULL},
     {"db-maxmemory", "", NULL},
     {"dbfilename", "dump.rdb", NULL},
     {"debug-context", "", NULL},
@@ -307,4 +308,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 301;
+const int knownDirectiveCount = 302;
