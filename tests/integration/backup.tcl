@@ -257,6 +257,21 @@ start_server $options {
         assert_equal 1 [llength [glob $folder/full-*]]
     }
 
+    test {backup: the copy of a tool that was killed is not used, and removed by the next one} {
+        set folder [backup_folder cut]
+        set pid [follow_start $folder]
+        wait_for_condition 200 50 {[llength [glob -nocomplain $folder/*/full.json]] == 1}
+        set full [file dirname [the_file $folder full.json]]
+        follow_end $pid KILL
+        # As if it had been killed a moment earlier.
+        file rename $full/full.json $full/full.json.tmp
+        assert_match "4 *[file tail $full]: an incomplete full copy*no complete full copy*" [cli --restore $folder --list]
+        assert_match "4 *no complete full copy*" [cli --restore $folder $folder/out]
+        assert_match "*removed an incomplete full copy: [file tail $full]*" [cli_ok --backup $folder]
+        assert_equal 0 [file exists $full]
+        cli_ok --restore $folder $folder/out
+    }
+
     test {backup: two of them do not write into one folder} {
         set folder [backup_folder locked]
         set pid [follow_start $folder]
