@@ -88,6 +88,8 @@ typedef struct engineClusterProcs {
     void (*answer)(void);
     /* SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
     void (*hold_slots)(bool before_pause, bool on);
+    /* HOLD-CLUSTER-CONFIG-SAVES: saves of the configuration file that no client waits for. */
+    void (*hold_saves)(bool on);
 } engineClusterProcs;
 void engineSetClusterProcs(const engineClusterProcs *procs);
 const engineClusterProcs *engineCluster(void);

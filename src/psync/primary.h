@@ -90,8 +90,8 @@ struct replPeer {
     str node_id; /* in a cluster; empty: not told */
     str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
     uint32_t capabilities, filter;
-    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
-    bool only_dataset, is_dataset_channel;
+    int server_version;                               /* 0x090102 for 9.1.2; 0: unknown */
+    bool only_dataset, is_dataset_channel, is_backup; /* peerIsReplica() */
     bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
     /* For a main channel: the id of the connection that gets the dataset. */
     uint64_t dataset_channel;
@@ -285,7 +285,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset);
 /* True if what the peer acknowledges counts for a quorum. */
 static inline bool peerConfirms(const replPeer *peer) {
     return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
-           !peer->is_former;
+           !peer->is_former && !peer->is_backup;
 }
 /* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
  * have acknowledged anything. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Configuration files of other servers for --migrate-config: a second conversion of the result finds
- * nothing more to decide.
+ * Configuration files of other servers for --migrate-config: a second conversion of the result
+ * finds nothing more to decide.
  *
  * Input: the file. */
 #define _GNU_SOURCE
