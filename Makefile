@@ -116,7 +116,7 @@ valkey-server_folders := $(server_folders)
 valkey-server_own := $(if $(wildcard src/server/main.c),$(call sources_of,server))
 valkey-cli_folders := base ds io resp store format clientlib
 client_tool := $(addprefix src/tools/,server_uri.c similar.c tls.c)
-valkey-cli_own := $(call sources_of,tools/cli) src/tools/size_histogram.c $(client_tool)
+valkey-cli_own := $(call sources_of,tools/cli tools/backup) src/tools/size_histogram.c $(client_tool)
 valkey-benchmark_folders := base ds io resp clientlib
 valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c) src/tools/tool.c $(client_tool)
 valkey-check-rdb_folders := base ds io resp store format
@@ -194,7 +194,7 @@ first: $(out)/valkey-server $(out)/valkey-cli
 
 # Builds in build/<profile>/ only.
 build: objects $(present:%=$(out)/%) modules
-objects: $(call objects_of,$(folders) tools/cli tools/benchmark)
+objects: $(call objects_of,$(folders) tools/cli tools/backup tools/benchmark)
 
 run:
 	@deps/install.sh build
@@ -301,7 +301,7 @@ $(out)/$(1).$(lib_so): $(patsubst src/%.c,$(out)/pic/%.o,$($(1)_own)) $(if $(fil
 	$$(Q)$$(CC) $$(lib_flags) $$(LDFLAGS) -shared -Wl,-soname,$(1).$(lib_so) -Wl,-z,relro,-z,now -o $$@ $$(filter %.o,$$^) $$($(1)_link) -lm
 	@ln -sf $(1).$(lib_so) $(out)/$(1).so
 $(out)/$(1).pc: src/clientlib/$(1).pc.in Makefile
-	@sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(lib_version),' $$< > $$@
+	@sed 's,@VERSION@,$(lib_version),' $$< > $$@
 endef
 $(foreach lib,$(libs),$(eval $(call lib_rule,$(lib))))
 lib: $(lib_files)
@@ -503,11 +503,12 @@ install: all
 	for lib in $(libs); do \
 	    $(to) $(out)/$$lib.a $(lib)/$$lib.a && $(to) $(out)/$$lib.$(lib_so) $(lib)/$$lib.so.$(lib_version) && \
 	    ln -sf $$lib.so.$(lib_version) $(lib)/$$lib.$(lib_so) && ln -sf $$lib.$(lib_so) $(lib)/$$lib.so && \
-	    $(to) $(out)/$$lib.pc $(lib)/pkgconfig/$$lib.pc || exit 1; done
+	    $(to) $(out)/$$lib.pc $(lib)/pkgconfig/$$lib.pc && \
+	    sed -i 's,@PREFIX@,$(PREFIX),' $(lib)/pkgconfig/$$lib.pc || exit 1; done
 	for header in $(patsubst src/clientlib/%,%,$(wildcard src/clientlib/valkey/*.h src/clientlib/valkey/adapters/*.h)); do \
 	    $(to) src/clientlib/$$header $(include)/$$header || exit 1; done
 	for header in valkeymodule.h redismodule.h; do $(to) src/module/$$header $(include)/$$header || exit 1; done
-	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
+	for unit in $(notdir $(wildcard utils/systemd/*.service utils/systemd/*.timer)); do \
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 

@@ -104,6 +104,7 @@ typedef enum engineModuleAbility {
     MODULES_HANDLE_READ_ERRORS, /* those with types of values: a file may end anywhere */
     MODULES_HANDLE_ASYNC_LOAD,  /* another dataset is loaded beside the one that is served */
     MODULES_HANDLE_SLOT_MIGRATION,
+    MODULES_HANDLE_FORKLESS, /* those with types of values: a save without a fork */
 } engineModuleAbility;
 /* The name of a module that is not; NULL: all are. Borrowed. `module` registers the function. */
 typedef const char *engineModuleWithoutProc(engineModuleAbility what);

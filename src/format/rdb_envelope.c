@@ -86,7 +86,7 @@ status rdbEnvelopeBegin(rdbReader *r, const char head[RDB_ENVELOPE_LEN], bool sk
     if (!fits || (head[4] != COMPRESS_LZ4 && head[4] != COMPRESS_ZSTD))
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope");
     compressCodec codec = (compressCodec)head[4];
-    decompressor *d;
+    decompressor *d = NULL;
     if (decompressorNew(codec, skip_checksums, &d, &why) != OK)
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope: %s", why.text);
     rdbEnvelope *e = memNew(rdbEnvelope);

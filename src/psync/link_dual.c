@@ -78,6 +78,8 @@ void linkSecondOpened(replLink *link, int64_t now_ms) {
                      SLICE("eof"),
                      SLICE("capa"),
                      SLICE("member-ttls"),
+                     SLICE("capa"),
+                     SLICE("path-hashes"),
                      SLICE("rdb-only"),
                      SLICE("1"),
                      SLICE("rdb-channel"),

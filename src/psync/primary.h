@@ -68,11 +68,12 @@ enum peerCapability {
     PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
     PEER_CAN_DUAL_CHANNEL = 4,
     PEER_CAN_SKIP_CHECKSUM = 8,
-    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
-    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
-    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
-    PEER_IS_REDIS_8 = 256,       /* rdb-channel-repl: a Redis from 8.0 on */
-    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
+    PEER_CAN_ACK_TURNS = 16,      /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_KNOWS_MEMBER_TTLS = 32,  /* member-ttls: the types of sets whose members have TTLs */
+    PEER_HAS_CONFIRMED = 64,      /* confirmed-data: all that was sent, before a restart, too */
+    PEER_IS_REDIS_8 = 256,        /* rdb-channel-repl: a Redis from 8.0 on */
+    PEER_ASKS_BIRTH = 128,        /* birth: told with the reply (birth.h) */
+    PEER_KNOWS_PATH_HASHES = 512, /* path-hashes */
 };
 
 /* Parts of the dataset that a replica does not want. */
@@ -89,8 +90,8 @@ struct replPeer {
     str node_id; /* in a cluster; empty: not told */
     str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
     uint32_t capabilities, filter;
-    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
-    bool only_dataset, is_dataset_channel;
+    int server_version;                               /* 0x090102 for 9.1.2; 0: unknown */
+    bool only_dataset, is_dataset_channel, is_backup; /* peerIsReplica() */
     bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
     /* For a main channel: the id of the connection that gets the dataset. */
     uint64_t dataset_channel;
@@ -161,13 +162,12 @@ typedef struct primaryEnv {
 /* Directives. */
 typedef struct primarySettings {
     bool diskless, dual_channel;
-    int diskless_delay_s, diskless_max_replicas;
-    int ping_period_s, timeout_s;
+    int diskless_delay_s, diskless_max_replicas, ping_period_s, timeout_s;
     int64_t backlog_limit, backlog_ttl_s;
-    int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
-    bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
-    bool member_ttls;    /* the dataset may have values that not all replicas know */
-    bool redis_peers;    /* a replica that tells no version is taken for Redis 7.4 or later */
+    int dataset_grace_s;           /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;                /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls, path_hashes; /* the dataset may have values that not all replicas know */
+    bool redis_peers; /* a replica that tells no version is taken for Redis 7.4 or later */
 } primarySettings;
 
 struct replPrimary {
@@ -285,7 +285,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset);
 /* True if what the peer acknowledges counts for a quorum. */
 static inline bool peerConfirms(const replPeer *peer) {
     return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
-           !peer->is_former;
+           !peer->is_former && !peer->is_backup;
 }
 /* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
  * have acknowledged anything. */
