@@ -286,6 +286,7 @@ start_server $options {
         set tool [file join [file dirname $::binary] valkey-cli]
         set pid [exec sh -c "ulimit -S -f 200; exec $tool -h 127.0.0.1 -p [srv port] --backup $folder --follow" \
             >>$folder.log 2>@1 &]
+        note_pids $pid
         wait_follow_says $folder {*full copy of *}
         for {set i 0} {$i < 10} {incr i} {r set large:$i [string repeat x 50000]}
         wait_follow_says $folder {*cannot write a segment: File too large; tries again*}

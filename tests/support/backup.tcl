@@ -26,12 +26,15 @@ proc the_file {folder pattern} {
 # Starts --follow; returns its process id. What it says is in "<folder>.log".
 proc follow_start {folder args} {
     set tool [file join [file dirname $::binary] valkey-cli]
-    return [exec $tool -h 127.0.0.1 -p [srv port] --backup $folder --follow {*}$args >>$folder.log 2>@1 &]
+    set pid [exec $tool -h 127.0.0.1 -p [srv port] --backup $folder --follow {*}$args >>$folder.log 2>@1 &]
+    note_pids $pid
+    return $pid
 }
 proc process_lives {pid} {expr {![catch {exec kill -0 $pid}]}}
 proc follow_end {pid {signal TERM}} {
     exec kill -$signal $pid
     wait_for_condition 200 50 {![process_lives $pid]} else {fail "process $pid has not ended"}
+    forget_pid $pid
 }
 proc follow_says {folder pattern} {
     expr {[file exists $folder.log] && [string match $pattern [read_bytes $folder.log]]}
@@ -61,6 +64,7 @@ proc with_restored {folder script} {
     set aof [expr {[file exists $folder/appendonlydir] ? "yes" : "no"}]
     set pid [exec $::binary --port $port --dir $folder --appendonly $aof --save {} --logfile $folder/log \
         --enable-debug-command yes &]
+    note_pids $pid
     try {
         wait_for_condition 200 50 {
             ![catch {respConnect 127.0.0.1 $port 2} c] && [catch {$c ping} pong] == 0
@@ -70,6 +74,7 @@ proc with_restored {folder script} {
         catch {$c close}
         exec kill -9 $pid
         wait_for_condition 200 50 {![process_lives $pid]}
+        forget_pid $pid
     }
 }
 # The digest of the data in a restored folder.
