@@ -36,6 +36,7 @@ run readmes utils/check_readmes.py
 run pages utils/check_docs.py
 run benchmarks tests/bench/report.py --check
 run counts utils/test_counts.py --check
+run "tested with" utils/tested_with.py --check
 run comments utils/check_comments.py
 run texts utils/check_texts.py
 run page utils/check_page.py
