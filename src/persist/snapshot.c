@@ -149,6 +149,7 @@ static status startInline(const syncContent *content, bool to_pipe, reason *why)
                              .job = {.temporary = temporary,
                                      .name = to_pipe ? NULL : persistConf.dbfilename,
                                      .content = content ? *content : (syncContent){.version = 0},
+                                     .codec = content ? content->codec : rdbSaveCodec(),
                                      .syncs = persistConf.rdb_save_incremental_fsync},
                              .relays = to_pipe,
                              .cpus = persistConf.bgsave_cpulist};
@@ -251,6 +252,9 @@ void syncStop(void) {
     if (snapshot.running) snapshot.cancelled = true;
     childKill();
 }
+
+compressCodec syncFileCodec(void) { return rdbSaveCodec(); }
+bool syncFileHasChecksum(void) { return persistConf.rdbchecksum; }
 
 const char *syncFile(void) { return persistConf.dbfilename; }
 
