@@ -38,7 +38,7 @@ proc write_some {count {level -0}} {
     }
 }
 
-start_server [list tags {repl external:skip} overrides $quick] {
+start_server [list tags {repl tls:skip external:skip} overrides $quick] {
     test {repl-compression is off by default and has the words of Valkey 9.2} {
         assert_equal {repl-compression no} [r config get repl-compression]
         foreach word [concat no [expr {"lz4" in [frame_codecs] ? "yes" : ""}] [frame_codecs]] {
@@ -193,7 +193,7 @@ start_server [list tags {repl external:skip} overrides $quick] {
     }
 }
 
-start_server [list tags {repl external:skip} overrides $quick] {
+start_server [list tags {repl tls:skip external:skip} overrides $quick] {
     start_server [list overrides $quick] {
         test {a change of repl-compression makes only those links anew that it concerns} {
             if {"lz4" in [frame_codecs] && "zstd" in [frame_codecs]} {
@@ -262,7 +262,7 @@ start_server [list tags {repl external:skip} overrides $quick] {
     }
 }
 
-start_server [list tags {repl external:skip} overrides $quick] {
+start_server [list tags {repl tls:skip external:skip} overrides $quick] {
     test {replicas with different codecs that wait together get a save each} {
         if {"lz4" in [frame_codecs] && "zstd" in [frame_codecs]} {
             r config set repl-compression zstd repl-diskless-sync-delay 1

@@ -205,6 +205,7 @@ const knownDirective knownDirectives[] = {
     {"rename-command", NULL, NULL},
     {"repl-backlog-size", "10485760", NULL},
     {"repl-backlog-ttl", "3600", NULL},
+    {"repl-compression", "no", NULL},
     {"repl-disable-tcp-nodelay", "no", NULL},
     {"repl-diskless-load", "disabled", NULL},
     {"repl-diskless-sync", "yes", NULL},
@@ -307,4 +308,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 301;
+const int knownDirectiveCount = 302;
