@@ -301,7 +301,7 @@ $(out)/$(1).$(lib_so): $(patsubst src/%.c,$(out)/pic/%.o,$($(1)_own)) $(if $(fil
 	$$(Q)$$(CC) $$(lib_flags) $$(LDFLAGS) -shared -Wl,-soname,$(1).$(lib_so) -Wl,-z,relro,-z,now -o $$@ $$(filter %.o,$$^) $$($(1)_link) -lm
 	@ln -sf $(1).$(lib_so) $(out)/$(1).so
 $(out)/$(1).pc: src/clientlib/$(1).pc.in Makefile
-	@sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(lib_version),' $$< > $$@
+	@sed 's,@VERSION@,$(lib_version),' $$< > $$@
 endef
 $(foreach lib,$(libs),$(eval $(call lib_rule,$(lib))))
 lib: $(lib_files)
@@ -503,7 +503,8 @@ install: all
 	for lib in $(libs); do \
 	    $(to) $(out)/$$lib.a $(lib)/$$lib.a && $(to) $(out)/$$lib.$(lib_so) $(lib)/$$lib.so.$(lib_version) && \
 	    ln -sf $$lib.so.$(lib_version) $(lib)/$$lib.$(lib_so) && ln -sf $$lib.$(lib_so) $(lib)/$$lib.so && \
-	    $(to) $(out)/$$lib.pc $(lib)/pkgconfig/$$lib.pc || exit 1; done
+	    $(to) $(out)/$$lib.pc $(lib)/pkgconfig/$$lib.pc && \
+	    sed -i 's,@PREFIX@,$(PREFIX),' $(lib)/pkgconfig/$$lib.pc || exit 1; done
 	for header in $(patsubst src/clientlib/%,%,$(wildcard src/clientlib/valkey/*.h src/clientlib/valkey/adapters/*.h)); do \
 	    $(to) src/clientlib/$$header $(include)/$$header || exit 1; done
 	for header in valkeymodule.h redismodule.h; do $(to) src/module/$$header $(include)/$$header || exit 1; done

@@ -5,6 +5,8 @@
 #ifndef BASE_BUILD_INFO_H
 #define BASE_BUILD_INFO_H
 
+/* The name of this project. The programs keep the names that Valkey's users know. */
+#define SERVER_PRODUCT "Fenwick"
 /* The version of Valkey this server is compatible with. */
 #define SERVER_VERSION "9.1.2"
 /* The version of this project: see CHANGELOG.md. */

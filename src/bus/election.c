@@ -38,12 +38,27 @@ static int64_t votesMs(const electionRules *rules) {
     return twice < VOTES_MIN_MS ? VOTES_MIN_MS : twice;
 }
 
+/* True if this node and all its siblings compare the replicas of their primary by priority. A
+ * sibling that does not understand priorities is told none and tells none. If the others compared
+ * by priority, both sides could regard the other one as the better, take the same rank and split
+ * the votes in each election. A sibling that was not heard since the start of this node counts as
+ * one that understands them. */
+static bool areComparedByPriority(const clusterMap *m) {
+    const clusterNode *primary = m->myself->primary;
+    for (int i = 0; i < primary->replica_count; i++) {
+        const clusterNode *r = primary->replicas[i];
+        if (r == m->myself || r->flags & NODE_NO_FAILOVER) continue;
+        if (r->heard_ms && !r->takes_priority) return false;
+    }
+    return true;
+}
+
 /* True if replica `a` is preferred to replica `b`: first a replica with data, then the one with the
  * lower cluster-replica-priority, then the one with more data, then the one with the smaller id. */
-static bool isBetter(const clusterNode *a, const clusterNode *b) {
+static bool isBetter(const clusterNode *a, const clusterNode *b, bool by_priority) {
     check(a != b);
     if (!a->offset != !b->offset) return a->offset != 0;
-    if (a->replica_priority != b->replica_priority)
+    if (by_priority && a->replica_priority != b->replica_priority)
         return a->replica_priority < b->replica_priority;
     if (a->offset != b->offset) return a->offset > b->offset;
     return memcmp(a->id, b->id, NODE_ID_LEN) < 0;
@@ -53,11 +68,12 @@ static bool isBetter(const clusterNode *a, const clusterNode *b) {
 static int rankOf(const clusterMap *m) {
     const clusterNode *myself = m->myself, *primary = myself->primary;
     check(primary);
+    bool by_priority = areComparedByPriority(m);
     int rank = 0;
     for (int i = 0; i < primary->replica_count; i++) {
         const clusterNode *r = primary->replicas[i];
         if (r == myself || r->flags & NODE_NO_FAILOVER) continue;
-        rank += isBetter(r, myself);
+        rank += isBetter(r, myself, by_priority);
     }
     check(rank < primary->replica_count);
     return rank;

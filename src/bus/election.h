@@ -24,8 +24,10 @@
  *                                                 idle
  *
  * Among replicas with data the one with the lowest cluster-replica-priority is the best, and among
- * equal ones the one with the most data. With replication-quorum one that has less data than
- * another one waits for that one, whatever its priority.
+ * equal ones the one with the most data. Priorities do not count while the shard has a replica of a
+ * version that does not know them: all replicas must have the same order, or votes are split. With
+ * replication-quorum one that has less data than another one waits for that one, whatever its
+ * priority.
  *
  * A primary is before its own if it is failing too, or silent, and has a smaller shard id. When
  * another election has begun, those that wait start at least d per primary after it.

@@ -88,67 +88,9 @@ static bool timeIsUp(valkeyAsyncContext *ac) {
 
 /* ------------------------------------------------------------------ life */
 
-static void copyError(valkeyAsyncContext *ac) {
+void vkAsyncCopyError(valkeyAsyncContext *ac) {
     ac->err = ac->c.err;
     ac->errstr = ac->c.errstr;
-}
-
-valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options) {
-    valkeyOptions own = *options;
-    if (own.type < 0 || own.type >= VALKEY_CONN_MAX) return NULL;
-    own.options |= VALKEY_OPT_NONBLOCK | VALKEY_OPT_NO_PUSH_AUTOFREE;
-    own.push_cb = NULL;
-    asyncState *s = (asyncState *)vkContextNew(&own, sizeof(*s));
-    if (!s) return NULL;
-    valkeyAsyncContext *ac = &s->pub;
-    ac->errstr = ac->c.errstr;
-    ac->timeout_reply_count = VALKEY_TIMEOUT_INACTIVE;
-    ac->push_cb = own.async_push_cb;
-    ac->sub.channels = vkDictNew();
-    ac->sub.patterns = vkDictNew();
-    ac->sub.schannels = vkDictNew();
-    if (!ac->sub.channels || !ac->sub.patterns || !ac->sub.schannels) {
-        for (int kind = 0; kind < SUB_KINDS; kind++) vkDictFree(vkSubs(ac, (subKind)kind));
-        valkeyFree(&ac->c);
-        return NULL;
-    }
-    ac->c.privdata = own.privdata;
-    ac->c.free_privdata = own.free_privdata;
-    s->waiting_since_us = vkNowUs();
-    ac->c.funcs->connect(&ac->c, &own);
-    /* The context counts as connected only when the socket reports it. */
-    ac->c.flags &= ~VALKEY_CONNECTED;
-    if (!ac->c.err && own.attach_fn && own.attach_fn(ac, own.attach_data) != VALKEY_OK)
-        vkSetError(&ac->c, VALKEY_ERR_OTHER, "Failed to attach event adapter");
-    copyError(ac);
-    if (ac->err) return ac;
-    if (own.async_connect_callback) valkeyAsyncSetConnectCallback(ac, own.async_connect_callback);
-    ac->onDisconnect = own.async_disconnect_callback;
-    return ac;
-}
-
-static valkeyAsyncContext *connectTcp(const char *ip, int port, int options, const char *source) {
-    valkeyOptions o = {.options = options};
-    VALKEY_OPTIONS_SET_TCP(&o, ip, port);
-    o.endpoint.tcp.source_addr = source;
-    return valkeyAsyncConnectWithOptions(&o);
-}
-
-valkeyAsyncContext *valkeyAsyncConnect(const char *ip, int port) {
-    return connectTcp(ip, port, 0, NULL);
-}
-valkeyAsyncContext *valkeyAsyncConnectBind(const char *ip, int port, const char *source_addr) {
-    return connectTcp(ip, port, 0, source_addr);
-}
-valkeyAsyncContext *valkeyAsyncConnectBindWithReuse(const char *ip, int port,
-                                                    const char *source_addr) {
-    return connectTcp(ip, port, VALKEY_OPT_REUSEADDR, source_addr);
-}
-
-valkeyAsyncContext *valkeyAsyncConnectUnix(const char *path) {
-    valkeyOptions o = {0};
-    VALKEY_OPTIONS_SET_UNIX(&o, path);
-    return valkeyAsyncConnectWithOptions(&o);
 }
 
 int valkeyAsyncSetConnectCallback(valkeyAsyncContext *ac, valkeyConnectCallback *fn) {
@@ -178,7 +120,7 @@ int valkeyAsyncSetTimeout(valkeyAsyncContext *ac, struct timeval tv) {
         return VALKEY_OK;
     }
     vkSetError(&ac->c, VALKEY_ERR_OOM, "Out of memory");
-    copyError(ac);
+    vkAsyncCopyError(ac);
     return VALKEY_ERR;
 }
 
@@ -266,7 +208,7 @@ void valkeyAsyncFree(valkeyAsyncContext *ac) {
 
 /* Ends the connection after an error, or when the program has requested it. */
 static void disconnect(valkeyAsyncContext *ac) {
-    copyError(ac);
+    vkAsyncCopyError(ac);
     ac->c.flags |= VALKEY_DISCONNECTING; /* no more commands */
     cleanupEvents(ac);
     if (ac->c.flags & VALKEY_IN_CALLBACK) {
@@ -425,7 +367,7 @@ static bool establish(valkeyAsyncContext *ac) {
     int status = valkeyCheckConnectDone(&ac->c, &done);
     if (status == VALKEY_OK && !done) return false;
     if (status != VALKEY_OK) {
-        copyError(ac);
+        vkAsyncCopyError(ac);
         runConnectCallback(ac, VALKEY_ERR);
         disconnect(ac);
         return false;
@@ -504,7 +446,7 @@ void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac) {
     if (!timeIsUp(ac)) return;
     if (!ac->c.err) {
         vkSetError(&ac->c, VALKEY_ERR_TIMEOUT, "Timeout");
-        copyError(ac);
+        vkAsyncCopyError(ac);
     }
     ac->c.flags |= VALKEY_DISCONNECTING; /* callbacks cannot queue more */
     if (!connected) runConnectCallback(ac, VALKEY_ERR);

@@ -48,6 +48,11 @@ typedef struct asyncState {
     long long waiting_since_us, timer_due_us;
 } asyncState;
 
+/* ------------------------------------------------------------------ async.c */
+
+/* Copies the error of the synchronous part. */
+void vkAsyncCopyError(valkeyAsyncContext *ac);
+
 /* ------------------------------------------------------------------ subscriptions.c */
 
 /* An empty set, or NULL. */

@@ -77,16 +77,20 @@ extern valkeyReplyObjectFunctions vkReplyFunctions;
 
 /* Sets c->err; `text` NULL: the text of errno. */
 void vkSetError(valkeyContext *c, int type, const char *text);
-/* A context without a connection in a zeroed block of `size` bytes, or NULL. */
-valkeyContext *vkContextNew(const valkeyOptions *options, size_t size);
+/* Closes the connection and frees what its transport keeps; the context has the functions `next`
+ * then, NULL if it is freed. */
+void vkCloseTransport(valkeyContext *c, const valkeyContextFuncs *next);
 /* A copy of `from` in `*to` (freed first); `from` NULL: none. False if memory is exhausted. */
 bool vkCopyTimeout(struct timeval **to, const struct timeval *from);
 bool vkCopyString(char **to, const char *from);
 
 /* ------------------------------------------------------------------ socket.c */
 
-/* The transport over plain sockets. */
-extern const valkeyContextFuncs vkSocketFuncs;
+/* Functions of vkSocketFuncs. */
+int vkSocketConnect(valkeyContext *c, const valkeyOptions *options);
+ssize_t vkSocketRead(valkeyContext *c, char *buf, size_t cap);
+ssize_t vkSocketWrite(valkeyContext *c);
+ssize_t vkSocketWriteBytes(valkeyContext *c, const char *buf, size_t len);
 /* Milliseconds of a timeout, rounded up; -1 for NULL. False (c->err) if it is too long or
  * negative. */
 bool vkTimeoutMs(valkeyContext *c, const struct timeval *tv, long *ms);
@@ -102,5 +106,10 @@ void vkSleepMs(int ms);
 valkeyFD vkTimerOpen(int ms);
 void vkTimerClose(valkeyFD fd);
 bool vkTimerHasExpired(valkeyFD fd);
+
+/* ------------------------------------------------------------------ connect.c */
+
+/* The transport over plain sockets. */
+extern const valkeyContextFuncs vkSocketFuncs;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Contexts: creating and freeing them, and the synchronous functions. The functions in c->funcs
- * transfer the bytes. */
+ * Contexts: errors, options, freeing, and the synchronous functions. The functions in c->funcs
+ * transfer the bytes. connect.c creates contexts. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -42,112 +42,10 @@ bool vkCopyString(char **to, const char *from) {
 
 /* ------------------------------------------------------------------ life */
 
-static void pushFree(void *privdata, void *reply) {
-    (void)privdata;
-    freeReplyObject(reply);
-}
-
-static int flagsOf(const valkeyOptions *options) {
-    static const struct {
-        int option, flag;
-    } pairs[] = {
-        {VALKEY_OPT_REUSEADDR, VALKEY_REUSEADDR},
-        {VALKEY_OPT_NOAUTOFREE, VALKEY_NO_AUTO_FREE},
-        {VALKEY_OPT_NOAUTOFREEREPLIES, VALKEY_NO_AUTO_FREE_REPLIES},
-        {VALKEY_OPT_PREFER_IPV4, VALKEY_PREFER_IPV4},
-        {VALKEY_OPT_PREFER_IPV6, VALKEY_PREFER_IPV6},
-        {VALKEY_OPT_MPTCP, VALKEY_MPTCP},
-    };
-    int flags = options->options & VALKEY_OPT_NONBLOCK ? 0 : VALKEY_BLOCK;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        if (options->options & pairs[i].option) flags |= pairs[i].flag;
-    }
-    return flags;
-}
-
-valkeyContext *vkContextNew(const valkeyOptions *options, size_t size) {
-    valkeyContext *c = vk_calloc(1, size);
-    if (!c) return NULL;
-    c->funcs = &vkSocketFuncs;
-    c->fd = VALKEY_INVALID_FD;
-    c->flags = flagsOf(options);
-    c->connection_type = (enum valkeyConnectionType)options->type;
-    c->reader = valkeyReaderCreate();
-    c->obuf = vkTextNew();
-    if (!c->reader || !c->obuf || !vkCopyTimeout(&c->connect_timeout, options->connect_timeout) ||
-        !vkCopyTimeout(&c->command_timeout, options->command_timeout)) {
-        valkeyFree(c);
-        return NULL;
-    }
-    if (options->push_cb) {
-        c->push_cb = options->push_cb;
-    } else if (!(options->options & VALKEY_OPT_NO_PUSH_AUTOFREE)) {
-        c->push_cb = pushFree;
-    }
-    return c;
-}
-
-valkeyContext *valkeyConnectWithOptions(const valkeyOptions *options) {
-    if (options->type < 0 || options->type >= VALKEY_CONN_MAX) return NULL;
-    valkeyContext *c = vkContextNew(options, sizeof(valkeyContext));
-    if (!c) return NULL;
-    /* Not before: a context that could not be created must not free the caller's data. */
-    c->privdata = options->privdata;
-    c->free_privdata = options->free_privdata;
-    c->funcs->connect(c, options);
-    if (c->err == 0 && c->fd != VALKEY_INVALID_FD && c->command_timeout &&
-        (c->flags & VALKEY_BLOCK))
-        valkeySetTimeout(c, *c->command_timeout);
-    return c;
-}
-
-static valkeyContext *connectTcp(const char *ip, int port, int options, const struct timeval *tv,
-                                 const char *source_addr) {
-    valkeyOptions o = {.options = options, .connect_timeout = tv};
-    VALKEY_OPTIONS_SET_TCP(&o, ip, port);
-    o.endpoint.tcp.source_addr = source_addr;
-    return valkeyConnectWithOptions(&o);
-}
-
-static valkeyContext *connectUnix(const char *path, int options, const struct timeval *tv) {
-    valkeyOptions o = {.options = options, .connect_timeout = tv};
-    VALKEY_OPTIONS_SET_UNIX(&o, path);
-    return valkeyConnectWithOptions(&o);
-}
-
-valkeyContext *valkeyConnect(const char *ip, int port) {
-    return connectTcp(ip, port, 0, NULL, NULL);
-}
-valkeyContext *valkeyConnectWithTimeout(const char *ip, int port, const struct timeval tv) {
-    return connectTcp(ip, port, 0, &tv, NULL);
-}
-valkeyContext *valkeyConnectNonBlock(const char *ip, int port) {
-    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK, NULL, NULL);
-}
-valkeyContext *valkeyConnectBindNonBlock(const char *ip, int port, const char *source_addr) {
-    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK, NULL, source_addr);
-}
-valkeyContext *valkeyConnectBindNonBlockWithReuse(const char *ip, int port,
-                                                  const char *source_addr) {
-    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK | VALKEY_OPT_REUSEADDR, NULL, source_addr);
-}
-valkeyContext *valkeyConnectUnix(const char *path) { return connectUnix(path, 0, NULL); }
-valkeyContext *valkeyConnectUnixWithTimeout(const char *path, const struct timeval tv) {
-    return connectUnix(path, 0, &tv);
-}
-valkeyContext *valkeyConnectUnixNonBlock(const char *path) {
-    return connectUnix(path, VALKEY_OPT_NONBLOCK, NULL);
-}
-
-valkeyContext *valkeyConnectFd(valkeyFD fd) {
-    valkeyOptions o = {.type = VALKEY_CONN_USERFD, .endpoint.fd = fd};
-    return valkeyConnectWithOptions(&o);
-}
-
-static void closeTransport(valkeyContext *c) {
+void vkCloseTransport(valkeyContext *c, const valkeyContextFuncs *next) {
     /* free_privctx() may free the table of functions, too. */
     valkeyContextFuncs funcs = *c->funcs;
-    c->funcs = &vkSocketFuncs;
+    c->funcs = next;
     if (funcs.free_privctx && c->privctx) funcs.free_privctx(c->privctx);
     c->privctx = NULL;
     if (funcs.close) funcs.close(c);
@@ -155,7 +53,7 @@ static void closeTransport(valkeyContext *c) {
 
 void valkeyFree(valkeyContext *c) {
     if (!c) return;
-    closeTransport(c);
+    vkCloseTransport(c, NULL);
     vkTextFree(c->obuf);
     valkeyReaderFree(c->reader);
     vk_free(c->tcp.host);
@@ -173,42 +71,6 @@ valkeyFD valkeyFreeKeepFd(valkeyContext *c) {
     c->fd = VALKEY_INVALID_FD;
     valkeyFree(c);
     return fd;
-}
-
-int valkeyReconnect(valkeyContext *c) {
-    c->err = 0;
-    c->errstr[0] = '\0';
-    closeTransport(c);
-    char *obuf = vkTextNew();
-    valkeyReader *reader = valkeyReaderCreate();
-    if (!obuf || !reader) {
-        vkTextFree(obuf);
-        valkeyReaderFree(reader);
-        vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
-        return VALKEY_ERR;
-    }
-    vkTextFree(c->obuf);
-    valkeyReaderFree(c->reader);
-    c->obuf = obuf;
-    c->reader = reader;
-
-    valkeyOptions o = {.type = c->connection_type,
-                       .connect_timeout = c->connect_timeout,
-                       .command_timeout = c->command_timeout};
-    if (c->connection_type == VALKEY_CONN_TCP) {
-        o.endpoint.tcp.ip = c->tcp.host;
-        o.endpoint.tcp.port = c->tcp.port;
-        o.endpoint.tcp.source_addr = c->tcp.source_addr;
-    } else if (c->connection_type == VALKEY_CONN_UNIX) {
-        o.endpoint.unix_socket = c->unix_sock.path;
-    } else {
-        vkSetError(c, VALKEY_ERR_OTHER, "Not enough information to reconnect");
-        return VALKEY_ERR;
-    }
-    if (c->funcs->connect(c, &o) != VALKEY_OK) return VALKEY_ERR;
-    if (c->command_timeout && (c->flags & VALKEY_BLOCK))
-        return valkeySetTimeout(c, *c->command_timeout);
-    return VALKEY_OK;
 }
 
 valkeyPushFn *valkeySetPushCallback(valkeyContext *c, valkeyPushFn *fn) {

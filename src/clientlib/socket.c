@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <valkey/async.h>
 #include <valkey/net.h>
 
 #include "clientlib/client_priv.h"
@@ -383,7 +382,7 @@ static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
     return VALKEY_OK;
 }
 
-static int socketConnect(valkeyContext *c, const valkeyOptions *options) {
+int vkSocketConnect(valkeyContext *c, const valkeyOptions *options) {
     switch (options->type) {
     case VALKEY_CONN_TCP: return valkeyContextConnectTcp(c, options);
     case VALKEY_CONN_UNIX: return connectUnix(c, options);
@@ -399,7 +398,7 @@ static int socketConnect(valkeyContext *c, const valkeyOptions *options) {
 
 /* ------------------------------------------------------------------ transfer */
 
-static ssize_t socketRead(valkeyContext *c, char *buf, size_t cap) {
+ssize_t vkSocketRead(valkeyContext *c, char *buf, size_t cap) {
     ssize_t n = recv(c->fd, buf, cap, 0);
     if (n > 0) return n;
     if (n == 0) {
@@ -416,7 +415,7 @@ static ssize_t socketRead(valkeyContext *c, char *buf, size_t cap) {
     return -1;
 }
 
-static ssize_t socketWriteBytes(valkeyContext *c, const char *buf, size_t len) {
+ssize_t vkSocketWriteBytes(valkeyContext *c, const char *buf, size_t len) {
     ssize_t n = send(c->fd, buf, len, MSG_NOSIGNAL);
     if (n >= 0) return n;
     if (errno == EINTR) return 0;
@@ -425,17 +424,6 @@ static ssize_t socketWriteBytes(valkeyContext *c, const char *buf, size_t len) {
     return -1;
 }
 
-static ssize_t socketWrite(valkeyContext *c) {
-    return socketWriteBytes(c, c->obuf, vkTextLen(c->obuf));
+ssize_t vkSocketWrite(valkeyContext *c) {
+    return vkSocketWriteBytes(c, c->obuf, vkTextLen(c->obuf));
 }
-
-const valkeyContextFuncs vkSocketFuncs = {
-    .connect = socketConnect,
-    .close = valkeyNetClose,
-    .async_read = valkeyAsyncRead,
-    .async_write = valkeyAsyncWrite,
-    .read = socketRead,
-    .write = socketWrite,
-    .set_timeout = valkeyTcpSetTimeout,
-    .write_bytes = socketWriteBytes,
-};

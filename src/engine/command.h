@@ -91,9 +91,10 @@ enum commandCategory {
     CAT_CONNECTION,
     CAT_TRANSACTION,
     CAT_SCRIPTING,
+    CAT_PATHHASH,
     CAT_COUNT,
+    COMMAND_CATEGORIES_MAX = 64,
 };
-enum { COMMAND_CATEGORIES_MAX = 64 };
 /* Number of categories; those from CAT_COUNT on were added at run time. */
 int commandCategoryCount(void);
 const char *commandCategoryName(int category);

@@ -57,6 +57,8 @@ typedef struct engineConfig {
     int enable_protected_configs, enable_debug_command, enable_module_command;
     bool hide_user_data_from_log;
     bool extended_commands;
+    /* Windows of hot keys. */
+    int hotkeys_top_k, hotkeys_sampling_percentage, hotkeys_window_seconds;
 } engineConfig;
 
 extern engineConfig engineConf;

@@ -12,6 +12,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/hotkeys.h"
 #include "engine/latency.h"
 #include "engine/pace.h"
 #include "engine/memory.h"
@@ -247,6 +248,7 @@ static void dropOne(void *arg, db *d, slice key) {
 
 void keyspaceDropSlot(int slot) {
     check(threadIsMain());
+    hotkeysWindowClear();
     for (int i = 0; i < storeDbCount(); i++) {
         if (storeExpectsChanges()) {
             /* Without slices: modules are to see each value in its place. */

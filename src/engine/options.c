@@ -11,6 +11,7 @@
 #include "engine/command.h"
 #include "config/config.h"
 #include "engine/engine_priv.h"
+#include "engine/hotkeys_priv.h"
 #include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
@@ -200,6 +201,12 @@ const configOption engineOptions[] = {
     CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
                INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     /* Latency. */
+    CONFIG_INT("hotkeys-top-k", engineConf.hotkeys_top_k, 0, 0, 1000,
+               .flags = CONFIG_APPLY_AT_START, .apply = hotkeysWindowApply),
+    CONFIG_INT("hotkeys-sampling-percentage", engineConf.hotkeys_sampling_percentage, 1, 1, 100,
+               .apply = hotkeysWindowApply),
+    CONFIG_INT("hotkeys-window-seconds", engineConf.hotkeys_window_seconds, 1, 1, 300,
+               .apply = hotkeysWindowApply),
     CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,

@@ -78,7 +78,7 @@ status rdbEnvelopeBegin(rdbReader *r, const char head[RDB_ENVELOPE_LEN], bool sk
     compressCodec codec = compressHeadParse(head, COMPRESS_FILE);
     if (codec == COMPRESS_NONE)
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope");
-    decompressor *d;
+    decompressor *d = NULL;
     if (decompressorNew(codec, skip_checksums, &d, &why) != OK)
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope: %s", why.text);
     rdbEnvelope *e = memNew(rdbEnvelope);

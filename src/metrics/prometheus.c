@@ -111,6 +111,7 @@ static const metricName names[] = {
     {"aof_delayed_fsync", NULL, GAUGE},
     /* TLS. */
     {"tls_server_cert_expires_in_seconds", NULL, GAUGE},
+    {"tls_server_alt_cert_expires_in_seconds", NULL, GAUGE},
     {"tls_client_cert_expires_in_seconds", NULL, GAUGE},
     {"tls_ca_cert_expires_in_seconds", NULL, GAUGE},
     /* Activity. */

@@ -19,6 +19,8 @@ static void appendServer(str *out, const infoIndex *info) {
     static const jsonField fields[] = {
         {"uptime_seconds", "uptime_in_seconds"}, {"pid", "process_id"}, {"port", "tcp_port"}};
     strAppendByte(out, '{');
+    jsonString(out, "product", infoIndexFind(info, "server_product"));
+    jsonString(out, "release", infoIndexFind(info, "server_release"));
     jsonString(out, "version", infoIndexFind(info, "valkey_version"));
     jsonFields(out, info, fields, COUNT_OF(fields));
     engineIdentity server; /* INFO's field has two names */

@@ -244,7 +244,7 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
     const syncContent *content = &job->content;
     *r = (rdbRecords){.writer = w,
                       .job = job,
-                      .version = content->version ? content->version : RDB_VERSION,
+                      .version = content->version ? content->version : rdbVersionOfDataset(),
                       .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
@@ -336,7 +336,7 @@ status rdbSaveFile(const char *name, bool in_child, const syncContent *content, 
     temporaryName((int)getpid(), temporary, sizeof(temporary));
     const rdbSaveJob job = {.temporary = temporary,
                             .name = name,
-                            .content = content ? *content : (syncContent){.version = RDB_VERSION},
+                            .content = content ? *content : (syncContent){.version = 0},
                             .codec = content ? content->codec : rdbSaveCodec(),
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};

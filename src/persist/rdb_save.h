@@ -24,7 +24,7 @@
 typedef struct rdbSaveJob {
     const char *temporary; /* the path during writing */
     const char *name;      /* the final path */
-    syncContent content;   /* `version` 0: RDB_VERSION */
+    syncContent content;   /* `version` 0: rdbVersionOfDataset() */
     compressCodec codec;   /* of the whole file; not for commands */
     const slotMask *slots; /* of these slots alone; NULL: all. Borrowed until the save has ended */
     bool in_child;         /* reports progress to the parent */

@@ -225,8 +225,9 @@ static void sendCapabilities(replLink *link, const linkSettings *s) {
     hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
     slice words[25] = {SLICE("REPLCONF"),    SLICE("capa"), SLICE("eof"),       SLICE("capa"),
                        SLICE("psync2"),      SLICE("capa"), SLICE("turn-acks"), SLICE("capa"),
-                       SLICE("member-ttls"), SLICE("capa"), SLICE("birth")};
-    int count = 11;
+                       SLICE("member-ttls"), SLICE("capa"), SLICE("birth"),     SLICE("capa"),
+                       SLICE("path-hashes")};
+    int count = 13;
     char keeps[16 + BIRTH_KEPT_MAX];
     if (s->skips_checksum) {
         words[count++] = SLICE("capa");

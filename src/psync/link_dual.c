@@ -72,13 +72,15 @@ void linkSecondOpened(replLink *link, int64_t now_ms) {
         words[count++] = s.password;
         sendSecond(link, count, words);
     }
-    enum { WORDS = 13, CODEC_WORDS = 4 };
+    enum { WORDS = 15, CODEC_WORDS = 4 };
     char port[NUMBER_TEXT_MAX];
     slice words[WORDS + CODEC_WORDS] = {SLICE("REPLCONF"),
                                         SLICE("capa"),
                                         SLICE("eof"),
                                         SLICE("capa"),
                                         SLICE("member-ttls"),
+                                        SLICE("capa"),
+                                        SLICE("path-hashes"),
                                         SLICE("rdb-only"),
                                         SLICE("1"),
                                         SLICE("rdb-channel"),

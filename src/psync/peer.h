@@ -28,13 +28,14 @@ enum peerCapability {
     PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
     PEER_CAN_DUAL_CHANNEL = 4,
     PEER_CAN_SKIP_CHECKSUM = 8,
-    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
-    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
-    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
-    PEER_IS_REDIS_8 = 256,       /* rdb-channel-repl: a Redis from 8.0 on */
-    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
-    PEER_CAN_LZ4 = 512,          /* lz4: a compressed dataset and stream */
-    PEER_CAN_ZSTD = 1024,        /* zstd: the same; it sends lz4, too */
+    PEER_CAN_ACK_TURNS = 16,      /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
+    PEER_KNOWS_MEMBER_TTLS = 32,  /* member-ttls: the types of sets whose members have TTLs */
+    PEER_HAS_CONFIRMED = 64,      /* confirmed-data: all that was sent, before a restart, too */
+    PEER_IS_REDIS_8 = 256,        /* rdb-channel-repl: a Redis from 8.0 on */
+    PEER_ASKS_BIRTH = 128,        /* birth: told with the reply (birth.h) */
+    PEER_KNOWS_PATH_HASHES = 512, /* path-hashes */
+    PEER_CAN_LZ4 = 1024,          /* lz4: a compressed dataset and stream */
+    PEER_CAN_ZSTD = 2048,         /* zstd: the same; it sends lz4, too */
 };
 
 /* How the dataset and the stream are compressed on the way to a replica; the numbers are those of

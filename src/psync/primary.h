@@ -103,12 +103,11 @@ typedef struct primaryEnv {
 /* Directives. */
 typedef struct primarySettings {
     bool diskless, dual_channel;
-    int diskless_delay_s, diskless_max_replicas;
-    int ping_period_s, timeout_s;
+    int diskless_delay_s, diskless_max_replicas, ping_period_s, timeout_s;
     int64_t backlog_limit, backlog_ttl_s;
-    int dataset_grace_s;  /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
-    bool turn_acks;       /* replicas that can acknowledge at the end of each turn */
-    bool member_ttls;     /* the dataset may have values that not all replicas know */
+    int dataset_grace_s;           /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;                /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls, path_hashes; /* the dataset may have values that not all replicas know */
     bool redis_peers;     /* a replica that tells no version is taken for Redis 7.4 or later */
     peerCodec codec;      /* the strongest one to be used (repl-compression) */
     peerCodec file_codec; /* of saved files */

@@ -11,7 +11,7 @@
 #include "format/rdb_format.h"
 #include "psync/primary_priv.h"
 
-enum { VERSION_WITH_RDB_80 = 0x090000 };
+enum { VERSION_WITH_RDB_80 = 0x090000, VERSION_WITH_RDB_81 = 0x090200 };
 
 /* True if the replica is taken for a Redis. A Redis does not send its version; only from 8.0 on it
  * can be recognised. */
@@ -20,10 +20,19 @@ static bool isRedis(const replPrimary *p, const replPeer *peer) {
     return p->settings.redis_peers || peer->capabilities & PEER_IS_REDIS_8;
 }
 
-/* Older servers read the last version that all of them know. */
+/* The version that the dataset needs. */
+static int newestVersion(const replPrimary *p) {
+    return p->settings.path_hashes ? RDB_VERSION_VALKEY_92 : RDB_VERSION;
+}
+
+/* Older servers read the last version that all of them know. What it has no type for cannot be
+ * saved for them. */
 static int rdbVersionFor(const replPrimary *p, const replPeer *peer) {
     if (isRedis(p, peer)) return RDB_VERSION_REDIS_TIMES;
-    return peer->server_version >= VERSION_WITH_RDB_80 ? RDB_VERSION : RDB_VERSION_REDIS_MAX;
+    if (peer->server_version < VERSION_WITH_RDB_80) return RDB_VERSION_REDIS_MAX;
+    bool knows_all =
+        peer->server_version >= VERSION_WITH_RDB_81 || peer->capabilities & PEER_KNOWS_PATH_HASHES;
+    return knows_all ? newestVersion(p) : RDB_VERSION;
 }
 
 /* True if it gets members without their TTLs, if any has one. */
@@ -151,13 +160,13 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     int version = rdbVersionFor(p, plan->first);
     bool released = needsReleasedTypes(p, plan->first);
     bool needs_pipe = p->settings.diskless || plan->first->filter ||
-                      plan->first->is_dataset_channel || version != RDB_VERSION || released ||
+                      plan->first->is_dataset_channel || version != newestVersion(p) || released ||
                       plan->first->codec != p->settings.file_codec;
     primarySave *save = &plan->save;
     save->dual_channel = plan->first->is_dataset_channel;
     save->filter = plan->first->filter;
     save->to_file = !needs_pipe || !(plan->capabilities & PEER_CAN_READ_TO_MARK);
-    save->rdb_version = save->to_file ? RDB_VERSION : version;
+    save->rdb_version = save->to_file ? newestVersion(p) : version;
     save->released_types = !save->to_file && released;
     /* A file for a replica that needs one, and may not know its codec, is not compressed. */
     bool suits = !save->to_file || plan->first->codec == p->settings.file_codec;

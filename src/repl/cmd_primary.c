@@ -20,6 +20,7 @@
 #include "repl/replicas.h"
 #include "repl/role_priv.h"
 #include "store/store.h"
+#include "store/type_pathhash.h"
 
 enum { IP_MAX = 255 };
 
@@ -58,6 +59,8 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_CAN_ACK_TURNS;
     } else if (sliceIs(value, "member-ttls")) {
         peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
+    } else if (sliceIs(value, "path-hashes")) {
+        peer->capabilities |= PEER_KNOWS_PATH_HASHES;
     } else if (sliceIs(value, "confirmed-data")) {
         peer->capabilities |= PEER_HAS_CONFIRMED;
     } else if (sliceIs(value, "rdb-channel-repl")) {
@@ -314,6 +317,7 @@ static bool refusesSync(ctx *c, const replPeer *peer, slice id, int64_t from) {
 static void enlist(session *s) {
     replicasEnlist(s);
     replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
+    replicasThis()->settings.path_hashes = pathHashesExist();
     replicasThis()->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
     replicasThis()->settings.file_codec = (peerCodec)syncFileCodec();
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);

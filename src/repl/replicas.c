@@ -35,6 +35,7 @@
 #include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/role.h"
+#include "store/type_pathhash.h"
 
 static struct {
     replPrimary primary;
@@ -491,6 +492,7 @@ void replicasTick(int64_t budget_us) {
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
     p->settings.member_ttls = engineHot.member_ttls;
+    p->settings.path_hashes = pathHashesExist();
     p->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
     p->settings.file_codec = (peerCodec)syncFileCodec();
     primaryTick(p, engineHot.now_ms);

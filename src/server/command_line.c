@@ -22,6 +22,7 @@ static void printVersion(void) {
     printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s release=%s compression=%s\n",
            SERVER_VERSION, buildGitSha, buildGitDirty, memAllocatorName(),
            (int)(sizeof(void *) * 8), buildGitSha, SERVER_RELEASE, compressBuilt());
+    printf("%s %s, compatible with Valkey %s\n", SERVER_PRODUCT, SERVER_RELEASE, SERVER_VERSION);
 }
 
 /* A % in these lines is replaced by the name of the program. */

@@ -44,8 +44,8 @@ static void printServer(str *out) {
     strAppendFormat(
         out,
         "redis_version:%s\r\nserver_name:valkey\r\nvalkey_version:%s\r\nvalkey_release_stage:ga\r\n"
-        "server_release:%s\r\ncompression_codecs:%s\r\n",
-        SERVER_REDIS_VERSION, SERVER_VERSION, SERVER_RELEASE, compressBuilt());
+        "server_product:%s\r\nserver_release:%s\r\ncompression_codecs:%s\r\n",
+        SERVER_REDIS_VERSION, SERVER_VERSION, SERVER_PRODUCT, SERVER_RELEASE, compressBuilt());
     strAppendFormat(out, "redis_git_sha1:%s\r\nredis_git_dirty:%s\r\nredis_build_id:%s\r\n",
                     buildGitSha, buildGitDirty, buildGitSha);
     strAppendFormat(out, "%s_mode:%s\r\nos:%s %s %s\r\narch_bits:%d\r\n",

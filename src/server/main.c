@@ -230,10 +230,10 @@ static void logWithoutEffect(const char *sentence, void *arg) {
 }
 
 static void logStartup(void) {
+    logNotice("%s %s, compatible with Valkey %s", SERVER_PRODUCT, SERVER_RELEASE, SERVER_VERSION);
     logNotice("oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
     logNotice("Valkey version=%s, bits=%d, commit=%s, modified=%s, pid=%d, just started",
               SERVER_VERSION, (int)(sizeof(void *) * 8), buildGitSha, buildGitDirty, (int)getpid());
-    logNotice("Server release=%s, compatible with that version of Valkey", SERVER_RELEASE);
     if (configFilePath() || run.argc > 1) {
         logNotice("Configuration loaded");
     } else {

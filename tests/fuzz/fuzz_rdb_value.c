@@ -12,6 +12,7 @@
 #include "format/rdb_value.h"
 #include "store/member_expiry.h"
 #include "store/slab.h"
+#include "store/type_pathhash.h"
 #include "store/type_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,11 +37,13 @@ typedef struct valueKind {
 
 static valueKind kindOf(uint8_t byte) {
     enum { OWN = 2, REDIS = RDB_REDIS_GCRA + 1 - RDB_TYPE_FOREIGN_MIN };
-    int index = byte % (RDB_TYPE_COUNT + OWN + REDIS);
-    if (index < RDB_TYPE_COUNT) return (valueKind){index, false};
-    index -= RDB_TYPE_COUNT;
+    int index = byte % (RDB_TYPE_PATHHASH + OWN + REDIS + 1);
+    if (index < RDB_TYPE_PATHHASH) return (valueKind){index, false};
+    index -= RDB_TYPE_PATHHASH;
     if (index < OWN) return (valueKind){RDB_TYPE_SET_TIMED + index, false};
-    return (valueKind){RDB_TYPE_FOREIGN_MIN + index - OWN, true};
+    index -= OWN;
+    if (index < REDIS) return (valueKind){RDB_TYPE_FOREIGN_MIN + index, true};
+    return (valueKind){RDB_TYPE_PATHHASH, false}; /* last: the numbers of other kinds stay */
 }
 
 /* Reads a value; all bytes must be used if `whole`. */
@@ -96,6 +99,7 @@ static void checkRoundTrip(const robj *o, const rdbReadOptions *limits, bool com
     str bytes = STR_EMPTY, again = STR_EMPTY;
     status st;
     if (objectType(o) == TYPE_STREAM) check(streamVerify(streamOf(o)) == NULL);
+    if (objectType(o) == TYPE_PATHHASH) check(pathHashVerify(pathHashOf(o)) == NULL);
     writeValue(o, compress, &bytes);
     robj *back = readValue((valueKind){rdbTypeOf(o), false}, strSlice(&bytes), limits, true, &st);
     check(back != NULL);

@@ -335,6 +335,7 @@ start_server [list tags {repl tls:skip external:skip} overrides $quick] {
             set one [primary_encode {set key 2}]
             set offset [expr {51 + [string length $one]}]
             raw_send $c "[frame_begin $codec][frame_block $codec $one]"
+            primary_wait_ack $c [expr {$offset - 1}]
             set begin [frame_begin $codec]
             foreach {damage line} [list \
                 "[frame_block $codec xx]\xff\xff\xff\x7f[string repeat \xff 100]" "Corrupt compressed replication stream: $codec" \

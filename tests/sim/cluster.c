@@ -353,10 +353,19 @@ static void healNodes(void) {
     clusterAwaitService();
 }
 
-/* The times that follow are those of a network that works. */
+static bool allKnowAll(void) {
+    for (int i = 0; i < sim_node_count; i++)
+        if (sim_nodes[i].map.node_count != sim_node_count) return false;
+    return true;
+}
+
+/* The times that follow are those of a network that works. Messages that were delayed arrive now:
+ * one that tells of a FORGET removes a node that operators have met again since, so they do that
+ * once more. */
 static void healWires(void) {
     wiresHeal();
     for (int i = 0; i < 50; i++) clusterStep();
+    if (!allKnowAll()) repair();
 }
 
 void clusterHeal(void) {

@@ -298,13 +298,13 @@ static void startBus(simNode *n) {
                                 .seeds = sim_has_seeds ? &n->seeds : NULL};
     simNodeChooseVote(n);
     clusterMapSetText(&n->map, &myself->ip, SLICE("127.0.0.1"));
-    clusterMapSetReplicaPriority(&n->map, myself, n->host % 3);
     clusterMapSetPort(&n->map, &myself->tcp_port, 7000 + n->host);
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
     n->bus.as_older = randomUniform(100) < (uint64_t)sim_full_percent;
     n->was_newer |= !n->bus.as_older;
+    clusterMapSetReplicaPriority(&n->map, myself, n->bus.as_older ? 0 : n->host % 3);
     n->paused_until_ms = 0;
     n->data.has_caught_up = n->data.holds_acks = false;
     n->by_takeover = n->has_order = false;

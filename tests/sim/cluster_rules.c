@@ -18,6 +18,7 @@ enum {
 /* What a candidate has claimed when it asked for votes. */
 typedef struct request {
     uint64_t epoch, claim_epoch;
+    char primary[NODE_ID_LEN]; /* that it followed then */
     bool force;
     bool about_voters; /* to change the set of voters */
     voterStamp voters; /* the set of the candidate */
@@ -56,6 +57,11 @@ void rulesReset(bool strict) {
 
 bool rulesAreStrict(void) { return rules.strict; }
 
+/* A node that begins with epoch 0 again may ask in an epoch in which it has asked before. */
+static void forgetRequest(const simNode *n) {
+    memset(&rules.requests[n->host], 0, sizeof(rules.requests[0]));
+}
+
 void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]) {
     if (memcmp(n->map.myself->id, old_id, NODE_ID_LEN) == 0) return;
     if (rules.former_count == FORMER_MAX) simFail("too many resets");
@@ -63,10 +69,12 @@ void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]) {
     memcpy(f->id, old_id, NODE_ID_LEN);
     memcpy(f->vote_of, rules.vote_of[n->host], sizeof(f->vote_of));
     memset(rules.vote_of[n->host], 0, sizeof(rules.vote_of[0]));
+    forgetRequest(n);
 }
 
 void rulesForgetVotes(const simNode *n) {
     memset(rules.vote_of[n->host], 0, sizeof(rules.vote_of[0]));
+    forgetRequest(n);
     voterRulesForget(n);
 }
 
@@ -99,6 +107,7 @@ void rulesAsked(const simNode *candidate, const messageHeader *h) {
                    .about_voters = about_voters,
                    .voters = h->voters};
     memcpy(r->slots, h->slots, sizeof(r->slots));
+    if (h->primary) memcpy(r->primary, h->primary, NODE_ID_LEN);
     /* It may vote for itself. */
     if (candidate->map.vote_epoch == h->current_epoch)
         rulesVoted(candidate, candidate, h->current_epoch);
@@ -112,6 +121,15 @@ static void checkClaim(const simNode *voter, const request *r) {
         if (owner->epoch > r->claim_epoch)
             simFail("node %d votes for an outdated claim of slot %d", voter->host, slot);
     }
+}
+
+/* The primary of the candidate was forgotten: nobody else has its slots, as far as the voter
+ * knows. */
+static void checkUnowned(const simNode *voter, const request *r) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        if (r->slots[slot / 64] >> slot % 64 & 1 && clusterMapOwner(&voter->map, slot))
+            simFail("node %d votes for a replica of a forgotten node, whose slot %d has an owner",
+                    voter->host, slot);
 }
 
 static void checkVote(const simNode *voter, const simNode *candidate, uint64_t epoch) {
@@ -128,9 +146,12 @@ static void checkVote(const simNode *voter, const simNode *candidate, uint64_t e
     if (!by_owners && voterStampCompare(r->voters, voter->map.voters.stamp) < 0)
         simFail("node %d votes for a node with an earlier set of voters", voter->host);
     if (r->about_voters) return;
-    const clusterNode *primary = candidate->map.myself->primary;
-    bool forgotten = primary && clusterMapWasForgotten(&voter->map, clusterNodeId(primary));
-    if (!seen->primary && forgotten) return; /* FORGET before the election */
+    /* FORGET of the primary: others may have told the voter of it before the request has arrived,
+     * even if it was ordered after the election. */
+    if (!seen->primary && clusterMapWasForgotten(&voter->map, sliceMake(r->primary, NODE_ID_LEN))) {
+        checkUnowned(voter, r);
+        return;
+    }
     if (!seen->primary) simFail("node %d votes for a node that is no replica", voter->host);
     if (!(seen->primary->flags & NODE_FAILED) && !r->force)
         simFail("node %d votes against a primary that has not failed", voter->host);

@@ -366,6 +366,9 @@ VOTERS = [
           "clusterMapSetEpochs(m, epoch, FAULT ? m->vote_epoch : epoch);"),
     Fault("the own vote about voters is not noted", "voters.c",
           "return n == b->map->myself ? ", "return n == b->map->myself ? FAULT || "),
+    Fault("priorities count beside a replica that does not know them", "election.c",
+          "if (r->heard_ms && !r->takes_priority) return false;",
+          "if (r->heard_ms && !r->takes_priority && !FAULT) return false;"),
     Fault("a candidate's own vote is not noted", "election.c",
           "clusterMapSetEpochs(m, epoch, votes ? epoch : m->vote_epoch);",
           "clusterMapSetEpochs(m, epoch, votes && !FAULT ? epoch : m->vote_epoch);"),
@@ -392,6 +395,13 @@ CLAIMS = [
           "if (clusterMapHasUnclaimed(m)) {", "if (clusterMapHasUnclaimed(m) && !FAULT) {"),
     Fault("the slots of a job are refused to a target with an older epoch", "topology.c",
           "bool given = givesTo(m, claimer, slot, epoch);", "bool given = !FAULT && givesTo(m, claimer, slot, epoch);"),
+    Fault("a second replica is ordered to take over as well", "manual_failover.c",
+          "return peer && peer != from && !(", "return !FAULT && peer && peer != from && !("),
+    Fault("a pause is told to all replicas", "bus_send.c",
+          "if (rules.flags && to != manualFailoverPeer(", "if (!FAULT && rules.flags && to != manualFailoverPeer("),
+    Fault("a replica takes slots that its primary has given away", "manual_failover.c",
+          "clusterMapOwner(m, slot) == primary && !clusterMapIsClaimed(m, slot)",
+          "!FAULT && clusterMapOwner(m, slot) == primary && !clusterMapIsClaimed(m, slot)"),
 ]
 # replication-quorum.
 QUORUM_CLUSTER = [

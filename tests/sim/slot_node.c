@@ -142,8 +142,10 @@ void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer) {
                           .slot = simSlotNumber(slot),
                           .id = sliceMake(sim_slots[peer].id, NODE_ID_LEN)};
     const clusterNode *from = clusterMapOpenSlot(&n->map, SLOT_IMPORTING, order.slot);
-    if (from && action == SET_SLOT_NODE && peer == n->host)
+    if (from && action == SET_SLOT_NODE && peer == n->host) {
         s->taken_from[slot] = slotNodeHostOf(from->id);
+        s->taken_by_order[slot] = true;
+    }
     slice word = setSlotWord(action);
     logDebug("node %d executes SETSLOT %d %.*s node %d", n->host, order.slot, (int)word.len,
              word.ptr, peer);
@@ -381,8 +383,12 @@ static void finish(void *arg, const slotJob *job) {
     simSlots *s = arg;
     bool success = job->state == JOB_SUCCESS, takes = success && s->takes;
     if (takes) checkReplicas(s, job);
-    for (int i = 0; i < SIM_SLOTS; i++)
-        if (takes && isIn(job, i)) s->taken_from[i] = slotNodeHostOf(job->source);
+    for (int i = 0; i < SIM_SLOTS; i++) {
+        if (takes && isIn(job, i)) {
+            s->taken_from[i] = slotNodeHostOf(job->source);
+            s->taken_by_order[i] = false;
+        }
+    }
     slot_counts.taken += success && job->has_nodes;
     append(s, (record){.kind = RECORD_END, .job = jobNumber(job), .value = success});
 }

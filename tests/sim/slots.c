@@ -101,7 +101,13 @@ static void changeOwner(int slot, const simNode *n) {
     /* A former owner has the better claim, and gives the slot still. */
     bool back = a->host >= 0 && ordersPeerOf(s, slot) == a->host;
     bool open = (a->peer >= 0 && !moved) || back;
-    if (moved && !a->doubt && !a->leftovers && !has_leftovers[slot][n->host]) {
+    /* The source was replaced before it had the mark: the order to the target names its successor,
+     * which has not been asked for the keys. */
+    bool unasked = moved && s->taken_by_order[slot] && a->peer != n->host;
+    if (unasked) {
+        acceptLoss(slot, s, "is given");
+        counts.failovers++;
+    } else if (moved && !a->doubt && !a->leftovers && !has_leftovers[slot][n->host]) {
         compare(slot, s);
         counts.moved++;
     } else if (a->host >= 0 && !open) {

@@ -64,7 +64,7 @@ start_server {tags {config tls:skip}} {
     }
 
     test {file-only directives are unknown to CONFIG} {
-        foreach name {user include rename-command dynamic-hz} {
+        foreach name {user role include rename-command dynamic-hz} {
             assert_equal {} [r config get $name]
             assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$name'" {r config set $name x}
         }
@@ -174,7 +174,7 @@ start_server {tags {config tls:skip needs:config}} {
             if {$line eq "#"} {
                 set directives 1
             } elseif {$directives && [regexp {^# ([a-z][a-z0-9_-]+) (.*)$} $line -> name value]} {
-                if {$name in {include user rename-command replicaof dir} || [dict exists $::server_defaults $name]} continue
+                if {$name in {include user role rename-command replicaof dir} || [dict exists $::server_defaults $name]} continue
                 puts $file "$name $value"
                 incr ::in_force_count
             } else {

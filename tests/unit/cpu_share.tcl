@@ -246,14 +246,14 @@ start_server [list tags {acl} overrides [list enable-debug-command yes admin-por
 *} $body
         assert {[regexp {redis_user_cpu_seconds_total\{user="slow"\} ([0-9.e-]+)} $body -> seconds]}
         assert {$seconds > 0}
-    }
+    } tls:skip
 
-    start_server {tags {repl}} {
+    start_server {tags {repl tls:skip}} {
         test {a replica is not held back by the share of its user} {
             r -1 config set client-cpu-share 1
             r config set primaryuser slow
             r config set primaryauth x
-            set flood [respConnect [srv -1 host] [srv -1 port] 2]
+            set flood [connect_to [srv -1 host] [srv -1 port] 2 {}]
             $flood auth slow x
             for {set i 0} {$i < 100} {incr i} {
                 $flood -send set k$i v

@@ -161,8 +161,8 @@ tags {daemon tls:skip needs:config} {
 
     test {INFO and the log have the version of this project beside that of Valkey} {
         start_server {} {
-            assert_equal {9.1.2 0.9.0} [list [info_field valkey_version] [info_field server_release]]
-            assert_match "*Valkey version=9.1.2, *Server release=0.9.0*" [server_log]
+            assert_equal {9.1.2 Fenwick 0.9.0} [lmap f {valkey_version server_product server_release} {info_field $f}]
+            assert_match "* Fenwick 0.9.0, compatible with Valkey 9.1.2\n*Valkey is starting*Valkey version=9.1.2, *" [server_log]
         }
     }
 
@@ -199,7 +199,7 @@ tags {daemon tls:skip needs:config} {
 
     test {--version, --help, --check-system and --test-memory} {
         foreach word {-v --version} {
-            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+ release=0\.9\.0 compression=\S+$} [lindex [run_server $word] 1]]}
+            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+ release=0\.9\.0 compression=\S+\nFenwick 0\.9\.0, compatible with Valkey 9\.1\.2$} [lindex [run_server $word] 1]]}
         }
         foreach word {-h --help} {
             lassign [run_server $word] code out

@@ -36,10 +36,11 @@ class Package(unittest.TestCase):
     def test_debian_package(self):
         file = self.build("deb")
         fields = run("dpkg-deb", "--field", file)
-        self.assertIn("Package: valkey-compatible-server\n", fields)
+        self.assertIn("Package: fenwick-server\n", fields)
         self.assertRegex(fields, r"Version: \d+\.\d+")
-        self.assertRegex(fields, r"Depends: .*libc6")
-        self.assertNotIn("@", fields.replace("security@", ""))
+        self.assertRegex(fields, r"Depends: .*libc6 \(>= 2\.\d+\)")
+        self.assertNotRegex(fields, r"@[A-Z]+@")
+        self.assertRegex(fields, r"Maintainer: .+ <.+@.+>\n")
         names = run("dpkg-deb", "--contents", file)
         for name in ("./usr/bin/valkey-server", "./usr/bin/valkey-sentinel", "./etc/valkey/valkey.conf"):
             self.assertIn(f" {name}", names)

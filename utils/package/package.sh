@@ -7,13 +7,16 @@
 #   package.sh tarball STAGE OUTPUT   a tarball for any Linux with a glibc that is not older than this machine's: it
 #                                     has the other libraries with it, and runs in any folder
 #
-# Prints the path of the package. The tarball needs patchelf. A program that is linked statically as a whole could
-# not load modules.
+#   MAINTAINER="Name <address>"       of the Debian package; default: who builds it, as git knows
+#
+# Prints the path of the package. The Debian package needs dpkg-dev, the tarball patchelf. A program that is linked
+# statically as a whole could not load modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-kind=$1 stage=$2 output=$3
+kind=$1 stage=$(realpath "$2") output=$3
 root=$here/../..
 release=$(sed -n 's/^#define SERVER_RELEASE "\(.*\)"/\1/p' "$root/src/base/build_info.h")
+product=$(sed -n 's/^#define SERVER_PRODUCT "\(.*\)"/\1/p' "$root/src/base/build_info.h" | tr '[:upper:]' '[:lower:]')
 programs=$(find "$stage/usr/bin" -type f -name 'valkey-*')
 mkdir -p "$output"
 # The names of functions stay, for reports of crashes.
@@ -23,16 +26,29 @@ for program in $programs; do strip --strip-debug "$program"; done
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH
 
+# The packages of the libraries with the least versions that have the functions in use. dpkg-shlibdeps wants the name
+# of a source package; the libraries of this package itself are no dependencies.
+dependencies() {
+    folder=$(mktemp -d)
+    mkdir "$folder/debian"
+    printf 'Source: none\n\nPackage: none\nArchitecture: any\n' > "$folder/debian/control"
+    (cd "$folder" && dpkg-shlibdeps -Ofound -l"$stage/usr/lib" --ignore-missing-info $programs)
+    sed -n 's/^shlibs:Depends=//p' "$folder/found"
+    rm -r "$folder"
+}
+
 deb() {
     machine=$(dpkg --print-architecture)
-    file=$output/valkey-compatible-server_${release}_$machine.deb
+    file=$output/$product-server_${release}_$machine.deb
     install -D -m 640 "$stage/usr/share/valkey/valkey.conf" "$stage/etc/valkey/valkey.conf"
     install -D -m 640 "$stage/usr/share/valkey/sentinel.conf" "$stage/etc/valkey/sentinel.conf"
     install -d "$stage/DEBIAN"
-    # The libraries of this package itself are no dependencies.
-    depends=$(LD_LIBRARY_PATH=$stage/usr/lib "$root/deps/runtime_packages.sh" $programs | paste -s -d, | sed 's/,/, /g')
+    maintainer=${MAINTAINER:-$(git -C "$root" config user.name) <$(git -C "$root" config user.email)>}
+    depends=$(dependencies)
     size=$(du -k -s --exclude=DEBIAN "$stage" | cut -f1)
-    sed -e "s/@RELEASE@/$release/" -e "s/@MACHINE@/$machine/" -e "s/@SIZE@/$size/" -e "s/@DEPENDS@/$depends/" \
+    sed -e "s/@PRODUCT@/$product/" -e "s/@RELEASE@/$release/" -e "s/@MACHINE@/$machine/" \
+        -e "s/@SIZE@/$size/" -e "s/@DEPENDS@/$depends/" \
+        -e "s/@MAINTAINER@/$maintainer/" \
         "$here/control.in" > "$stage/DEBIAN/control"
     printf '/etc/valkey/valkey.conf\n/etc/valkey/sentinel.conf\n' > "$stage/DEBIAN/conffiles"
     for script in postinst prerm postrm; do install -m 755 "$here/$script" "$stage/DEBIAN/$script"; done
@@ -51,7 +67,7 @@ is_system() {
 
 tarball() {
     command -v patchelf > /dev/null || { echo "package: patchelf is missing (apt-get install patchelf)" >&2; exit 1; }
-    name=valkey-compatible-server-$release-linux-$(uname -m)
+    name=$product-server-$release-linux-$(uname -m)
     folder=$output/$name
     rm -rf "$folder"
     install -d "$folder/lib"

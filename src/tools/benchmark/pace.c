@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A limited rate: batches are due at constant intervals. Clients that are free wait in a list, in
- * the order in which they will send; the kernel's timer wakes the loop when the next batch is due.
+ * the order in which they will send; the kernel's timer wakes the loop when the next batch is due,
+ * and the first client sends it by the function that paceInit() was given.
  *
  * Open loop: a batch that is due while no client is free is sent by the next one that is, with the
  * time at which it was due, so nothing is omitted. Otherwise (--rps) what could not be sent in time
@@ -46,15 +47,14 @@ static void timerExpired(loop *l, int fd, void *arg, int mask) {
             arm(w);
             return;
         }
-        client *c = p->idle;
-        p->idle = c->next_idle;
-        if (!p->idle) p->idle_tail = &p->idle;
-        clientSend(c, take(w, now));
+        client *c = paceRelease(w);
+        p->send(c, take(w, now));
     }
 }
 
-bool paceInit(worker *w, double rate) {
+bool paceInit(worker *w, double rate, paceSend *send) {
     pace *p = &w->pace;
+    p->send = send;
     p->timer_fd = -1;
     p->idle_tail = &p->idle;
     if (rate <= 0) return true;
@@ -93,12 +93,12 @@ bool paceTake(client *c, int64_t now_ns, int64_t *start_ns) {
     return false;
 }
 
-void paceRelease(worker *w) {
+client *paceRelease(worker *w) {
     pace *p = &w->pace;
-    while (p->idle) {
-        client *c = p->idle;
-        p->idle = c->next_idle;
-        clientClose(c);
-    }
-    p->idle_tail = &p->idle;
+    client *c = p->idle;
+    if (!c) return NULL;
+    check(c->owner == w);
+    p->idle = c->next_idle;
+    if (!p->idle) p->idle_tail = &p->idle;
+    return c;
 }

@@ -114,17 +114,22 @@ static int64_t tick(run *r) {
 
 /* ------------------------------------------------------------------ workers */
 
-/* Frees the clients that wait for their time when the run has ended. */
+static void closeWaiting(worker *w) {
+    client *c;
+    while ((c = paceRelease(w)) != NULL) clientClose(c);
+}
+
+/* Closes the clients that wait for their time when the run has ended. */
 static int64_t workerTick(loop *l, uint64_t id, void *arg) {
     (void)l;
     (void)id;
     worker *w = arg;
     if (w->run->worker_count == 1 && !w->run->options->threads) {
         int64_t next = tick(w->run);
-        if (atomic_load(&w->run->stop)) paceRelease(w);
+        if (atomic_load(&w->run->stop)) closeWaiting(w);
         return next;
     }
-    if (atomic_load(&w->run->stop)) paceRelease(w);
+    if (atomic_load(&w->run->stop)) closeWaiting(w);
     return 10;
 }
 
@@ -157,7 +162,7 @@ static void workerInit(run *r, int index) {
         w->clients[i].owner = w;
         w->clients[i].node = &r->target->nodes[(index + i * r->worker_count) % r->target->count];
     }
-    if (!paceInit(w, o->rate)) failSystem("cannot create a timer");
+    if (!paceInit(w, o->rate, clientSend)) failSystem("cannot create a timer");
 }
 
 static void workerClear(worker *w) {

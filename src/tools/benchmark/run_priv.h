@@ -41,8 +41,12 @@ typedef struct client {
     bool secured, writing, prefixed;
 } client;
 
+/* Sends a batch that is due; its latency counts from `start_ns`. */
+typedef void paceSend(client *c, int64_t start_ns);
+
 /* When the next batch may be sent, with a limited rate. */
 typedef struct pace {
+    paceSend *send;
     int64_t interval_ns; /* 0: no limit */
     int64_t next_ns;
     client *idle, **idle_tail;
@@ -97,17 +101,17 @@ void clientClose(client *c);
 /* Sends the next batch, or waits for its time, or closes the client if there is nothing more to
  * send. */
 void clientNext(client *c, int64_t now_ns);
-/* Sends a batch that is due; its latency counts from `start_ns`. */
-void clientSend(client *c, int64_t start_ns);
+paceSend clientSend;
 
 /* ------------------------------------------------------------------ pace.c */
 
-bool paceInit(worker *w, double rate);
+/* `send` is called for a client that has waited. False: there is no timer. */
+bool paceInit(worker *w, double rate, paceSend *send);
 void paceClear(worker *w);
 /* True if a batch may be sent now; else the client waits and is sent when it is due. */
 bool paceTake(client *c, int64_t now_ns, int64_t *start_ns);
-/* Closes all clients that wait. */
-void paceRelease(worker *w);
+/* Returns the first client that waits, which does not wait any more; NULL: there is none. */
+client *paceRelease(worker *w);
 
 /* ------------------------------------------------------------------ batch.c */
 

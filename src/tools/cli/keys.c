@@ -19,7 +19,7 @@ typedef struct typeRow {
     str biggest; /* quoted name */
 } typeRow;
 
-enum { KNOWN_TYPES = 6, TYPES_MAX = 64 };
+enum { KNOWN_TYPES = 7, TYPES_MAX = 64 };
 
 typedef struct keyJob {
     bool memory;
@@ -37,6 +37,7 @@ static const typeRow known[KNOWN_TYPES] = {
     {.name = "string", .size_command = "STRLEN", .unit = "bytes"},
     {.name = "set", .size_command = "SCARD", .unit = "members"},
     {.name = "zset", .size_command = "ZCARD", .unit = "members"},
+    {.name = "pathhash", .size_command = "PHCARD", .unit = "paths"},
 };
 
 /* The row of a type; one of a module is added. NULL if there are too many. */

@@ -103,7 +103,6 @@ static void ranks_that_grow_delay_it_further(void **state) {
     assert_int_equal(e.start_ms, start_ms + 3 * D);
 }
 
-/* Several primaries are gone at once, and marked one after the other. */
 /* Lower ones first, then the one with more data; a replica without data comes last. */
 static void priority_goes_before_the_offset(void **state) {
     map.myself->offset = 50;
@@ -129,6 +128,32 @@ static void priority_goes_before_the_offset(void **state) {
     assert_int_equal(e.rank, 0);
 }
 
+/* A sibling that does not know priorities has another order: both would have rank 1, or both 0. */
+static void a_sibling_without_priorities_makes_all_compare_by_offset(void **state) {
+    clusterNode *mate = addNode(&map, 6);
+    clusterMapSetPrimary(&map, mate, failed);
+    map.myself->offset = fellow->offset = mate->offset = 50;
+    clusterMapSetReplicaPriority(&map, map.myself, 2);
+    clusterMapSetReplicaPriority(&map, fellow, 3);
+    (void)tick(1000);
+    assert_int_equal(e.rank, 1); /* `mate` has priority 0 */
+    mate->heard_ms = 900;
+    (void)tick(1001);
+    assert_int_equal(e.rank, 1); /* `fellow` has the smaller id */
+    fellow->offset = 40;
+    (void)tick(1002);
+    assert_int_equal(e.rank, 0);
+    mate->takes_priority = true;
+    (void)tick(1003);
+    assert_int_equal(e.rank, 1);
+    mate->takes_priority = false;
+    clusterMapSetFlags(&map, mate, NODE_NO_FAILOVER, 0);
+    fellow->offset = 60;
+    (void)tick(1004);
+    assert_int_equal(e.rank, 0); /* `mate` does not take part */
+}
+
+/* Several primaries are gone at once, and marked one after the other. */
 static void primaries_that_will_fail_come_first_as_well(void **state) {
     clusterNode *replica = addNode(&map, 6);
     clusterMapSetPrimary(&map, replica, other);
@@ -708,6 +733,7 @@ int test_election(void) {
         CASE(it_waits_by_rank_then_asks_and_wins_with_the_majority),
         CASE(ranks_that_grow_delay_it_further),
         CASE(priority_goes_before_the_offset),
+        CASE(a_sibling_without_priorities_makes_all_compare_by_offset),
         CASE(primaries_that_will_fail_come_first_as_well),
         CASE(another_election_postpones_the_start),
         CASE(without_data_it_waits_longer),

@@ -117,10 +117,14 @@ const knownDirective knownDirectives[] = {
     {"hash-seed", "", NULL},
     {"hide-user-data-from-log", "yes", NULL},
     {"hll-sparse-max-bytes", "3000", NULL},
+    {"hotkeys-sampling-percentage", "1", NULL},
+    {"hotkeys-top-k", "0", NULL},
+    {"hotkeys-window-seconds", "1", NULL},
     {"hz", "10", NULL},
     {"ignore-warnings", "", "there is no warning here that it could suppress"},
     {"import-mode", "no", NULL},
     {"include", NULL, NULL},
+    {"increx-reply", "pair", NULL},
     {"io-threads", "1", NULL},
     {"io-threads-always-active", "no", NULL},
     {"io-threads-do-reads", NULL, NULL},
@@ -182,6 +186,7 @@ const knownDirective knownDirectives[] = {
     {"oom-score-adj", "no", NULL},
     {"oom-score-adj-values", "0 200 800", NULL},
     {"outgoing-format", "valkey", NULL},
+    {"pathhash-keep-empty", "no", NULL},
     {"pidfile", "", NULL},
     {"port", "6379", NULL},
     {"prefetch-batch-max-size", "16", "the size of batches is fixed here"},
@@ -233,6 +238,7 @@ const knownDirective knownDirectives[] = {
     {"replication-quorum-timeout", "5000", NULL},
     {"replication-read-lease", "0", NULL},
     {"requirepass", "", NULL},
+    {"role", NULL, NULL},
     {"sanitize-dump-payload", NULL, NULL},
     {"save", "3600 1 300 100 60 10000", NULL},
     {"script-memory-limit", "0", NULL},
@@ -271,6 +277,9 @@ const knownDirective knownDirectives[] = {
     {"tcp-backlog", "511", NULL},
     {"tcp-keepalive", "300", NULL},
     {"timeout", "0", NULL},
+    {"tls-alt-cert-file", "", NULL},
+    {"tls-alt-key-file", "", NULL},
+    {"tls-alt-key-file-pass", "", NULL},
     {"tls-auth-clients", "yes", NULL},
     {"tls-auth-clients-user", "off", NULL},
     {"tls-auto-reload-interval", "0", NULL},
@@ -308,4 +317,4 @@ const knownDirective knownDirectives[] = {
     {"zset-max-ziplist-value", "64", NULL},
 };
 
-const int knownDirectiveCount = 302;
+const int knownDirectiveCount = 311;
