@@ -35,6 +35,7 @@ run docs utils/gen_docs.py --check
 run readmes utils/check_readmes.py
 run pages utils/check_docs.py
 run benchmarks tests/bench/report.py --check
+run counts utils/test_counts.py --check
 run comments utils/check_comments.py
 run texts utils/check_texts.py
 run page utils/check_page.py

@@ -132,7 +132,8 @@ def read_row(macro, arguments, folder, lists):
 
 
 def read_file(path):
-    text = re.sub(r"/\*.*?\*/", " ", open(path).read(), flags=re.S)
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
     lists = word_lists(text)
     folder = os.path.basename(os.path.dirname(path))
     for table in re.finditer(r"const configOption \w+\[\] = \{", text):

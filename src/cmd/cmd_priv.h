@@ -13,6 +13,7 @@
 #include "engine/hooks.h"
 #include "engine/options.h"
 
+enum zsetEncodingName { ZSET_NAME_SKIPLIST, ZSET_NAME_BTREE };
 enum increxReply { INCREX_REPLY_PAIR, INCREX_REPLY_SINGLE };
 
 typedef struct cmdConfig {
@@ -30,6 +31,9 @@ typedef struct cmdConfig {
     bool pathhash_keep_empty; /* a key is kept without its last path */
     bool lazyfree_lazy_user_del, extended_redis_compatibility;
     int increx_reply; /* enum increxReply */
+    /* Sorted sets. */
+    int zset_encoding_name; /* enum zsetEncodingName */
+    bool zset_refuse_empty_bounds;
 } cmdConfig;
 
 extern cmdConfig cmdConf;

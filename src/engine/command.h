@@ -241,8 +241,7 @@ void commandUninstall(void); /* for tests: removes everything */
  * and I/O threads are parked. */
 status commandLoad(const commandSpec *specs, int count);
 /* Removes a loaded command with its subcommands, under the same conditions. It must not be running,
- * nor a session be blocked in it. References that sessions keep stay valid memory; its
- * specification may be freed. */
+ * nor a session be blocked in it. References of sessions stay valid; its spec may be freed. */
 status commandUnload(slice name);
 /* Whether commandLoad() refuses the name. */
 bool commandNameIsTaken(slice name);

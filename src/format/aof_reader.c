@@ -165,10 +165,10 @@ static aofItem readArgument(cursor *c, slice *argument) {
 }
 
 static void reserveArguments(aofReader *r, int count) {
-    hotCheck(r->argv_cap >= 0);
-    if (count < r->argv_cap) return;
+    hotCheck(count >= 0);
+    if ((size_t)count < r->argv_cap) return;
     r->argv_cap = r->argv_cap ? r->argv_cap * 2 : 16;
-    r->argv = memRealloc(r->argv, (size_t)r->argv_cap * sizeof(slice));
+    r->argv = memRealloc(r->argv, r->argv_cap * sizeof(slice));
 }
 
 static aofItem readCommand(cursor *c) {

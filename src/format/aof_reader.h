@@ -20,11 +20,12 @@
 
 enum {
     AOF_READ_STEP = 256 * 1024,
-    AOF_ARGS_MAX = 1 << 20, /* arguments of a record */
-    AOF_SLACK = 64,         /* readable bytes after the last argument of a record */
-    AOF_RDB_MAGIC = 6,      /* bytes that aofIsRdb() needs */
+    AOF_ARGS_MAX = INT32_MAX, /* arguments of a record: as many as a request may have */
+    AOF_SLACK = 64,           /* readable bytes after the last argument of a record */
+    AOF_RDB_MAGIC = 6,        /* bytes that aofIsRdb() needs */
 };
-#define AOF_BULK_MAX ((int64_t)4 << 30) /* bytes of an argument */
+/* Bytes of an argument: no limit of the directive `proto-max-bulk-len` makes a file unreadable. */
+#define AOF_BULK_MAX (INT64_C(1) << 40)
 
 typedef enum aofItem {
     AOF_COMMAND,    /* argv, raw */
@@ -44,7 +45,8 @@ typedef struct aofReader {
     /* The last item. */
     slice raw; /* the bytes of the record or line; borrowed until the next call */
     slice *argv;
-    int argc, argv_cap;
+    size_t argv_cap;
+    int argc;
     /* MULTI and EXEC seen: the file may be cut only outside of transactions. */
     bool in_multi;
     /* The last record was a MULTI within MULTI, or an EXEC without; in_multi is then unchanged. */

@@ -141,7 +141,9 @@ static void startFailed(const reason *why) {
 
 static status startChild(reason *why) {
     const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
-    status st = inlineSaveIsWanted(rewrite.as_commands) ? startInline(why) : childStart(&job, why);
+    status st = inlineSaveIsWanted(persistConf.snapshot_mode, rewrite.as_commands)
+                    ? startInline(why)
+                    : childStart(&job, why);
     if (st != OK) return st;
     rewrite.step = REWRITE_RUNS;
     rewrite.scheduled = rewrite.cancelled = false;

@@ -53,7 +53,7 @@ static bool divides(void *arg, const robj *o) {
     const inlineJob *job = arg;
     if (!job->walks || job->save.job.as_commands) return false;
     if (likely(!storeSavingIsLarge(o))) return false;
-    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
+    if (job->save.mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
     bool is_hash = objectType(o) == TYPE_HASH;
     bool timed = is_hash ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
     rdbType type = rdbTypeInParts(objectType(o), timed);
@@ -75,7 +75,7 @@ bool inlineJobLargeExists(largeValue *large, bool as_commands) {
 static bool leaveToChild(inlineJob *job, int db_id, const robj *o) {
     hotCheck(db_id < storeDbCount());
     hotCheck(!job->found_large);
-    if (persistConf.snapshot_mode != SNAPSHOT_AUTO) return false;
+    if (job->save.mode != SNAPSHOT_AUTO) return false;
     if (likely(!isTooLarge(o, job->save.job.as_commands))) return false;
     inlineSaving.large.db_id = db_id;
     strClear(&inlineSaving.large.key);

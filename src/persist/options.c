@@ -30,6 +30,8 @@ static const configWord fsync_words[] = {
     {"everysec", FSYNC_EVERYSEC}, {"always", FSYNC_ALWAYS}, {"no", FSYNC_NO}, {NULL, 0}};
 static const configWord snapshot_mode_words[] = {
     {"auto", SNAPSHOT_AUTO}, {"inline", SNAPSHOT_INLINE}, {"fork", SNAPSHOT_FORK}, {NULL, 0}};
+static const configWord bgsave_words[] = {
+    {"fork", BGSAVE_FORK}, {"forkless", BGSAVE_FORKLESS}, {NULL, 0}};
 static const configWord excess_words[] = {
     {"wait", EXCESS_WAIT}, {"cancel", EXCESS_CANCEL}, {NULL, 0}};
 
@@ -179,6 +181,10 @@ const configOption persistOptions[] = {
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
     CONFIG_ENUM("snapshot-mode", persistConf.snapshot_mode, snapshot_mode_words, SNAPSHOT_AUTO),
+    CONFIG_BOOL("forkless-infrastructure-enabled", persistConf.forkless_infrastructure_enabled,
+                false),
+    CONFIG_ENUM("bgsave-default-method", persistConf.bgsave_default_method, bgsave_words,
+                BGSAVE_FORK),
     CONFIG_MEMORY("snapshot-excess-limit", persistConf.snapshot_excess_limit, 64 * CONFIG_MB,
                   CONFIG_MB, INT64_MAX),
     CONFIG_ENUM("snapshot-excess-action", persistConf.snapshot_excess_action, excess_words,

@@ -30,6 +30,7 @@ enum rdbCompression {
 enum foreignValues { FOREIGN_REFUSE, FOREIGN_SKIP };
 
 enum snapshotMode { SNAPSHOT_AUTO, SNAPSHOT_INLINE, SNAPSHOT_FORK };
+enum bgsaveMethod { BGSAVE_FORK, BGSAVE_FORKLESS };
 enum excessAction { EXCESS_WAIT, EXCESS_CANCEL };
 
 typedef struct persistConfig {
@@ -44,6 +45,8 @@ typedef struct persistConfig {
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
     int snapshot_mode; /* enum snapshotMode */
+    bool forkless_infrastructure_enabled;
+    int bgsave_default_method; /* enum bgsaveMethod */
     int64_t snapshot_excess_limit;
     int snapshot_excess_action; /* enum excessAction */
     /* Append only file. */

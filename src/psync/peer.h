@@ -56,8 +56,8 @@ typedef struct replPeer {
     str node_id; /* in a cluster; empty: not told */
     str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
     uint32_t capabilities, filter;
-    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
-    bool only_dataset, is_dataset_channel;
+    int server_version;                               /* 0x090102 for 9.1.2; 0: unknown */
+    bool only_dataset, is_dataset_channel, is_backup; /* peerIsReplica() */
     bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
     /* For a main channel: the id of the connection that gets the dataset. */
     uint64_t dataset_channel;

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "psync/primary_peer.h"
 #include "psync/primary_priv.h"
 #include "resp/resp.h"
 
@@ -280,7 +281,7 @@ void primaryAddPeer(replPrimary *p, replPeer *peer, peerState state) {
 }
 
 static void signalOnline(replPrimary *p, replPeer *peer, bool online) {
-    if (p->env->online_changed) p->env->online_changed(peer, online);
+    if (p->env->online_changed && peerIsReplica(peer)) p->env->online_changed(peer, online);
 }
 
 void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms) {
@@ -466,12 +467,16 @@ void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced,
     hotCheck(peer->acked >= offset || peer->state == PEER_NONE);
 }
 
+static bool isOnline(const replPeer *peer) {
+    return peer->state == PEER_ONLINE && peerIsReplica(peer);
+}
+
 int primaryCountAcked(const replPrimary *p, int64_t offset) {
     hotCheck(offset >= 0);
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count += peer->state == PEER_ONLINE && peer->acked >= offset;
+        count += isOnline(peer) && peer->acked >= offset;
     }
     return count;
 }
@@ -481,7 +486,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset) {
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count += peer->state == PEER_ONLINE && peer->fsynced >= offset;
+        count += isOnline(peer) && peer->fsynced >= offset;
     }
     return count;
 }
@@ -509,9 +514,16 @@ int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms) {
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count +=
-            peer->state == PEER_ONLINE && now_ms / 1000 - peer->heard_ms / 1000 <= (int64_t)lag_s;
+        count += isOnline(peer) && now_ms / 1000 - peer->heard_ms / 1000 <= (int64_t)lag_s;
     }
+    return count;
+}
+
+size_t primaryReplicaCount(const replPrimary *p) {
+    size_t count = 0;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        count += peerIsReplica(peerOf(n));
+    check(count <= p->peers.count);
     return count;
 }
 

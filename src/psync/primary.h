@@ -229,7 +229,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset);
 /* True if what the peer acknowledges counts for a quorum. */
 static inline bool peerConfirms(const replPeer *peer) {
     return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
-           !peer->is_former;
+           !peer->is_former && !peer->is_backup;
 }
 /* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
  * have acknowledged anything. */

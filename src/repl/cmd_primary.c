@@ -124,6 +124,10 @@ static bool setOnlyDataset(ctx *c, replPeer *peer, slice value) {
     return parseSwitch(c, value, &peer->only_dataset);
 }
 
+static bool setBackup(ctx *c, replPeer *peer, slice value) {
+    return parseSwitch(c, value, &peer->is_backup);
+}
+
 static bool setDatasetChannel(ctx *c, replPeer *peer, slice value) {
     return parseSwitch(c, value, &peer->is_dataset_channel);
 }
@@ -208,6 +212,7 @@ static const struct {
     {"capa", setCapability},
     {"version", setVersion},
     {"rdb-only", setOnlyDataset},
+    {"backup", setBackup},
     {"rdb-channel", setDatasetChannel},
     {"rdb-filter-only", setFilter},
     {"set-rdb-client-id", setDatasetClient},

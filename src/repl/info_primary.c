@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "psync/primary_peer.h"
 #include "repl/failover.h"
 #include "repl/min_replicas.h"
 #include "repl/packed_stream.h"
@@ -33,10 +34,10 @@ void infoPrintReplicas(str *out) {
     hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     int number = 0, waiting = 0;
-    strAppendFormat(out, "connected_slaves:%zu\r\n", p->peers.count);
+    strAppendFormat(out, "connected_slaves:%zu\r\n", primaryReplicaCount(p));
     if (minReplicasIsOn()) strAppendFormat(out, "min_slaves_good_slaves:%d\r\n", minReplicasGood());
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        printReplica(peerOf(n), number++, out);
+        if (peerIsReplica(peerOf(n))) printReplica(peerOf(n), number++, out);
         waiting += peerOf(n)->waits_for_main;
     }
     strAppendFormat(out, "replicas_waiting_psync:%d\r\n", waiting);

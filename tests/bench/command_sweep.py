@@ -82,9 +82,10 @@ def price(server, keys, text, requests):
 def measure(servers, keys, text, rounds):
     """Microseconds of CPU a request of each server."""
     costs = [[] for _ in servers]
-    counts = [min(MOST, max(LEAST, int(ROUND_US / max(price(s, keys, text, PROBE), 0.01)))) for s in servers]
+    dearest = max(price(s, keys, text, PROBE) for s in servers)
+    count = min(MOST, max(LEAST, int(ROUND_US / max(dearest, 0.01))))  # the same, so that they keep the same data
     for _ in range(rounds):
-        for cost, server, count in zip(costs, servers, counts):
+        for cost, server in zip(costs, servers):
             cost.append(price(server, keys, text, count))
     return [min(cost) for cost in costs]
 

@@ -23,6 +23,11 @@ start_server {tags {cluster tools tls:skip}} {
             foreach {word expected} {start *starting* create "*All 16384 slots covered*" stop * start *starting*} {
                 set output [exec env -C $folder {*}$environment $script $word 2>@1]
                 if {![string match $expected $output]} {fail "$word: $output"}
+                if {$word eq "create"} {
+                    foreach i {0 1 2} {
+                        assert_match *cluster_state:ok* [exec [file dirname $::binary]/valkey-cli -p [expr {$first + $i}] cluster info]
+                    }
+                }
                 if {$word eq "start"} {
                     foreach i {0 1 2} {
                         set port [expr {$first + $i}]

@@ -15,7 +15,7 @@ proc lacks {pattern output} {if {[string match $pattern $output]} {fail "found $
 proc changes {} {
     set out {}
     foreach request [fake_requests] {
-        if {[regexp -nocase {^\d+ (CLUSTER (NODES|COUNT|GETKEYS|INFO|GETSLOT)|INFO|DBSIZE|CONFIG GET|DEBUG)} $request]} continue
+        if {[regexp -nocase {^\d+ (CLUSTER (NODES|COUNT|GETKEYS|INFO|GETSLOT)|INFO|DBSIZE|CONFIG GET|DEBUG|COMMAND INFO)} $request]} continue
         lappend out $request
     }
     return $out
@@ -259,6 +259,31 @@ start_server {tags {cluster tools tls:skip}} {
         fake_fail 0 {CLUSTER MIGRATESLOTS *} {ERR Slots are being manually imported}
         cluster_run 0 "* via atomic slot migrationAtomic slot migration failed: ERR Slots are being manually imported\n" reshard [fake_address 0] \
             --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 3 --cluster-yes --cluster-use-atomic-slot-migration
+    }
+
+    test {cluster manager: slots move whole without an option if both nodes can, unless an option is against it} {
+        foreach {option moved} {
+            {} "CLUSTER MIGRATESLOTS SLOTSRANGE 0 1 NODE *"
+            {--cluster-key-by-key} "CLUSTER SETSLOT 0 IMPORTING *"
+            {--cluster-pipeline 7} "CLUSTER SETSLOT 0 IMPORTING *"
+            {--cluster-replace} "CLUSTER SETSLOT 0 IMPORTING *"
+        } {
+            fake_cluster 3 0
+            fake_whole
+            cluster_run 0 * reshard [fake_address 0] --cluster-from [fake_id 0] --cluster-to [fake_id 1] \
+                --cluster-slots 2 --cluster-yes {*}$option
+            assert_match "? $moved" [lindex [changes] 0]
+            assert_equal {1 1} [list [fake_slot 0] [fake_slot 1]]
+        }
+    }
+
+    test {cluster manager: slots that cannot be moved whole are moved key by key} {
+        fake_cluster 3 0
+        fake_whole
+        fake_fail 0 {CLUSTER MIGRATESLOTS *} {ERR Slots are being manually imported}
+        cluster_run 0 "*Atomic slot migration failed: ERR *\nMoving the slots key by key instead.\n*" reshard [fake_address 0] \
+            --cluster-from [fake_id 0] --cluster-to [fake_id 1] --cluster-slots 2 --cluster-yes
+        assert_equal {1 1} [list [fake_slot 0] [fake_slot 1]]
     }
 
     test {cluster manager: the progress of an atomic move counts the keys that were sent} {

@@ -77,6 +77,16 @@ start_server {tags {aof} overrides {appendonly yes}} {
         r config set aof-use-rdb-preamble yes
     }
 
+    test {a command with more than 1,048,576 arguments is loaded from the file} {
+        set elements 1048600
+        set client [raw_connect]
+        raw_send $client "*[expr {$elements + 2}]\r\n\$5\r\nRPUSH\r\n\$4\r\nmany\r\n[string repeat "\$1\r\nx\r\n" $elements]"
+        assert_equal ":$elements" [raw_line $client]
+        restart_server
+        assert_equal $elements [r llen many]
+        r del many
+    }
+
     test {records are the requests as sent, in the order of execution} {
         r flushall
         rewrite_aof

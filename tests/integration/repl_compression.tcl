@@ -107,7 +107,7 @@ foreach {name options replica_options} {
     "by a file" {repl-diskless-sync no} {}
     "by a compressed file" {repl-diskless-sync no rdbcompression zstd} {rdbcompression lz4}
 } {
-    start_server [list tags {repl external:skip} overrides [concat $quick $options]] {
+    start_server [list tags {repl tls:skip external:skip} overrides [concat $quick $options]] {
         fill_all_types
         foreach codec {lz4 zstd} {
             if {$codec ni [frame_codecs] || ("zstd" in $options && "zstd" ni [frame_codecs])} continue
@@ -158,7 +158,7 @@ foreach {name options replica_options} {
     }
 }
 
-start_server [list tags {repl external:skip} overrides $quick] {
+start_server [list tags {repl tls:skip external:skip} overrides $quick] {
     start_server [list overrides $quick] {
         start_server [list overrides $quick] {
             test {a chain: each link by its own codec, and beside a link that is plain} {

@@ -40,6 +40,8 @@ CLUSTER = [
     Fault("the vote is not read at the start", "map_file.c",
           "clusterMapSetEpochs(r->map, current, epochs[VOTE])",
           "clusterMapSetEpochs(r->map, current, FAULT ? 0 : epochs[VOTE])"),
+    Fault("messages leave before the map is saved", "map_saves.c",
+          "return number <= s->safe;", "return FAULT || number <= s->safe;"),
     Fault("one vote wins", "election.c",
           "if (!votersAgree(m, voterHasVoted, &b)) return",
           "if (!FAULT && !votersAgree(m, voterHasVoted, &b)) return"),
@@ -254,6 +256,8 @@ SENTINEL = [
           "if (!direct && v->env->needs_password(v) && !FAULT) {"),
 ]
 SLOTS = [
+    Fault("writes to a slot whose claim is not saved", "map_saves.c",
+          "s->has_unsaved = any != 0;", "s->has_unsaved = any != 0 && !FAULT;"),
     # ---- the source
     Fault("a write is accepted after a grant", "slot_source.c",
           "setPause(m, job, PAUSE_FOREVER_MS);", "setPause(m, job, FAULT ? 1 : PAUSE_FOREVER_MS);"),

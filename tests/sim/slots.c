@@ -184,6 +184,8 @@ static void watchOwners(void) {
             /* Not what it has granted. */
             if (!n->running || !clusterMapIsMine(&n->map, number)) continue;
             if (!clusterMapIsClaimed(&n->map, number)) continue;
+            /* Nobody is told of it, and no write is executed. */
+            if (i != a->host && !simNodeHasSaved(n, number)) continue;
             uint64_t epoch = n->map.myself->epoch;
             if (i == a->host) {
                 if (epoch > a->epoch) a->epoch = epoch;
@@ -205,6 +207,10 @@ static void watchOwners(void) {
 static bool isAuthority(const simSlots *s, int slot, bool is_write) {
     const authority *a = &owners[slot];
     if (a->host == s->node->host || a->peer == s->node->host) return true;
+    /* It has taken the slot, and saves that: nobody else writes to it. */
+    bool takes =
+        s->taken_from[slot] == a->host && clusterMapIsMine(&s->node->map, simSlotNumber(slot));
+    if (takes && !is_write) return true;
     /* It has given the slot away, and still runs; reads go on until it knows. */
     bool gave = a->giver == s->node->host && s->node->started_ms < a->since_ms;
     if (!clusterMapIsMine(&s->node->map, simSlotNumber(slot))) gave = false; /* asked, and late */
@@ -431,6 +437,17 @@ static void disturbJob(void) {
     }
 }
 
+/* A node of the shard was ordered to take over, and may have won while it saves its map: nobody
+ * knows, and a second one may be elected, too. The first one then serves until it hears of that. */
+static bool isOrdered(const simNode *side) {
+    for (int i = 0; i < sim_node_count && sim_slow_saves; i++) {
+        const simNode *n = &sim_nodes[i];
+        bool is_recent = n->ordered_ms && sim_now_ms - n->ordered_ms < SIM_MANUAL_TIMEOUT_MS;
+        if (is_recent && clusterNodesShareShard(n->map.myself, side->map.myself)) return true;
+    }
+    return false;
+}
+
 /* While slots are handed over, a replica of either side is ordered to take over, plainly: two nodes
  * claim the same slots at nearly the same time with neighbouring epochs, and others hear of one or
  * the other first. */
@@ -440,6 +457,7 @@ static void raceClaims(void) {
     if (!job) return;
     int peer = slotNodePeerOf(job);
     const simNode *side = peer >= 0 && oneIn(2) ? &sim_nodes[peer] : s->node;
+    if (isOrdered(side)) return;
     for (int i = 0; i < sim_node_count; i++) {
         simNode *n = &sim_nodes[i];
         const clusterNode *primary = n->map.myself->primary;

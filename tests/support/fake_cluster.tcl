@@ -202,6 +202,11 @@ proc fake::do_info {node args} {
     variable state
     return [bulk "# Cluster\r\ncluster_enabled:[expr {![info exists state(plain,$node)]}]\r\n"]
 }
+# COMMAND INFO name: all nodes after fake_whole know the commands of atomic slot migration.
+proc fake::do_command {node word name} {
+    variable state
+    return [expr {[info exists state(whole)] ? "*1\r\n*1\r\n[bulk $name]" : "*1\r\n*-1\r\n"}]
+}
 proc fake::do_auth {node args} {return "+OK\r\n"}
 # All keys at the second call, so that there are two.
 proc fake::do_scan {node cursor args} {
@@ -387,6 +392,8 @@ proc fake::do_debug {node verb args} {
     return [fake::array $digests]
 }
 
+# All nodes have the commands of atomic slot migration.
+proc fake_whole {} {set fake::state(whole) 1}
 # Jobs end after fake_looks looks, 1 at first; meanwhile they tell how far they are.
 proc fake_looks {count} {set fake::state(looks) $count}
 proc fake::do_cluster_migrateslots {node verb args} {

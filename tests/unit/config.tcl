@@ -87,7 +87,7 @@ start_server {tags {config tls:skip}} {
             client-output-buffer-limit {normal 1 2} {Wrong number of arguments in buffer limit configuration.}
             client-output-buffer-limit {master 1 2 3} {Invalid client class specified in buffer limit configuration.}
             client-output-buffer-limit {pubsub 1 2 x} {Error in hard, soft or soft_seconds setting in buffer limit configuration.}
-            notify-keyspace-events Kq {Invalid event class character. Use 'Ag$lshzxeKEtmdn'.}
+            notify-keyspace-events Kq {Invalid event class character. Use 'Ag$lshzxeKEtmdnp'.}
             oom-score-adj-values {1 2} {wrong number of arguments}
             oom-score-adj-values {1 2 2001} {Invalid oom-score-adj-values, elements must be between -2000 and 2000.}
             latency-tracking-info-percentiles {50 x} {Invalid latency-tracking-info-percentiles parameters}

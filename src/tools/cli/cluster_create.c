@@ -156,7 +156,7 @@ int clusterCreate(clusterManager *m, int argc, char **argv) {
     fputs(strText(&text), stdout);
     strFree(&text);
     if (!managerConfirm(m, "Can I set the above configuration?")) return 0;
-    if (!configure(m)) return 1;
+    if (!configure(m) || !managerWaitReady(m)) return 1;
     str host = STR_EMPTY;
     strAppendSlice(&host, strSlice(&m->nodes.list[0]->host));
     int port = m->nodes.list[0]->port, bus_port = m->nodes.list[0]->bus_port;

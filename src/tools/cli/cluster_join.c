@@ -12,7 +12,8 @@ enum {
     POLL_US = 100 * 1000,
     DOT_MS = 1000,
     WARN_AFTER_MS = 20 * 1000,
-    REPLICATE_WAIT_MS = 20 * 1000
+    REPLICATE_WAIT_MS = 20 * 1000,
+    READY_WAIT_MS = 60 * 1000,
 };
 
 bool managerLoadEmpty(const clusterManager *m, clusterNode *node) {
@@ -125,6 +126,48 @@ void managerWaitJoin(clusterManager *m) {
     putchar('\n');
     fflush(stdout);
     strFree(&waiting);
+}
+
+/* True if the report of the node has one of the two words. */
+static bool reports(clusterNode *node, const char *command, const char *word, const char *other) {
+    valkeyReply *reply = managerCommand(node, command);
+    bool told = reply && (reply->type == VALKEY_REPLY_STRING || reply->type == VALKEY_REPLY_VERB);
+    bool found = told && (strstr(reply->str, word) || strstr(reply->str, other));
+    freeReplyObject(reply);
+    return found;
+}
+
+/* A node that does not tell, or was lost, is not waited for. */
+static bool isReady(clusterNode *node) {
+    if (!node->link) return true;
+    if (reports(node, "CLUSTER INFO", "cluster_state:fail", "cluster_slots_assigned:0"))
+        return false;
+    return !node->is_replica ||
+           !reports(node, "INFO replication", "role:master", "master_link_status:down");
+}
+
+bool managerWaitReady(clusterManager *m) {
+    int64_t started_ms = clockMonoMs(), dots = 0;
+    int ready = 0;
+    printf("Waiting for the nodes to serve requests and the replicas to synchronize\n");
+    while (ready < m->nodes.count) {
+        if (isReady(m->nodes.list[ready])) {
+            ready++;
+            continue;
+        }
+        int64_t passed_ms = clockMonoMs() - started_ms;
+        if (passed_ms > READY_WAIT_MS) break;
+        for (; dots < passed_ms / DOT_MS; dots++) putchar('.');
+        fflush(stdout);
+        clockSleepUs(POLL_US);
+    }
+    putchar('\n');
+    fflush(stdout);
+    if (ready == m->nodes.count) return true;
+    const clusterNode *node = m->nodes.list[ready];
+    managerPrint(m, LEVEL_WARNING, "[WARNING] %s:%d is not ready yet: see its log\n",
+                 strText(&node->host), node->port);
+    return false;
 }
 
 bool managerReplicate(const clusterManager *m, clusterNode *node, const clusterNode *primary) {

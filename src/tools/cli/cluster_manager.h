@@ -19,7 +19,7 @@ typedef struct clusterOptions {
     const char *from, *to, *from_user, *from_pass, *primary_id;
     char **weights; /* "id=weight" */
     int weight_count;
-    bool yes, simulate, replace, copy, replica, use_empty, atomic, from_askpass;
+    bool yes, simulate, replace, copy, replica, use_empty, atomic, key_by_key, from_askpass;
     bool only_primaries, only_replicas, search_owners, fix_unreachable;
 } clusterOptions;
 
@@ -28,6 +28,9 @@ void clusterOptionsInit(clusterOptions *options);
 /* Takes the option at argv[at] and its values. Returns the number of words taken, 0 if it is not an
  * option of the cluster manager or its value is missing, -1 after an error that was printed. */
 int clusterOptionsTake(clusterOptions *options, int argc, char **argv, int at);
+
+/* True if the options ask for slots to be moved key by key: by name, or by an option of MIGRATE. */
+bool clusterOptionsMoveKeys(const clusterOptions *options);
 
 /* What the main program supplies. */
 typedef struct clusterEnvironment {

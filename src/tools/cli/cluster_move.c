@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "tools/cli/cluster_priv.h"
 
@@ -289,6 +290,22 @@ bool managerMoveSlot(clusterManager *m, clusterNode *source, clusterNode *target
 
 /* ------------------------------------------------------------------ atomic */
 
+/* False also if the node does not tell. */
+static bool hasCommand(clusterNode *node, const char *name) {
+    valkeyReply *reply = managerCommand(node, "COMMAND INFO %s", name);
+    bool found = reply && reply->type == VALKEY_REPLY_ARRAY && reply->elements == 1 &&
+                 reply->element[0]->type == VALKEY_REPLY_ARRAY && reply->element[0]->elements > 0;
+    freeReplyObject(reply);
+    return found;
+}
+
+bool managerMovesWhole(const clusterManager *m, clusterNode *source, clusterNode *target) {
+    check(source != target);
+    if (m->options->atomic) return true;
+    if (clusterOptionsMoveKeys(m->options)) return false;
+    return hasCommand(source, "cluster|migrateslots") && hasCommand(target, "cluster|syncslots");
+}
+
 static valkeyReply *migrateSlots(clusterNode *source, const clusterNode *target,
                                  const slotSet *slots) {
     enum { WORDS_BEFORE = 3, WORDS_AFTER = 2, NUMBER_MAX = 8 };
@@ -360,7 +377,7 @@ static jobState pollJob(const clusterManager *m, clusterNode *source, const clus
     } else if (!strcmp(text, "success")) {
         state = JOB_DONE;
     } else if (!strcmp(text, "cancelled")) {
-        strAppendText(error, "Slot migration was cancelled");
+        strAppendText(error, MOVE_CANCELLED);
     } else if (!strcmp(text, "failed")) {
         strAppendText(error, jobField(job, "message"));
     } else {

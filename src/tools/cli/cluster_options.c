@@ -42,6 +42,7 @@ static const struct {
     {"use-empty-masters", OPTION_FLAG, FIELD(use_empty)},
     {"use-empty-primaries", OPTION_FLAG, FIELD(use_empty)},
     {"use-atomic-slot-migration", OPTION_FLAG, FIELD(atomic)},
+    {"key-by-key", OPTION_FLAG, FIELD(key_by_key)},
     {"only-masters", OPTION_FLAG, FIELD(only_primaries)},
     {"only-primaries", OPTION_FLAG, FIELD(only_primaries)},
     {"only-replicas", OPTION_FLAG, FIELD(only_replicas)},
@@ -60,6 +61,11 @@ void clusterOptionsInit(clusterOptions *o) {
                           .pipeline = DEFAULT_PIPELINE,
                           .threshold_percent = DEFAULT_THRESHOLD,
                           .yes = isYes("VALKEYCLI_CLUSTER_YES") || isYes("REDISCLI_CLUSTER_YES")};
+}
+
+bool clusterOptionsMoveKeys(const clusterOptions *o) {
+    return o->key_by_key || o->replace || o->pipeline != DEFAULT_PIPELINE ||
+           o->timeout_ms != DEFAULT_TIMEOUT_MS;
 }
 
 /* --cluster-weight a=1 b=2: the words up to the next option. */
@@ -114,10 +120,10 @@ static const struct {
     {"fix", ANY_NODE, "search-multiple-owners,fix-with-unreachable-primaries"},
     {"reshard", ANY_NODE,
      "from <arg>,to <arg>,slots <arg>,yes,timeout <arg>,pipeline <arg>,replace,"
-     "use-atomic-slot-migration"},
+     "use-atomic-slot-migration,key-by-key"},
     {"rebalance", ANY_NODE,
      "weight <node1=w1...nodeN=wN>,use-empty-primaries,timeout <arg>,simulate,pipeline <arg>,"
-     "threshold <arg>,replace,use-atomic-slot-migration"},
+     "threshold <arg>,replace,use-atomic-slot-migration,key-by-key"},
     {"add-node", "new_host:new_port existing_host:existing_port", "replica,primaries-id <arg>"},
     {"del-node", "host:port node_id", ""},
     {"call", "host:port command arg arg .. arg", "only-primaries,only-replicas"},

@@ -68,6 +68,9 @@ bool managerLoadFrom(clusterManager *m, int argc, char **argv);
 /* Splits the address of a node: one word, or host and port as two. Prints an error and returns
  * false if it is not valid. The caller frees `host`. */
 bool managerParseAddress(int argc, char **argv, str *host, int *port, int *bus_port);
+/* Waits until each node reports that the cluster is ok, and each replica that it has the data of its
+ * primary. False after a minute, with a warning. */
+bool managerWaitReady(clusterManager *m);
 /* Connects to a node that is not part of the view and fills it from its own CLUSTER NODES. `others`
  * receives the nodes that it knows. False after a failure, which is printed. */
 bool managerLoadNode(const clusterManager *m, clusterNode *node, clusterNodes *others);
@@ -105,9 +108,14 @@ typedef struct moveProgress {
  * `progress` is shown meanwhile, unless it is NULL; the caller counts the slots. */
 bool managerMoveSlot(clusterManager *m, clusterNode *source, clusterNode *target, int slot,
                      int flags, const moveProgress *progress, str *error);
+/* The error of a move that an operator has ended. */
+#define MOVE_CANCELLED "Slot migration was cancelled"
 /* The same for several slots, by CLUSTER MIGRATESLOTS. */
 bool managerMoveAtomic(clusterManager *m, clusterNode *source, clusterNode *target,
                        const slotSet *slots, int flags, const moveProgress *progress, str *error);
+/* True if slots are to be moved by managerMoveAtomic(): that was asked for, or no option is against
+ * it and both nodes have the commands. */
+bool managerMovesWhole(const clusterManager *m, clusterNode *source, clusterNode *target);
 /* CLUSTER SETSLOT slot NODE owner, on the owner first, then `previous` (may be NULL) and the other
  * primaries. */
 bool managerAssign(clusterManager *m, clusterNode *owner, clusterNode *previous, int slot,

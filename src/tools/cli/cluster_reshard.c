@@ -166,32 +166,58 @@ static void printMarks(int count) {
     fflush(stdout);
 }
 
-/* Moves all slots to the target. `progress` counts from `done` on. */
+/* Moves the slots of one source as a whole. `*cancelled`: an operator has ended the move. */
+static bool moveWhole(clusterManager *m, clusterNode *source, clusterNode *target,
+                      const slotSet *slots, int flags, const moveProgress *progress,
+                      bool *cancelled) {
+    str error = STR_EMPTY;
+    bool moved = managerMoveAtomic(m, source, target, slots, flags, progress, &error);
+    if (!moved) managerPrint(m, LEVEL_ERROR, "Atomic slot migration failed: %s\n", strText(&error));
+    *cancelled = !strcmp(strText(&error), MOVE_CANCELLED);
+    strFree(&error);
+    return moved;
+}
+
+static bool moveKeys(clusterManager *m, clusterNode *source, clusterNode *target, int slot,
+                     int flags, const moveProgress *progress) {
+    str error = STR_EMPTY;
+    bool moved = managerMoveSlot(m, source, target, slot, flags, progress, &error);
+    if (!moved)
+        managerPrint(m, LEVEL_ERROR, "clusterManagerMoveSlot failed: %s\n", strText(&error));
+    strFree(&error);
+    return moved;
+}
+
+/* Moves all slots to the target: as a whole if both nodes can. Unless an option asks for that, slots
+ * that cannot be moved so are moved key by key, because a target may refuse the login of the source.
+ * `progress` counts from `done` on. */
 static bool runMoves(clusterManager *m, const slotMove *moves, int count, clusterNode *target,
                      int flags, jobProgress *progress, int done) {
-    str error = STR_EMPTY;
-    bool moved = true;
+    const clusterNode *asked = NULL; /* the source that `whole` belongs to */
+    bool moved = true, whole = false, cancelled = false;
     for (int at = 0; at < count && moved;) {
+        clusterNode *source = moves[at].source;
         slotSet slots;
         int next = at + 1;
         const moveProgress so_far = {progress, (uint64_t)(done + at)};
-        if (m->options->atomic) {
+        if (source != asked) whole = managerMovesWhole(m, source, target);
+        asked = source;
+        if (whole) {
             next = collectSlots(moves, count, at, &slots);
-            moved = managerMoveAtomic(m, moves[at].source, target, &slots, flags, &so_far, &error);
-            if (!moved)
-                managerPrint(m, LEVEL_ERROR, "Atomic slot migration failed: %s\n", strText(&error));
+            moved = moveWhole(m, source, target, &slots, flags, &so_far, &cancelled);
+            if (!moved && !m->options->atomic && !cancelled) {
+                managerPrint(m, LEVEL_WARNING, "Moving the slots key by key instead.\n");
+                moved = true;
+                whole = false;
+                continue;
+            }
         } else {
-            moved = managerMoveSlot(m, moves[at].source, target, moves[at].slot, flags, &so_far,
-                                    &error);
-            if (!moved)
-                managerPrint(m, LEVEL_ERROR, "clusterManagerMoveSlot failed: %s\n",
-                             strText(&error));
+            moved = moveKeys(m, source, target, moves[at].slot, flags, &so_far);
         }
         if (moved) printMarks(next - at);
         at = next;
         if (moved) jobProgressAt(progress, done + at);
     }
-    strFree(&error);
     return moved;
 }
 

@@ -19,7 +19,7 @@ typedef struct typeRow {
     str biggest; /* quoted name */
 } typeRow;
 
-enum { KNOWN_TYPES = 7, TYPES_MAX = 64 };
+enum { KNOWN_TYPES = 6, TYPES_MAX = 64 };
 
 typedef struct keyJob {
     bool memory;
@@ -37,8 +37,10 @@ static const typeRow known[KNOWN_TYPES] = {
     {.name = "string", .size_command = "STRLEN", .unit = "bytes"},
     {.name = "set", .size_command = "SCARD", .unit = "members"},
     {.name = "zset", .size_command = "ZCARD", .unit = "members"},
-    {.name = "pathhash", .size_command = "PHCARD", .unit = "paths"},
 };
+
+/* Of servers that have it; the row is printed only if there are keys. */
+static const typeRow path_hashes = {.size_command = "PHCARD", .unit = "paths"};
 
 /* The row of a type; one of a module is added. NULL if there are too many. */
 static typeRow *rowOf(keyJob *job, const char *name) {
@@ -47,7 +49,8 @@ static typeRow *rowOf(keyJob *job, const char *name) {
     }
     if (job->type_count == TYPES_MAX) return NULL;
     typeRow *row = &job->types[job->type_count++];
-    *row = (typeRow){.name = memDup(name, strlen(name)), .unit = "?"};
+    *row = strcmp(name, "pathhash") ? (typeRow){.unit = "?"} : path_hashes;
+    row->name = memDup(name, strlen(name));
     return row;
 }
 

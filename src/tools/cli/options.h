@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/backup/backup.h"
 #include "tools/cli/cluster_manager.h"
 #include "tools/cli/job_progress.h"
 #include "tools/tls.h"
@@ -40,6 +41,8 @@ typedef enum cliMode {
     MODE_MIGRATE_CHECK,
     MODE_DOWNGRADE_CHECK,
     MODE_CLUSTER,
+    MODE_BACKUP,
+    MODE_RESTORE,
 } cliMode;
 
 /* Texts are borrowed from the command line and the environment, or in `owned`. */
@@ -74,6 +77,7 @@ typedef struct cliOptions {
     const char *diff_uris[2], *check_uri; /* --diff, --migrate-check */
     const char *downgrade_of;             /* --downgrade-check: the first one */
     int64_t diff_sample;                  /* random keys of each server; 0: all */
+    backupOptions backup;                 /* --backup, --restore */
     const char *test_hint, *test_hint_file;
     /* The arguments of --cluster: its command and what follows up to the next option. */
     int cluster_argc;

@@ -47,7 +47,6 @@ static bool readSnapshot(connection *c) {
     static fullSync s; /* too large for a stack */
     const char *name = "SYNC";
     uint64_t received;
-    int file_error;
     s.buffered = 0;
     bool good = fullSyncSend(c->context) && fullSyncReadLine(c->context, &s);
     bool partial = good && !strncmp(s.line, "+CONTINUE", 9);
@@ -79,7 +78,7 @@ static bool readSnapshot(connection *c) {
         fprintf(stderr, "Full resync with primary, discarding %llu bytes of bulk transfer...\n",
                 (unsigned long long)s.length);
     }
-    if (!fullSyncReceive(c->context, &s, -1, NULL, &received, &file_error)) {
+    if (!fullSyncReceive(c->context, &s, NULL, NULL, &received)) {
         if (!interruptPending()) fputs("Error reading RDB payload while Full resyncing\n", stderr);
         return false;
     }

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/log.h"
 #include "psync/primary.h"
+#include "psync/primary_peer.h"
 
 enum { PEERS_MAX = 4 };
 
@@ -353,6 +354,27 @@ static void test_ack_beyond_the_end_of_the_stream_counts_nothing_and_closes(void
     assert_int_equal(primaryCountFsynced(&t.primary, end + 1), 0);
 }
 
+static void test_a_reader_of_a_backup_gets_the_stream_and_counts_for_nothing(void **state) {
+    (void)state;
+    primaryOpenBacklog(&t.primary);
+    append("12345");
+    int64_t end = t.stream.history.offset;
+    for (int i = 0; i < 2; i++) {
+        peer(i)->is_backup = i == 0;
+        peer(i)->capabilities |= PEER_CAN_ACK_TURNS;
+        primaryPsync(&t.primary, peer(i), sliceOf(t.stream.history.id), 1, 1000);
+        primaryAck(&t.primary, peer(i), end, end, 1000);
+        primaryFeed(&t.primary);
+        assert_non_null(strstr(sent(i), "12345"));
+    }
+    assert_int_equal(primaryCountAcked(&t.primary, end), 1);
+    assert_int_equal(primaryCountFsynced(&t.primary, end), 1);
+    assert_int_equal(primaryCountGood(&t.primary, 10, 1000), 1);
+    assert_int_equal(primaryReplicaCount(&t.primary), 1);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 1, false), end);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 2, false), 0);
+}
+
 static void test_dual_channel_holds_the_stream_for_the_main_channel(void **state) {
     (void)state;
     peer(0)->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -407,6 +429,8 @@ static void test_dataset_channel_without_main_channel_is_closed(void **state) {
 int test_primary(void) {
     logSetLevel(LOG_NOTHING);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_a_reader_of_a_backup_gets_the_stream_and_counts_for_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stream_begins_with_the_first_ack, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ack_before_the_child_has_ended_counts, setup,
                                         teardown),

@@ -34,6 +34,7 @@ const knownDirective knownDirectives[] = {
     {"auto-aof-rewrite-percentage", "100", NULL},
     {"availability-zone", "", NULL},
     {"bgsave-cpulist", "", NULL},
+    {"bgsave-default-method", "fork", NULL},
     {"bgsave_cpulist", "", NULL},
     {"bind", "* -::*", NULL},
     {"bind-source-addr", "", NULL},
@@ -107,6 +108,7 @@ const knownDirective knownDirectives[] = {
     {"extended-commands", "yes", NULL},
     {"extended-redis-compatibility", "no", NULL},
     {"foreign-values", "refuse", NULL},
+    {"forkless-infrastructure-enabled", "no", NULL},
     {"hash-max-listpack-entries", "512", NULL},
     {"hash-max-listpack-value", "64", NULL},
     {"hash-max-shape-fields", "128", NULL},
@@ -311,10 +313,12 @@ const knownDirective knownDirectives[] = {
     {"use-exit-on-panic", "no", NULL},
     {"user", NULL, NULL},
     {"watchdog-period", "0", NULL},
+    {"zset-encoding-name", "skiplist", NULL},
     {"zset-max-listpack-entries", "128", NULL},
     {"zset-max-listpack-value", "64", NULL},
     {"zset-max-ziplist-entries", "128", NULL},
     {"zset-max-ziplist-value", "64", NULL},
+    {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 311;
+const int knownDirectiveCount = 315;
